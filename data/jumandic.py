@@ -1,0 +1,97 @@
+"""Reads JumanDIC as MeCab compiled it (PyPI package jumandic): exact look-ups and all features, by memory map.
+
+MeCab's `sys.dic` is a header of ten 32-bit integers and a charset name, a double array (base and check, two int32 a
+unit), 16-byte tokens and NUL-terminated features. `matrix.bin` holds the connection costs. Nothing is copied.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+_MAGIC = 0xEF718F77
+_HEADER = 72
+_TOKEN = np.dtype(
+    [("left", "<u2"), ("right", "<u2"), ("pos", "<u2"), ("cost", "<i2"), ("feature", "<u4"), ("compound", "<u4")]
+)
+
+
+class Entry(NamedTuple):
+    """One reading of a surface: its CSV feature (品詞,細分類,活用型,活用形,原形,読み,意味) and its cost as a whole sentence."""
+
+    feature: str
+    cost: int
+
+
+class CompiledDictionary:
+    """The compiled dictionary in `folder` (holds `sys.dic` and `matrix.bin`).
+
+    Raises:
+        FileNotFoundError: The folder has no compiled dictionary.
+        ValueError: The file is not a MeCab dictionary in UTF-8.
+
+    >>> [entry.feature[:7] for entry in default_dictionary().lookup("林檎")]
+    ['名詞,普通名詞']
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        path = folder / "sys.dic"
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no compiled JumanDIC here; pip install 'sozo[offline]' brings one")
+        with path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        magic, _, _, _, _, _, array_size, token_size, feature_size, _ = struct.unpack("<10I", self._bytes[:40])
+        if magic ^ _MAGIC != len(self._bytes) or not self._bytes[40:_HEADER].lower().startswith(b"utf-8\0"):
+            raise ValueError(f"{path}: not a MeCab dictionary compiled as UTF-8; reinstall the package jumandic")
+        self._array = np.frombuffer(self._bytes, "<i4", array_size // 4, _HEADER).reshape(-1, 2)
+        self._tokens = np.frombuffer(self._bytes, _TOKEN, token_size // _TOKEN.itemsize, _HEADER + array_size)
+        self._features = _HEADER + array_size + token_size
+        self._end = self._features + feature_size
+        header = np.fromfile(folder / "matrix.bin", "<u2", 2)
+        self._left_size = int(header[0])
+        self._matrix = np.memmap(folder / "matrix.bin", "<i2", "r", 4)
+
+    def lookup(self, surface: str) -> list[Entry]:
+        """Every entry whose surface is exactly `surface`, in the dictionary's order; empty if there is none."""
+        array = self._array
+        base = int(array[0, 0])
+        for byte in surface.encode("utf-8", "replace"):
+            position = base + byte + 1
+            if position >= len(array) or array[position, 1] != base:
+                return []
+            base = int(array[position, 0])
+        value = int(array[base, 0])
+        if array[base, 1] != base or value >= 0:
+            return []
+        first, count = (-value - 1) >> 8, (-value - 1) & 0xFF
+        return [self._entry(token) for token in self._tokens[first : first + count]]
+
+    def features(self) -> Iterator[str]:
+        """The features of all entries. A few entries of the package are not UTF-8; their bad bytes come as U+FFFD."""
+        for feature in self._bytes[self._features : self._end].split(b"\0"):
+            if feature:
+                yield feature.decode("utf-8", "replace")
+
+    def _entry(self, token: np.void) -> Entry:
+        start = self._features + int(token["feature"])
+        feature = self._bytes[start : self._bytes.find(b"\0", start)].decode("utf-8", "replace")
+        # The cost of the sentence "BOS word EOS"; the context id of both ends is 0.
+        edges = int(self._matrix[self._left_size * int(token["left"])]) + int(self._matrix[int(token["right"])])
+        return Entry(feature, int(token["cost"]) + edges)
+
+
+@cache
+def default_dictionary() -> CompiledDictionary:
+    """The dictionary of the installed package jumandic."""
+    spec = find_spec("jumandic")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("the package jumandic is not installed: pip install 'sozo[offline]'")
+    return CompiledDictionary(Path(spec.origin).parent / "dicdir")

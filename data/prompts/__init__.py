@@ -1,0 +1,61 @@
+"""The papers' protocol texts (DAT, SAT, JCQ judge), byte for byte as they stand in the text files beside this one.
+
+They are tables 14 to 16 of the NLP 2025 paper. The print does not show blank lines, so those are a reconstruction.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+PromptName = Literal["dat", "sat", "jcq_judge"]
+Message = dict[str, str]
+
+
+@cache
+def prompt(name: PromptName) -> str:
+    """The text of a protocol prompt, without a final newline.
+
+    >>> prompt("dat").splitlines()[-1]
+    '10. 単語10'
+    """
+    return files(__name__).joinpath(f"{name}.txt").read_bytes().decode("utf-8")
+
+
+def fill(template: str, **values: str) -> str:
+    """Fill `{name}` placeholders in one pass, so that text inside a value can never fill another placeholder.
+
+    >>> fill("{question}/{answer}", question="{answer}", answer="x")
+    '{answer}/x'
+    """
+    wanted = set(re.findall(r"\{(\w+)\}", template))
+    if wanted != set(values):
+        raise ValueError(f"the prompt has the placeholders {sorted(wanted)}, but was given {sorted(values)}")
+    return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], template)
+
+
+def messages(text: str) -> list[Message]:
+    """`text` as the one user turn of a conversation."""
+    return [{"role": "user", "content": text}]
+
+
+def dat_messages() -> list[Message]:
+    """The DAT prompt as a conversation."""
+    return messages(prompt("dat"))
+
+
+def sat_messages(story: str) -> list[Message]:
+    """The SAT prompt for one story."""
+    return messages(fill(prompt("sat"), story=story))
+
+
+def judge_messages(question: str, answer: str) -> list[Message]:
+    """The JCQ judge's prompt for one answer."""
+    return messages(fill(prompt("jcq_judge"), question=question, answer=answer))
+
+
+def dat_dataset(n: int, *, conversational: bool = True) -> list[dict[str, object]]:
+    """`n` copies of the DAT prompt as GRPO rows (column `prompt`): a conversation, or plain text for a base model."""
+    return [{"prompt": dat_messages() if conversational else prompt("dat")} for _ in range(n)]

@@ -1,0 +1,159 @@
+"""The response row and its parquet table: the one place where generators, scorers, trainers and reports meet.
+
+A row carries a score or a reason, never both and never neither (unless it is not scored yet).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA_VERSION = 1
+_VERSION_KEY = b"sozo_schema_version"
+
+
+class Reason(StrEnum):
+    """Why a response scores nothing, in the order in which the rules are applied: the first that fails is given."""
+
+    FORMAT = "format"
+    NOT_JAPANESE = "not_japanese"
+    SYMBOL = "symbol"
+    NOT_NOUN = "not_noun"
+    REPEATED_WORD = "repeated_word"
+    NO_VECTOR = "no_vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One text a model wrote, with what the scorer said of it.
+
+    Args:
+        id: Unique inside a table.
+        source: Who wrote it: a model's name, `random`, or a file.
+        seed: Seed of the run that drew it; None when somebody else generated it.
+        text: What was written. Lone surrogates, which no UTF-8 file can hold, are stored as `\\udXXX`.
+        words: The ten words, or None when the text is no list of ten.
+        score: DAT score, 0 to 2; None when invalid.
+        reason: A `Reason` value; None when valid.
+        temperature: Sampling temperature, if known.
+        finish_reason: `stop` or `length`, if known.
+    """
+
+    id: str
+    source: str
+    seed: int | None
+    text: str
+    words: tuple[str, ...] | None = None
+    score: float | None = None
+    reason: str | None = None
+    temperature: float | None = None
+    finish_reason: str | None = None
+
+
+def utf8_safe(text: str) -> str:
+    """`text` with lone surrogates written out as `\\udXXX`, so that it can be stored as UTF-8.
+
+    >>> utf8_safe("犬\\ud800")
+    '犬\\\\ud800'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
+def arrow_schema() -> pa.Schema:
+    """Columns of the response table, with the schema's version in its metadata."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("id", pa.string()),
+            ("source", pa.string()),
+            ("seed", pa.int64()),
+            ("text", pa.string()),
+            ("words", pa.list_(pa.string())),
+            ("score", pa.float32()),
+            ("reason", pa.string()),
+            ("temperature", pa.float32()),
+            ("finish_reason", pa.string()),
+        ],
+        metadata={_VERSION_KEY: str(SCHEMA_VERSION).encode()},
+    )
+
+
+def write_columns(path: Path, columns: dict[str, Sequence[Any]]) -> None:
+    """Write one parquet part from columns (those left out are null), whole or not at all.
+
+    The part appears under its name only when it is complete and on disk, so a kill never leaves half a part.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = arrow_schema()
+    unknown = set(columns) - set(schema.names)
+    if unknown:
+        raise ValueError(f"{path}: no such column in the response table: {', '.join(sorted(unknown))}")
+    n = len(next(iter(columns.values())))
+    arrays = [pa.array(columns.get(f.name, [None] * n), type=f.type) for f in schema]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with partial.open("wb") as file:
+            pq.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_responses(path: Path, responses: Sequence[Response]) -> None:
+    """Write rows as one parquet part (see `write_columns`)."""
+    names = arrow_schema().names
+    columns = {name: [getattr(r, name) for r in responses] for name in names}
+    columns["text"] = [utf8_safe(t) for t in columns["text"]]
+    columns["words"] = [w and [utf8_safe(x) for x in w] for w in columns["words"]]
+    write_columns(path, columns)
+
+
+def part_paths(path: Path) -> list[Path]:
+    """The parquet parts of a table, in order: `path` itself, `path/part-*.parquet` or `path/responses/part-*.parquet`."""
+    if path.is_file():
+        return [path]
+    for folder in (path, path / "responses"):
+        parts = sorted(folder.glob("part-*.parquet"))
+        if parts:
+            return parts
+    raise FileNotFoundError(f"{path}: no response table here (looked for part-*.parquet and responses/part-*.parquet)")
+
+
+def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """The table part by part, so that its size never has to fit in memory. Refuses another schema version."""
+    import pyarrow.parquet as pq
+
+    for part in part_paths(path):
+        try:
+            table = pq.read_table(part, columns=list(columns) if columns else None)
+        except Exception as error:
+            raise ValueError(f"{part}: not a readable parquet file ({error}); delete it and run again") from error
+        version = (table.schema.metadata or {}).get(_VERSION_KEY, b"none").decode()
+        if version != str(SCHEMA_VERSION):
+            raise ValueError(f"{part}: response table of schema version {version}; this sozo reads {SCHEMA_VERSION}")
+        yield table
+
+
+def read_responses(path: Path) -> Iterable[Response]:
+    """Every row of a table, in order. `path` is a part, a folder of parts or a run's folder."""
+    for table in iter_tables(path):
+        for row in table.to_pylist():
+            words = row.pop("words")
+            yield Response(words=None if words is None else tuple(words), **row)

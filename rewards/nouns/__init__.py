@@ -1,0 +1,37 @@
+"""Is a word a noun? Two checkers, the same dictionary and rules: Juman++ itself, and JumanDIC by MeCab."""
+
+from __future__ import annotations
+
+from rewards.nouns.jumandic import JumanDicChecker
+from rewards.nouns.jumanpp import JumanppChecker, JumanppError
+from rewards.nouns.rules import MAX_WORD_CHARS, Morpheme, NounChecker, NounRules, Verdict, judge
+
+__all__ = [
+    "MAX_WORD_CHARS",
+    "JumanDicChecker",
+    "JumanppChecker",
+    "JumanppError",
+    "Morpheme",
+    "NounChecker",
+    "NounRules",
+    "Verdict",
+    "judge",
+    "make_noun_checker",
+]
+
+
+def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> NounChecker:
+    """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where the command is found, else jumandic).
+
+    Raises:
+        ValueError: There is no checker of that name.
+        FileNotFoundError: The command `jumanpp` is not there.
+        ModuleNotFoundError: The packages jumandic and fugashi are not there.
+    """
+    if name == "auto":
+        name = "jumanpp" if JumanppChecker.available() else "jumandic"
+    if name == "jumanpp":
+        return JumanppChecker(rules)
+    if name == "jumandic":
+        return JumanDicChecker(rules)
+    raise ValueError(f"no noun checker is called {name!r}; choose auto, jumanpp or jumandic")

@@ -1,0 +1,102 @@
+"""The `jumandic` checker: JumanDIC through MeCab (PyPI packages jumandic and fugashi), no system package needed.
+
+It follows Juman++'s answers, not MeCab's taste: where the dictionary has the whole word, that entry is the analysis, as in
+Juman++, though MeCab may cut it up; only then does MeCab segment. On the recorded answers of a real Juman++ it agrees
+on more than 97% of the words; the test lists the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from data.jumandic import CompiledDictionary, Entry, default_dictionary
+from rewards.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
+
+_NUMERAL = re.compile("[〇一二三四五六七八九十百千万億兆]+|[0-9]+|[０-９]+")
+# かーさん is looked up as かあさん, the normalisation that Juman++ calls 非標準表記.
+_VOWEL_ROWS = {
+    "あ": "あかがさざただなはばぱまやらわ",
+    "い": "いきぎしじちぢにひびぴみり",
+    "う": "うくぐすずつづぬふぶぷむゆる",
+    "え": "えけげせぜてでねへべぺめれ",
+    "お": "おこごそぞとどのほぼぽもよろ",
+}
+_VOWEL = {kana: vowel for vowel, row in _VOWEL_ROWS.items() for kana in row}
+_LONG_VOWEL = re.compile(f"([{''.join(_VOWEL)}])ー")
+# Words of these classes share their stem with a noun (安心な, 安心); Juman++ takes the noun whatever the cost.
+_SHARE_STEM = ("形容詞", "副詞", "感動詞")
+# A suffix that needs a predicate before it (食べ方) is no rival for a lone word.
+_NEEDS_PREDICATE = "接尾辞,名詞性述語接尾辞,"
+# Juman++ reads a lone 性 or 者 as a suffix though MeCab's costs favour the noun; 家 and 間 stay nouns.
+_SUFFIX_MARGIN = 2500
+
+
+class JumanDicChecker(MorphemeChecker):
+    """Noun checker on JumanDIC by MeCab.
+
+    Raises:
+        ModuleNotFoundError: The packages jumandic and fugashi are not installed.
+
+    >>> [v.is_noun for v in JumanDicChecker().check(["林檎", "自然言語処理", "走る", "苹果", "电脑"])]
+    [True, True, False, True, False]
+    """
+
+    name = "jumandic"
+
+    def __init__(self, rules: NounRules | None = None, dictionary: CompiledDictionary | None = None) -> None:
+        super().__init__(rules)
+        self._dictionary = dictionary or default_dictionary()
+
+    @cached_property
+    def _tagger(self) -> Any:
+        try:
+            import fugashi
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError("the package fugashi is not installed: pip install 'sozo[offline]'") from error
+        return fugashi.GenericTagger(f'-r "{self._dictionary.folder / "mecabrc"}" -d "{self._dictionary.folder}"')
+
+    def analyse(self, word: str) -> Analysis:
+        entries = self._dictionary.lookup(word) or self._dictionary.lookup(_LONG_VOWEL.sub(_spell_out, word))
+        if entries:
+            return [_readings(entries)]
+        if _NUMERAL.fullmatch(word):
+            return [[Morpheme("名詞", "数詞")]]
+        return [self._node(node) for node in self._tagger(word)]
+
+    def _node(self, node: Any) -> Sequence[Morpheme]:
+        """One MeCab node. MeCab names a part of speech even for an unknown word, and prefers adverbs to nouns."""
+        if node.is_unk or node.feature[0] in _SHARE_STEM:
+            nouns = [m for m in map(_morpheme, self._dictionary.lookup(node.surface)) if m.pos == "名詞"]
+            if nouns:
+                return nouns
+        if node.is_unk:
+            katakana = all("ァ" <= c <= "ー" for c in node.surface)
+            return [Morpheme("未定義語", "カタカナ" if katakana else "その他")]
+        return [Morpheme(node.feature[0], node.feature[1], node.feature[-1])]
+
+
+def _spell_out(match: re.Match[str]) -> str:
+    return match[1] + _VOWEL[match[1]]
+
+
+def _morpheme(entry: Entry) -> Morpheme:
+    pos, sub, _, _, _, _, info = entry.feature.split(",", 6)
+    return Morpheme(pos, sub, info)
+
+
+def _readings(entries: Sequence[Entry]) -> list[Morpheme]:
+    """The readings of a whole-word entry that Juman++ would print: those of the winning part of speech."""
+    nouns = [entry for entry in entries if entry.feature.startswith("名詞,")]
+    rivals = [entry for entry in entries if not entry.feature.startswith(("名詞,", _NEEDS_PREDICATE, *_SHARE_STEM))]
+    if nouns and all(_beats(nouns, rival) for rival in rivals):
+        return [_morpheme(entry) for entry in nouns]
+    others = [entry for entry in entries if not entry.feature.startswith("名詞,")]
+    return [_morpheme(min(others, key=lambda entry: entry.cost))]
+
+
+def _beats(nouns: Sequence[Entry], rival: Entry) -> bool:
+    margin = _SUFFIX_MARGIN if rival.feature.startswith("接尾辞,名詞性名詞接尾辞,") else 0
+    return min(entry.cost for entry in nouns) + margin < rival.cost

@@ -1,0 +1,143 @@
+"""DAT rule 3: what a morphological analysis has to look like for a word to count as a noun.
+
+Both checkers turn a word into morphemes; everything that decides stands here, once.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+MAX_WORD_CHARS = 40
+_MAX_CACHED = 1 << 20
+_NOUN, _UNKNOWN = "名詞", "未定義語"
+_AFFIXES = ("接頭辞", "接尾辞")
+_PROPER = ("人名", "地名", "組織名", "固有名詞")
+
+
+class Morpheme(NamedTuple):
+    """One reading of a morpheme: part of speech (品詞), its sub-part (細分類) and the meaning field (意味情報)."""
+
+    pos: str
+    sub: str
+    info: str = ""
+
+
+Analysis = Sequence[Sequence[Morpheme]]
+"""A word's morphemes in order, each as its readings, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class NounRules:
+    """What counts as a noun beyond 名詞. The defaults are the paper's.
+
+    Args:
+        accept_affixes: Nominal prefixes and suffixes beside a noun are fine (お茶, 子供たち).
+        accept_unknown_katakana: Unknown words in katakana count as nouns.
+        reject_proper_nouns: Names of people, places and organisations do not count. The prompt forbids them, but the
+            paper's check lets them pass.
+    """
+
+    accept_affixes: bool = False
+    accept_unknown_katakana: bool = False
+    reject_proper_nouns: bool = False
+
+
+class Verdict(NamedTuple):
+    """What the checker says of a word.
+
+    `proper`: every noun reading is a proper noun. `wikipedia`: the entry was acquired from Wikipedia automatically.
+    `representative`: the word's 代表表記 (林檎/りんご), morphemes joined by `+`; the surface where there is none.
+    """
+
+    is_noun: bool
+    proper: bool = False
+    wikipedia: bool = False
+    representative: str = ""
+
+
+class NounChecker(Protocol):
+    """Anything that says of words whether they are nouns. `name` is recorded with every result."""
+
+    @property
+    def name(self) -> str: ...
+
+    def check(self, words: Sequence[str]) -> list[Verdict]: ...
+
+
+def judge(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
+    """The verdict on `word` from its analysis (DAT rule 3).
+
+    Every morpheme must be 名詞. A word of one morpheme passes if any reading of it is; of several, the best reading
+    counts.
+
+    >>> judge("いぬ", [[Morpheme("名詞", "普通名詞", "代表表記:犬/いぬ")]], NounRules())
+    Verdict(is_noun=True, proper=False, wikipedia=False, representative='犬/いぬ')
+    """
+    if not analysis:
+        return Verdict(False)
+    chosen: list[Morpheme] = []
+    proper = wikipedia = False
+    for readings in analysis:
+        candidates = readings if len(analysis) == 1 else readings[:1]
+        nouns = [m for m in candidates if m.pos == _NOUN]
+        best = nouns[0] if nouns else candidates[0]
+        if not nouns and not _excused(best, rules):
+            return Verdict(False)
+        chosen.append(best)
+        proper |= bool(nouns) and all(m.sub in _PROPER for m in nouns)
+        wikipedia |= "自動獲得:Wikipedia" in best.info
+    if all(m.pos in _AFFIXES for m in chosen):
+        return Verdict(False)
+    representative = "+".join(_representative(m) for m in chosen) if all(map(_representative, chosen)) else word
+    return Verdict(not (proper and rules.reject_proper_nouns), proper, wikipedia, representative)
+
+
+def _excused(morpheme: Morpheme, rules: NounRules) -> bool:
+    if morpheme.pos in _AFFIXES:
+        return rules.accept_affixes and morpheme.sub.startswith(("名詞接頭辞", "名詞性名詞"))
+    return rules.accept_unknown_katakana and morpheme.pos == _UNKNOWN and morpheme.sub == "カタカナ"
+
+
+def _representative(morpheme: Morpheme) -> str:
+    for field in morpheme.info.split():
+        if field.startswith("代表表記:"):
+            return field.removeprefix("代表表記:")
+    return ""
+
+
+def sendable(word: str) -> bool:
+    """May `word` reach an analyser? Only 1 to 40 letters, digits and marks may.
+
+    What is left out can be no noun, and it is what analysers choke on: comments (#), quotes, spaces, control
+    characters, broken surrogates; and memory that grows with the square of a word's length.
+    """
+    return 0 < len(word) <= MAX_WORD_CHARS and all(unicodedata.category(c)[0] in "LNM" for c in word)
+
+
+class MorphemeChecker(ABC):
+    """A noun checker from an analyser: vets the word, asks the analyser once per word, applies the rules."""
+
+    name: str
+
+    def __init__(self, rules: NounRules | None = None) -> None:
+        self.rules = rules or NounRules()
+        self._verdicts: dict[str, Verdict] = {}
+
+    @abstractmethod
+    def analyse(self, word: str) -> Analysis:
+        """Morphemes of one vetted word."""
+
+    def check(self, words: Sequence[str]) -> list[Verdict]:
+        """Verdicts on `words`, in order. A word is analysed once; a million verdicts are kept."""
+        if len(self._verdicts) > _MAX_CACHED:
+            self._verdicts.clear()
+        return [self._verdicts.get(word) or self._judge(word) for word in words]
+
+    def _judge(self, word: str) -> Verdict:
+        analysis = self.analyse(word) if sendable(word) else []
+        verdict = self._verdicts[word] = judge(word, analysis, self.rules)
+        return verdict

@@ -1,0 +1,75 @@
+"""The one strict parser: a response's text -> its ten words, or the reason why it has none (DAT rules 1 and 2).
+
+It is strict on purpose: a forgiving parser hides reward hacking. It never raises and never stalls, whatever the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from data.schema import Reason
+
+NUM_WORDS = 10
+
+# Possessive quantifiers keep any text linear: nothing is ever tried twice.
+_LIST = re.compile("\n".join(rf"{k}\.[ \u3000](\S++)" for k in range(1, NUM_WORDS + 1)))
+fullmatch_list = _LIST.fullmatch
+
+# Hiragana, katakana (half-width too: the analyser decides), the prolonged sound mark, 々 and the CJK ideographs.
+_JAPANESE = re.compile(
+    "[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]*"
+)
+_LATIN = re.compile("[A-Za-z]*(?:-[A-Za-z]+)*")
+
+
+def cut_reasoning(text: str) -> str:
+    """`text` without outer white space and without the reasoning block `<think>...</think>` that it may begin with.
+
+    >>> cut_reasoning("<think>犬か猫か</think>1. 犬")
+    '1. 犬'
+    """
+    text = text.strip()
+    if text.startswith("<think>"):
+        _, end, rest = text.partition("</think>")
+        if end:
+            return rest.strip()
+    return text
+
+
+def script_reason(word: str, *, latin: bool = False) -> Reason | None:
+    """None if `word` is in Japanese script (in Latin letters with `latin`), else what its first foreign character is.
+
+    Letters, digits and marks of other scripts are `not_japanese`; punctuation, emoji and control characters `symbol`.
+
+    >>> script_reason("林檎"), str(script_reason("単語1")), str(script_reason("犬!"))
+    (None, 'not_japanese', 'symbol')
+    """
+    match = (_LATIN if latin else _JAPANESE).match(word)
+    end = match.end() if match else 0
+    if end == len(word):
+        return None
+    return Reason.NOT_JAPANESE if unicodedata.category(word[end])[0] in "LNM" else Reason.SYMBOL
+
+
+def parse_response(text: str, *, reasoning: bool = True) -> tuple[str, ...] | Reason:
+    """Ten words of a response, or `format`, `not_japanese` or `symbol`.
+
+    Args:
+        text: What the model wrote: exactly ten lines `k. word` after stripping outer white space.
+        reasoning: Cut off a leading `<think>...</think>` first.
+
+    >>> parse_response("\\n".join(f"{k}. {w}" for k, w in enumerate("犬猫水山川本車空海石", 1)))
+    ('犬', '猫', '水', '山', '川', '本', '車', '空', '海', '石')
+    >>> str(parse_response("1. 犬"))
+    'format'
+    """
+    match = fullmatch_list(cut_reasoning(text) if reasoning else text.strip())
+    if match is None:
+        return Reason.FORMAT
+    for word in match.groups():
+        reason = script_reason(word)
+        if reason is not None:
+            return reason
+    return match.groups()

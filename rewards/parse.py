@@ -14,7 +14,7 @@ NUM_WORDS = 10
 
 # Possessive quantifiers keep any text linear: nothing is ever tried twice.
 _LIST = re.compile("\n".join(rf"{k}\.[ \u3000](\S++)" for k in range(1, NUM_WORDS + 1)))
-fullmatch_list = _LIST.fullmatch
+_match_list = _LIST.fullmatch
 
 # Hiragana, katakana (half-width too: the analyser decides), the prolonged sound mark, 々 and the CJK ideographs.
 _JAPANESE = re.compile(
@@ -24,18 +24,22 @@ _JAPANESE = re.compile(
 _LATIN = re.compile("[A-Za-z]*(?:-[A-Za-z]+)*")
 
 
-def cut_reasoning(text: str) -> str:
-    """`text` without outer white space and without the reasoning block `<think>...</think>` that it may begin with.
+def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
+    """The ten words of a list (DAT rule 1), whatever characters they are made of; None if it is no such list.
 
-    >>> cut_reasoning("<think>犬か猫か</think>1. 犬")
-    '1. 犬'
+    Args:
+        text: Exactly ten lines `k. word` after stripping outer white space.
+        reasoning: Cut off a leading `<think>...</think>` first.
+
+    >>> split_list("<think>犬か猫か</think>1. 犬") is None
+    True
     """
     text = text.strip()
-    if text.startswith("<think>"):
+    if reasoning and text.startswith("<think>"):
         _, end, rest = text.partition("</think>")
-        if end:
-            return rest.strip()
-    return text
+        text = rest.strip() if end else text
+    match = _match_list(text)
+    return match.groups() if match else None
 
 
 def script_reason(word: str, *, latin: bool = False) -> Reason | None:
@@ -65,11 +69,7 @@ def parse_response(text: str, *, reasoning: bool = True) -> tuple[str, ...] | Re
     >>> str(parse_response("1. 犬"))
     'format'
     """
-    match = fullmatch_list(cut_reasoning(text) if reasoning else text.strip())
-    if match is None:
+    words = split_list(text, reasoning)
+    if words is None:
         return Reason.FORMAT
-    for word in match.groups():
-        reason = script_reason(word)
-        if reason is not None:
-            return reason
-    return match.groups()
+    return next((reason for word in words if (reason := script_reason(word))), words)

@@ -1,0 +1,40 @@
+"""The one place where cosine distances are computed, so that reward and benchmark cannot drift apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_CHUNK = 256
+
+
+def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Mean cosine distance over all pairs of each response's words (paper, section 3.2).
+
+    With unit vectors, k of them, and s their sum, the mean of the k(k-1)/2 cosines is (|s|^2 - k) / (k(k-1)): one pass over
+    the vectors instead of 45 cosines for ten words.
+
+    Args:
+        unit: Float32 unit vectors, shape (words, dimensions).
+        rows: Integer rows into `unit`, shape (responses, k), k >= 2, all valid.
+
+    Returns:
+        Float32 distances in [0, 2], shape (responses,).
+
+    >>> mean_pairwise_distance(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, 0, 0]])).tolist()
+    [1.0, 0.0]
+    """
+    n, k = rows.shape
+    squares = np.empty(n, np.float32)
+    # One word position at a time through a buffer that stays in cache: four times less memory traffic than unit[rows].
+    total = np.empty((min(n, _CHUNK), unit.shape[1]), np.float32)
+    one = np.empty_like(total)
+    for start in range(0, n, _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        s, t = total[: len(chunk)], one[: len(chunk)]
+        np.take(unit, chunk[:, 0], axis=0, out=s, mode="clip")
+        for position in range(1, k):
+            np.take(unit, chunk[:, position], axis=0, out=t, mode="clip")
+            s += t
+        np.einsum("ij,ij->i", s, s, out=squares[start : start + len(chunk)])
+    # Rounding may leave the range by an ulp.
+    return np.clip(1 - (squares - k) / np.float32(k * (k - 1)), 0, 2).astype(np.float32)

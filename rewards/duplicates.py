@@ -1,0 +1,91 @@
+"""The duplicate penalty (DESIGN: a response identical to an earlier one of the same run gets reward 0).
+
+`SeenResponses` keeps a 128-bit key of every valid response of a run, over all processes, across checkpoints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+KEY_BYTES = 16
+_MAGIC = b"sozo-seen-1\n"
+# Odd multipliers, one per position: the same ten words in another order are another response.
+_POSITIONS = np.frombuffer(hashlib.shake_128(b"sozo word positions").digest(80), "<u8") | np.uint64(1)
+
+
+def word_hash(word: str) -> np.ndarray:
+    """Two 64-bit lanes of BLAKE2b of a word, shape (2,): the same in every process and on every machine."""
+    return np.frombuffer(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest(), "<u8")
+
+
+def response_keys(hashes: np.ndarray) -> list[bytes]:
+    """Keys of responses from their words' hashes: sum of position multiplier times word hash, modulo 2^64 in each lane.
+
+    Args:
+        hashes: Unsigned 64-bit, shape (responses, words, 2), at most ten words.
+
+    Two different responses share a key with probability below 2^-100.
+
+    >>> a, b = word_hash("犬"), word_hash("猫")
+    >>> one, two = response_keys(np.array([[a, b] * 5, [b, a] * 5]))
+    >>> len(one), one == two
+    (16, False)
+    """
+    keys = np.einsum("rpl,p->rl", hashes, _POSITIONS[: hashes.shape[1]])
+    packed: list[bytes] = np.ascontiguousarray(keys, "<u8").view(f"V{KEY_BYTES}")[:, 0].tolist()
+    return packed
+
+
+class SeenResponses:
+    """The keys seen so far. Every process holds the same set, because every process is shown every process's keys.
+
+    >>> seen = SeenResponses()
+    >>> seen.check([b"a" * 16, b"b" * 16, b"a" * 16, None]), seen.check([b"b" * 16])
+    ([False, False, True, False], [True])
+    """
+
+    def __init__(self) -> None:
+        self._keys: set[bytes] = set()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def check(self, keys: Sequence[bytes | None]) -> list[bool]:
+        """Was each response seen before, in an earlier call or earlier in this one? Remembers them all.
+
+        Args:
+            keys: Keys of all processes' responses, in rank order; None for an invalid response, which is never a
+                duplicate and not remembered.
+        """
+        seen = self._keys
+        verdicts: list[bool] = []
+        for key in keys:
+            verdicts.append(key is not None and key in seen)
+            if key is not None:
+                seen.add(key)
+        return verdicts
+
+    def save(self, path: Path) -> None:
+        """Write the history to `path`, whole or not at all; the same set always gives the same bytes."""
+        partial = path.with_name(f".{path.name}.tmp")
+        partial.write_bytes(_MAGIC + b"".join(sorted(self._keys)))
+        partial.replace(path)
+
+    def load(self, path: Path) -> None:
+        """Replace the history by the one saved at `path`.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: It is no history of this version, or cut short.
+        """
+        raw = path.read_bytes()
+        body = raw.removeprefix(_MAGIC)
+        if len(body) == len(raw) or len(body) % KEY_BYTES:
+            raise ValueError(
+                f"{path}: not a duplicate history of this sozo version, or cut short; resume from another one"
+            )
+        self._keys = {body[i : i + KEY_BYTES] for i in range(0, len(body), KEY_BYTES)}

@@ -1,0 +1,39 @@
+"""Word embeddings: encoders (sentence-transformers, OpenAI-compatible, packaged ja-ginza) and the cache of unit vectors."""
+
+from __future__ import annotations
+
+from rewards.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
+from rewards.embeddings.word_vectors import EncoderError, WordVectors
+
+__all__ = [
+    "Encoder",
+    "EncoderError",
+    "OpenAIEncoder",
+    "SentenceTransformerEncoder",
+    "WordVectors",
+    "make_encoder",
+]
+
+DEFAULT_ENCODER = "ja-ginza"
+
+
+def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None) -> Encoder:
+    """The encoder called `name`.
+
+    Args:
+        name: `ja-ginza` (the packaged word vectors), `openai:NAME` (an OpenAI-compatible endpoint, at OPENAI_BASE_URL if
+            set), or a sentence-transformers model: a hub id or a folder.
+        revision: Hub revision of a sentence-transformers model.
+
+    Raises:
+        ModuleNotFoundError: A package is missing; the message says which.
+        OSError: The model cannot be loaded.
+        ValueError: An API key is missing.
+    """
+    if name == DEFAULT_ENCODER:
+        from rewards.embeddings.ginza import ginza_encoder
+
+        return ginza_encoder()
+    if name.startswith("openai:"):
+        return OpenAIEncoder(name.removeprefix("openai:"))
+    return SentenceTransformerEncoder(name, revision=revision)

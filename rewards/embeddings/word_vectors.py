@@ -1,0 +1,132 @@
+"""Every word is encoded once per process: a cache of unit vectors in one growing matrix, optionally kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rewards.embeddings.encoders import Encoder, Matrix
+
+NO_VECTOR = -1
+_BROKEN_BATCH = 10
+_MIN_ROWS = 1024
+
+
+class EncoderError(RuntimeError):
+    """The encoder returned something that cannot be word vectors."""
+
+
+class WordVectors:
+    """Unit vectors of words, by row.
+
+    Args:
+        encoder: Embeds words that are new.
+        cache_dir: Folder of the disk cache, one SQLite file per encoder name and revision; None keeps none. Several
+            processes may share it.
+
+    Attributes:
+        matrix: Float32 unit vectors, shape (number of words with a vector, dimensions).
+        encoder_calls: How often the encoder was called.
+    """
+
+    def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
+        self.encoder = encoder
+        self.encoder_calls = 0
+        self._rows: dict[str, int] = {}
+        self._buffer: Matrix = np.empty((0, 0), np.float32)
+        self._size = 0
+        self._disk = _DiskCache(cache_dir, encoder) if cache_dir else None
+
+    @property
+    def matrix(self) -> Matrix:
+        return self._buffer[: self._size]
+
+    def rows(self, words: Sequence[str]) -> list[int]:
+        """Row of each word in `matrix`; -1 where the encoder gives a zero or non-finite vector.
+
+        Raises:
+            EncoderError: Ten or more new words and not one got a vector, or the encoder returned another shape.
+        """
+        new = list(dict.fromkeys(word for word in words if word not in self._rows))
+        if new and self._disk:
+            self._add(self._disk.load(new))
+            new = [word for word in new if word not in self._rows]
+        if new:
+            self._add(self._encode(new))
+        return [self._rows[word] for word in words]
+
+    def _encode(self, words: list[str]) -> dict[str, np.ndarray]:
+        words.sort(key=len)  # neighbours of one length need little padding
+        self.encoder_calls += 1
+        vectors = np.asarray(self.encoder.encode(words), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(words):
+            raise EncoderError(f"{self.encoder.name} returned shape {vectors.shape} for {len(words)} words")
+        norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
+        usable = np.isfinite(norms) & (norms > 0)
+        if len(words) >= _BROKEN_BATCH and not usable.any():
+            raise EncoderError(
+                f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for any of "
+                f"{len(words)} words such as {words[-1]!r}; check the model"
+            )
+        norms[~usable] = 1.0
+        unit = (vectors / norms[:, None]).astype(np.float32)
+        unit[~usable] = 0.0
+        found = dict(zip(words, unit, strict=True))
+        if self._disk:
+            self._disk.store(found.items())
+        return found
+
+    def _add(self, found: dict[str, np.ndarray]) -> None:
+        """Append unit vectors; a zero vector stands for a word that has none."""
+        for word, vector in found.items():
+            if not vector.any():
+                self._rows[word] = NO_VECTOR
+                continue
+            if self._size == len(self._buffer):
+                self._grow(len(vector))
+            self._buffer[self._size] = vector
+            self._rows[word] = self._size
+            self._size += 1
+
+    def _grow(self, dimensions: int) -> None:
+        buffer = np.empty((max(_MIN_ROWS, 2 * len(self._buffer)), dimensions), np.float32)
+        if self._size:
+            buffer[: self._size] = self.matrix
+        self._buffer = buffer
+
+
+class _DiskCache:
+    """Unit vectors in SQLite: safe to kill, safe to share between processes."""
+
+    def __init__(self, folder: Path, encoder: Encoder) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        key = f"{encoder.name}@{encoder.revision}"
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", key).strip("-")[:80]
+        self.path = folder / f"{slug}-{hashlib.blake2b(key.encode(), digest_size=6).hexdigest()}.sqlite"
+        with self._connect() as db:
+            db.execute("CREATE TABLE IF NOT EXISTS vectors (word TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=60)
+
+    def load(self, words: Sequence[str]) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = {}
+        with self._connect() as db:
+            for start in range(0, len(words), 500):
+                batch = words[start : start + 500]
+                marks = ",".join("?" * len(batch))
+                for word, blob in db.execute(f"SELECT word, vector FROM vectors WHERE word IN ({marks})", batch):
+                    found[word] = np.frombuffer(blob, "<f4")
+        db.close()
+        return found
+
+    def store(self, vectors: Iterable[tuple[str, np.ndarray]]) -> None:
+        with self._connect() as db:
+            rows = ((word, vector.astype("<f4").tobytes()) for word, vector in vectors)
+            db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
+        db.close()

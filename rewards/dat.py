@@ -233,8 +233,10 @@ class DatScorer:
         """Per word 0 or the code of what is wrong with it, shape (responses, 10)."""
         bad = np.minimum(numbers, 0).astype(np.int8)
         if len(self._nouns.rows):
-            bad[(bad == 0) & (self._nouns.rows[numbers] < 0)] = _CODE[Reason.NO_VECTOR]
-            identities = np.ascontiguousarray(np.where(numbers < 0, -1, self._nouns.identities[numbers]).T)
+            # A reason's code is no noun's number: it looks up any noun (0) and is masked after.
+            nouns = np.maximum(numbers, 0)
+            bad[(bad == 0) & (self._nouns.rows[nouns] < 0)] = _CODE[Reason.NO_VECTOR]
+            identities = np.ascontiguousarray(np.where(numbers < 0, -1, self._nouns.identities[nouns]).T)
             for k in range(1, NUM_WORDS):
                 repeated = (identities[:k] == identities[k]).any(axis=0) & (numbers[:, k] >= 0)
                 bad[repeated, k] = _CODE[Reason.REPEATED_WORD]

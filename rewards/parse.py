@@ -21,7 +21,7 @@ _JAPANESE = re.compile(
     "[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]*"
 )
-_LATIN = re.compile("[A-Za-z]*(?:-[A-Za-z]+)*")
+_LATIN = re.compile("(?:[A-Za-z]+(?:-[A-Za-z]+)*)?")
 
 
 def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:

@@ -50,7 +50,8 @@ class WordVectors:
         """Row of each word in `matrix`; -1 where the encoder gives a zero or non-finite vector.
 
         Raises:
-            EncoderError: Ten or more new words and not one got a vector, or the encoder returned another shape.
+            EncoderError: Ten or more new words and not one got a vector (zeros are fine once any word has one), or the
+                encoder returned another shape.
         """
         new = list(dict.fromkeys(word for word in words if word not in self._rows))
         if new and self._disk:
@@ -68,7 +69,9 @@ class WordVectors:
             raise EncoderError(f"{self.encoder.name} returned shape {vectors.shape} for {len(words)} words")
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
         usable = np.isfinite(norms) & (norms > 0)
-        if len(words) >= _BROKEN_BATCH and not usable.any():
+        # Once some word has a vector, a batch of zeros is only rare words; numbers that are not finite never are.
+        unknown_only = self._size > 0 and bool(np.isfinite(norms).all())
+        if len(words) >= _BROKEN_BATCH and not usable.any() and not unknown_only:
             raise EncoderError(
                 f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for any of "
                 f"{len(words)} words such as {words[-1]!r}; check the model"

@@ -83,9 +83,10 @@ class JumanppChecker(MorphemeChecker):
             self._pipe = _Pipe(self.command)
             self._pipe.query("あ", 10 * self.timeout)  # loads the model
         morphemes = MList(self._pipe.query(word, self.timeout)).mrph_list()
-        # An answer for another word means that we have lost step.
-        if morphemes and "".join(m.midasi for m in morphemes) != word:
-            raise ValueError(f"answered for {''.join(m.midasi for m in morphemes)!r}")
+        # An answer for another word, or for none, means that we have lost step: every vetted word has morphemes.
+        answered = "".join(m.midasi for m in morphemes)
+        if answered != word:
+            raise ValueError(f"answered for {answered!r}")
         return [[_morpheme(reading) for reading in (m, *m.doukei)] for m in morphemes]
 
     def close(self) -> None:

@@ -1,0 +1,196 @@
+"""DAT results: the row of the paper's Table 11 (valid responses, mean, standard deviation, unique words) of a table."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from data.schema import Reason, Response, iter_tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rewards.nouns import NounChecker
+
+_COLUMNS = ("id", "source", "words", "score", "reason")
+_Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class DatSummary:
+    """One row of Table 11 (paper, section 5.2): mean and deviation are over the valid responses only.
+
+    Attributes:
+        source: Who wrote the responses.
+        num_responses: All responses, valid or not.
+        valid: Responses with a score. `mean`, `std` and `ci95` always stand beside `valid` of `num_responses`.
+        mean: Mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a valid response.
+        std: Sample standard deviation (ddof = 1); None with fewer than two valid responses.
+        ci95: Normal 95% confidence interval of the mean, mean -+ 1.96 std / sqrt(valid); None where `std` is.
+        unique_words: Distinct words in valid responses.
+        reasons: Invalid responses by reason, every reason named.
+        proper_noun_words: Words of valid responses (each time they occur) that are proper nouns; None if nobody looked.
+        wikipedia_words: The same for words whose dictionary entry was acquired from Wikipedia.
+    """
+
+    source: str
+    num_responses: int
+    valid: int
+    mean: float | None
+    std: float | None
+    ci95: tuple[float, float] | None
+    unique_words: int
+    reasons: dict[str, int]
+    proper_noun_words: int | None = None
+    wikipedia_words: int | None = None
+
+    @property
+    def valid_rate(self) -> float | None:
+        """Valid share of all responses, in [0, 1]; None of no responses."""
+        return self.valid / self.num_responses if self.num_responses else None
+
+    def to_json(self) -> dict[str, Any]:
+        """For `metrics.json`: all fields and the valid rate."""
+        return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None, "valid_rate": self.valid_rate}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> DatSummary:
+        """The summary that `to_json` wrote."""
+        fields = {key: value for key, value in values.items() if key != "valid_rate"}
+        return cls(**{**fields, "ci95": tuple(fields["ci95"]) if fields["ci95"] else None})
+
+
+class DatAccumulator:
+    """Takes a table in pieces and keeps only counts, so a million responses need no more memory than a thousand.
+
+    Mean and squared deviations are merged piece by piece in float64 (Chan et al., 1983): the order of the pieces does
+    not matter beyond rounding.
+
+    >>> accumulator = DatAccumulator()
+    >>> accumulator.add([Response("0", "random", 1, "", ("犬", "猫"), 0.5), Response("1", "random", 1, "", reason="format")])
+    >>> summary = accumulator.summary()
+    >>> summary.mean, summary.valid, summary.num_responses, summary.unique_words
+    (0.5, 1, 2, 2)
+    """
+
+    def __init__(self) -> None:
+        self._total = self._valid = 0
+        self._mean = self._squares = 0.0
+        self._reasons: Counter[str] = Counter()
+        self._words: Counter[str] = Counter()
+        self._sources: dict[str, None] = {}
+
+    def add(self, responses: Iterable[Response]) -> None:
+        """Add scored responses.
+
+        Raises:
+            ValueError: A response has neither a score nor a reason: it was never scored.
+        """
+        rows = list(responses)
+        for row in rows:
+            _check_scored(row.id, row.score is not None, row.reason is not None)
+        valid = [row for row in rows if row.score is not None]
+        self._add_scores(len(rows), np.array([row.score for row in valid], np.float64))
+        self._reasons.update(row.reason for row in rows if row.reason is not None)
+        self._words.update(word for row in valid for word in row.words or ())
+        self._sources.update(dict.fromkeys(row.source for row in rows))
+
+    def add_table(self, table: pa.Table) -> None:
+        """Add a part of a response table (columns id, source, words, score, reason; see `data.schema.iter_tables`).
+
+        Raises:
+            ValueError: A row has neither a score nor a reason: it was never scored.
+        """
+        import pyarrow.compute as pc
+
+        is_valid = pc.is_valid(table["score"])
+        unscored = pc.invert(pc.xor(is_valid, pc.is_valid(table["reason"])))
+        for row in table.filter(unscored).slice(0, 1).to_pylist():
+            _check_scored(row["id"], row["score"] is not None, row["reason"] is not None)
+        valid = table.filter(is_valid)
+        self._add_scores(len(table), valid["score"].to_numpy().astype(np.float64))
+        for column, counts in (
+            (table["reason"].drop_null(), self._reasons),
+            (pc.list_flatten(valid["words"]), self._words),
+        ):
+            found = pc.value_counts(column)
+            counts.update(dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)))
+        self._sources.update(dict.fromkeys(pc.unique(table["source"]).to_pylist()))
+
+    def _add_scores(self, total: int, scores: np.ndarray) -> None:
+        self._total += total
+        n = len(scores)
+        if not n:
+            return
+        mean = float(scores.mean())
+        difference = mean - self._mean
+        both = self._valid + n
+        self._squares += float(((scores - mean) ** 2).sum()) + difference**2 * self._valid * n / both
+        self._mean += difference * n / both
+        self._valid = both
+
+    def summary(self, source: str | None = None, checker: NounChecker | None = None) -> DatSummary:
+        """The row of everything added so far.
+
+        Args:
+            source: Name of the row; None takes the sources of the responses.
+            checker: Counts proper nouns and Wikipedia words; give the one that scored the responses.
+        """
+        std = math.sqrt(self._squares / (self._valid - 1)) if self._valid > 1 else None
+        margin = None if std is None else _Z95 * std / math.sqrt(self._valid)
+        proper, wikipedia = _kinds(self._words, checker) if checker else (None, None)
+        return DatSummary(
+            source=", ".join(self._sources) if source is None else source,
+            num_responses=self._total,
+            valid=self._valid,
+            mean=self._mean if self._valid else None,
+            std=std,
+            ci95=None if margin is None else (self._mean - margin, self._mean + margin),
+            unique_words=len(self._words),
+            reasons={str(reason): self._reasons[reason] for reason in Reason},
+            proper_noun_words=proper,
+            wikipedia_words=wikipedia,
+        )
+
+
+def summarise(
+    responses: Iterable[Response] | Path, *, source: str | None = None, checker: NounChecker | None = None
+) -> DatSummary:
+    """The row of Table 11 of scored responses, or of a table on disk (a part, a folder of parts or a run's folder).
+
+    Raises:
+        FileNotFoundError: There is no table at the path.
+        ValueError: A response was never scored, or a part cannot be read.
+    """
+    accumulator = DatAccumulator()
+    if isinstance(responses, Path):
+        for table in iter_tables(responses, _COLUMNS):
+            accumulator.add_table(table)
+    else:
+        accumulator.add(responses)
+    return accumulator.summary(source, checker)
+
+
+def valid_scores(path: Path) -> np.ndarray:
+    """Scores of the valid responses of a table on disk, float32, shape (valid,), for a histogram."""
+    parts = [table["score"].drop_null().to_numpy() for table in iter_tables(path, ("score",))]
+    return np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float32)
+
+
+def _check_scored(row: str, score: bool, reason: bool) -> None:
+    if score == reason:
+        state = "both a score and a reason" if score else "neither a score nor a reason"
+        raise ValueError(f"response {row} has {state}; score the table first: python -m eval dat")
+
+
+def _kinds(words: Counter[str], checker: NounChecker) -> tuple[int, int]:
+    """How many word occurrences are proper nouns, and how many come from Wikipedia."""
+    order: Sequence[str] = list(words)
+    verdicts = list(zip(order, checker.check(order), strict=True))
+    return sum(words[w] for w, v in verdicts if v.proper), sum(words[w] for w, v in verdicts if v.wikipedia)

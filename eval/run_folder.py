@@ -1,0 +1,185 @@
+"""A run's folder: what was asked (`config.json`), what came out (`metrics.json`), the rows (`responses/`).
+
+A folder belongs to one result. The same command goes on where it stopped; another command is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_FORMAT = 1
+_PACKAGES = (
+    *("sozo", "numpy", "pyarrow", "torch", "transformers", "sentence-transformers", "trl", "vllm", "openai"),
+    *("pyknp", "fugashi", "jumandic", "ja-ginza"),
+)
+_MISSING = object()
+
+
+class RunFolderError(ValueError):
+    """The folder cannot take this run; the message is one line and says what to do."""
+
+
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        path: The folder; need not exist.
+        settings: All that the user asked for and that determines the result (JSON values). A folder with other settings
+            is refused.
+
+    Raises:
+        RunFolderError: The folder holds another run, or files that nobody can account for.
+
+    >>> import tempfile
+    >>> folder = RunFolder(Path(tempfile.mkdtemp()), {"seed": 1})
+    >>> folder.start({"scorer": {"noun_checker": "jumandic"}}, {})
+    >>> folder.finish({"mean": 0.8})
+    >>> RunFolder(folder.path, {"seed": 1}).metrics()
+    {'mean': 0.8}
+    """
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        self.path = path
+        self.responses = path / "responses"
+        self._settings = _as_json(settings)
+        if path.exists() and not path.is_dir():
+            raise RunFolderError(f"{path}: is a file; give a folder as --output")
+        self._config = self._read("config.json")
+        if self._config is None:
+            for name in ("metrics.json", "responses"):
+                if (path / name).exists():
+                    raise RunFolderError(f"{path}: holds {name} but no config.json; give another --output")
+        else:
+            if self._config.get("format") != _FORMAT:
+                raise RunFolderError(f"{path}: config.json is not of this version of sozo; give another --output")
+            self._compare("settings", self._settings)
+
+    @property
+    def resumed(self) -> bool:
+        """Was the folder begun by an earlier call?"""
+        return self._config is not None
+
+    def metrics(self) -> dict[str, Any] | None:
+        """What the run came to, if it is finished."""
+        return self._read("metrics.json")
+
+    def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
+        """Write `config.json`, or check that the one that is there promises the same result.
+
+        Args:
+            loaded: What determines the result but is known only when everything is loaded: scorer, revisions, decoder.
+            facts: What else is worth recording; never compared.
+
+        Raises:
+            RunFolderError: The folder was begun with other models or rules, or cannot be written.
+        """
+        loaded = _as_json(loaded)
+        if self._config is not None:
+            self._compare("loaded", loaded)
+            return
+        environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **environment_facts()}
+        config = {"format": _FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}
+        try:
+            write_json(self.path / "config.json", config)
+        except OSError as error:
+            raise RunFolderError(f"{self.path}: cannot be written ({error.strerror}); give another --output") from error
+        self._config = _as_json(config)
+
+    def finish(self, metrics: dict[str, Any]) -> None:
+        """Write `metrics.json`: the run is finished."""
+        write_json(self.path / "metrics.json", metrics)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        path = self.path / name
+        try:
+            values = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{path}: cannot be read; give another --output") from error
+        if not isinstance(values, dict):
+            raise RunFolderError(f"{path}: is no JSON object; give another --output")
+        return values
+
+    def _compare(self, section: str, wanted: dict[str, Any]) -> None:
+        there = (self._config or {}).get(section, {})
+        difference = first_difference(there, wanted)
+        if difference:
+            key, old, new = difference
+            raise RunFolderError(
+                f"{self.path}: holds a run with {key} = {_show(old)}, but now it is {_show(new)}; give another --output"
+            )
+
+
+def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] | None:
+    """The first key, in dots, in which two JSON objects differ, with both values; None if they are the same.
+
+    >>> first_difference({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}})
+    ('b.c', 2, 3)
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*new, *(name for name in old if name not in new)]:
+            found = first_difference(
+                old.get(name, _MISSING), new.get(name, _MISSING), f"{key}.{name}" if key else str(name)
+            )
+            if found:
+                return found
+        return None
+    return None if old == new and type(old) is type(new) else (key, old, new)
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write a JSON file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with partial.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def environment_facts() -> dict[str, Any]:
+    """Git commit (None outside a checkout; `-dirty` with local changes), Python and package versions."""
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {"git_commit": _git_commit(), "python": platform.python_version(), "packages": versions}
+
+
+def _git_commit() -> str | None:
+    # A package installed inside somebody else's checkout must not report that one's commit.
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
+    return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _as_json(values: dict[str, Any]) -> dict[str, Any]:
+    """As it will be read back: tuples become lists, so that what is compared is what was written."""
+    return json.loads(json.dumps(values, allow_nan=False))
+
+
+def _show(value: Any) -> str:
+    return "not set" if value is _MISSING else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,46 @@
+"""What costs seconds to load is loaded once per run."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.nouns import load_nouns
+from rewards.embeddings import make_encoder
+from rewards.nouns import JumanDicChecker, JumanppChecker
+
+
+@pytest.fixture(scope="session")
+def jumandic_checker():
+    return JumanDicChecker()
+
+
+@pytest.fixture(scope="session")
+def ginza():
+    return make_encoder("ja-ginza")
+
+
+@pytest.fixture(scope="session")
+def nouns():
+    return load_nouns()
+
+
+@pytest.fixture
+def jumanpp(tmp_path):
+    """Makes `JumanppChecker`s on the stand-in: `jumanpp("--hang 犬", timeout=1)`. They are closed after the test."""
+    command = tmp_path / "bin" / "jumanpp"
+    command.parent.mkdir()
+    standin = Path(__file__).parent / "jumanpp_standin.py"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{standin}" "$@"\n')
+    command.chmod(0o755)
+    made = []
+
+    def make(option="", rules=None, **kwargs):
+        checker = JumanppChecker(rules, command=str(command), option=option, **kwargs)
+        made.append(checker)
+        return checker
+
+    make.command = command
+    yield make
+    for checker in made:
+        checker.close()

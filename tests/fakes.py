@@ -1,0 +1,56 @@
+"""Small stand-ins at the scorer's two seams, and the text that a model should write."""
+
+import numpy as np
+
+from rewards.nouns import Verdict
+
+
+def list_text(words):
+    """The words as the list that the DAT prompt asks for."""
+    return "\n".join(f"{k}. {word}" for k, word in enumerate(words, 1))
+
+
+class FakeNouns:
+    """A noun checker that knows its nouns by name; `representatives` maps a word to its 代表表記."""
+
+    name = "fake nouns"
+
+    def __init__(self, nouns, proper=(), wikipedia=(), representatives=None):
+        self.nouns, self.proper, self.wikipedia = set(nouns), set(proper), set(wikipedia)
+        self.representatives = representatives or {}
+        self.asked = []
+
+    def check(self, words):
+        self.asked += words
+        return [
+            Verdict(True, w in self.proper, w in self.wikipedia, self.representatives.get(w, w))
+            if w in self.nouns
+            else Verdict(False)
+            for w in words
+        ]
+
+
+class FakeEncoder:
+    """An encoder with the vectors given; a word it does not know gets zeros. Remembers its batches."""
+
+    def __init__(self, vectors, name="fake encoder", revision="1"):
+        self.vectors = {word: np.asarray(vector, np.float32) for word, vector in vectors.items()}
+        self.name, self.revision = name, revision
+        self.batches = []
+
+    @property
+    def calls(self):
+        return len(self.batches)
+
+    def encode(self, words):
+        self.batches.append(list(words))
+        zero = np.zeros(len(next(iter(self.vectors.values()))), np.float32)
+        return np.stack([self.vectors.get(word, zero) for word in words])
+
+
+# One word per axis: the distance of any two is exactly 1, so a list of ten different ones scores exactly 1.
+AXES = tuple("犬猫水山川本車空海石木花")
+
+
+def axis_encoder(words=AXES, **kwargs):
+    return FakeEncoder(dict(zip(words, np.eye(len(words)), strict=True)), **kwargs)

@@ -1,0 +1,152 @@
+"""The pipe to Juman++: processes that die, hang, lose step; threads, pickling and a missing command."""
+
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rewards.nouns import JumanDicChecker, JumanppChecker, JumanppError, make_noun_checker
+
+WORDS = ["猫", "食べる", "水", "山", "川", "とても", "本", "車", "電話", "学校"]
+NOUNS = [True, False, True, True, True, False, True, True, True, True]
+
+
+def verdicts(checker, words=WORDS):
+    return [verdict.is_noun for verdict in checker.check(words)]
+
+
+@pytest.fixture
+def starts(tmp_path):
+    """The stand-in's option that counts its starts, and the count so far."""
+
+    class Starts:
+        option = f"--starts {tmp_path / 'starts'}"
+
+        def __int__(self):
+            return (tmp_path / "starts").stat().st_size
+
+    return Starts()
+
+
+def test_one_process_answers_all(jumanpp, starts):
+    assert verdicts(jumanpp(starts.option)) == NOUNS
+    assert int(starts) == 1
+
+
+@pytest.mark.parametrize("option", ["--pieces", "--late 0.01"])
+def test_answers_in_pieces_or_late_are_whole(jumanpp, starts, option):
+    assert verdicts(jumanpp(f"{option} {starts.option}")) == NOUNS
+    assert int(starts) == 1
+
+
+def test_a_process_that_dies_is_replaced_and_the_word_asked_again(jumanpp, starts):
+    # Three answers each, the warm-up among them: two words a process.
+    assert verdicts(jumanpp(f"--die-after 3 {starts.option}")) == NOUNS
+    assert int(starts) == 5
+
+
+def test_a_process_that_hangs_is_replaced(jumanpp, starts):
+    assert verdicts(jumanpp(f"--hang 山 --once {starts.option}", timeout=1)) == NOUNS
+    assert int(starts) == 2
+
+
+@pytest.mark.parametrize("fault", ["--behind", "--extra-eos", "--inner-eos"])
+def test_an_answer_for_another_word_is_noticed(jumanpp, starts, fault):
+    assert verdicts(jumanpp(f"{fault} --once {starts.option}")) == NOUNS
+    assert int(starts) == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "timeout", "problem"),
+    [
+        ("--die-after 1", 10, ""),  # noticed when writing or when reading
+        ("--hang 猫", 0.5, r"\(no answer within 0.5 s\)"),
+        ("--deaf", 0.05, r"\(no answer within 0.5 s\)"),  # the first answer has ten times as long
+        ("--behind", 10, r"\(answered for 'あ'\)"),
+        ("--extra-eos", 10, r"\(answered for ''\)"),
+    ],
+)
+def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, option, timeout, problem):
+    checker = jumanpp(f"{option} {starts.option}", timeout=timeout)
+    with pytest.raises(JumanppError, match=problem) as caught:
+        checker.check(["猫"])
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "'猫'" in message
+    assert str(jumanpp.command) in message
+    assert "failed 3 times" in message
+    assert int(starts) == 3
+
+
+def test_a_failure_is_no_verdict(jumanpp, starts):
+    checker = jumanpp(f"--hang 山 {starts.option}", timeout=0.3)
+    with pytest.raises(JumanppError):
+        checker.check(["猫", "山"])
+    assert verdicts(checker, ["猫", "水"]) == [True, True]
+    with pytest.raises(JumanppError):  # asked again, not remembered
+        checker.check(["山"])
+
+
+def test_works_outside_the_main_thread(jumanpp):
+    found = []
+    checker = jumanpp()
+    thread = threading.Thread(target=lambda: found.extend(verdicts(checker)))
+    thread.start()
+    thread.join()
+    assert found == NOUNS
+
+
+def test_works_from_several_threads_at_once(jumanpp, starts):
+    checker = jumanpp(starts.option)
+    orders = [WORDS[k:] + WORDS[:k] for k in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda words: verdicts(checker, words), orders))
+    assert found == [NOUNS[k:] + NOUNS[:k] for k in range(8)]
+    assert int(starts) == 1
+
+
+def test_pickles_without_its_process(jumanpp, starts):
+    checker = jumanpp(starts.option)
+    assert verdicts(checker) == NOUNS
+    copy = pickle.loads(pickle.dumps(checker))
+    try:
+        assert verdicts(copy, [*WORDS, "海"]) == [*NOUNS, True]
+        assert verdicts(checker, ["雨"]) == [True]  # the original still has its own
+    finally:
+        copy.close()
+    assert int(starts) == 2
+
+
+def test_close_ends_the_process_and_the_next_word_starts_another(jumanpp, starts):
+    checker = jumanpp(starts.option)
+    checker.check(["猫"])
+    checker.close()
+    checker.close()
+    assert verdicts(checker, ["水"]) == [True]
+    assert int(starts) == 2
+
+
+def test_missing_command():
+    with pytest.raises(FileNotFoundError, match="no-such-jumanpp is not on the PATH") as caught:
+        JumanppChecker(command="no-such-jumanpp")
+    assert "\n" not in str(caught.value)
+
+
+def test_auto_takes_jumanpp_where_the_command_is(jumanpp, monkeypatch):
+    monkeypatch.setenv("PATH", str(jumanpp.command.parent))
+    assert isinstance(make_noun_checker("auto"), JumanppChecker)
+    assert isinstance(make_noun_checker("jumanpp"), JumanppChecker)
+    assert isinstance(make_noun_checker("jumandic"), JumanDicChecker)
+
+
+def test_auto_takes_jumandic_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert isinstance(make_noun_checker("auto"), JumanDicChecker)
+    with pytest.raises(FileNotFoundError, match="install Juman\\+\\+ 2 or choose the noun checker jumandic"):
+        make_noun_checker("jumanpp")
+
+
+def test_unknown_name():
+    with pytest.raises(ValueError, match="no noun checker is called 'mecab'; choose auto, jumanpp or jumandic"):
+        make_noun_checker("mecab")

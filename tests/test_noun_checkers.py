@@ -1,0 +1,236 @@
+"""The noun rule (DAT rule 3), on real Juman++ answers and on the dictionary: both checkers and every setting."""
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from rewards.nouns import MAX_WORD_CHARS, JumanDicChecker, Morpheme, NounRules, Verdict, judge
+from rewards.nouns.rules import MorphemeChecker, sendable
+from rewards.parse import script_reason
+
+RECORDED = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "data" / "jumanpp_recorded.jsonl").read_text("utf-8").split("\n")
+    if line
+]
+DOG = Morpheme("名詞", "普通名詞", "代表表記:犬/いぬ カテゴリ:動物")
+TOKYO = Morpheme("名詞", "地名", "代表表記:東京/とうきょう")
+RUN = Morpheme("動詞", "*", "代表表記:走る/はしる")
+PREFIX = Morpheme("接頭辞", "名詞接頭辞", "代表表記:御/お")
+SUFFIX = Morpheme("接尾辞", "名詞性名詞接尾辞", "代表表記:達/たち")
+PREDICATE_SUFFIX = Morpheme("接尾辞", "名詞性述語接尾辞", "代表表記:方/かた")
+UNKNOWN_KATAKANA = Morpheme("未定義語", "カタカナ", "未知語:カタカナ 品詞推定:名詞")
+UNKNOWN = Morpheme("未定義語", "その他", "未知語:漢字 品詞推定:名詞")
+
+
+def text_of(row):
+    """The input of a recorded row; the kind `edge` writes bytes that are not UTF-8 as \\xff."""
+    text = row["input"]
+    if row["kind"] == "edge" and text.startswith("\\x"):
+        return bytes.fromhex(text.replace("\\x", "")).decode("utf-8", "surrogateescape")
+    return text
+
+
+def is_noun_of(output):
+    """The rule once more, on the raw answer: every morpheme 名詞; of a single one any reading."""
+    lines = [line for line in output.split("\n") if line and not line.startswith("# ")]
+    assert not lines or lines[-1] == "EOS"
+    best, other = [], []
+    for line in lines[:-1]:
+        if line.startswith("@ "):
+            other.append(line.split(" ")[4])
+        else:
+            best.append(line.split(" ")[3])
+    if len(best) == 1:
+        return "名詞" in best + other
+    return bool(best) and set(best) == {"名詞"}
+
+
+def may_be_sent(text):
+    return 0 < len(text) <= 40 and {unicodedata.category(c)[0] for c in text} <= {"L", "N", "M"}
+
+
+def test_the_recording_is_whole():
+    assert len(RECORDED) == 357
+    assert len({row["kind"] for row in RECORDED}) == 22
+    assert sum(may_be_sent(text_of(row)) for row in RECORDED) == 263
+
+
+def test_jumanpp_follows_the_rule_on_every_recorded_input(jumanpp, tmp_path):
+    log = tmp_path / "received"
+    checker = jumanpp(f"--log {log}")
+    texts = [text_of(row) for row in RECORDED]
+    expected = [may_be_sent(text_of(row)) and is_noun_of(row["output"]) for row in RECORDED]
+    assert [verdict.is_noun for verdict in checker.check(texts)] == expected
+    # あ is the warm-up. Comments, symbols, control characters and broken text never reach the process.
+    received = log.read_bytes().decode().split("\n")[:-1]
+    assert received == ["あ", *dict.fromkeys(text for text in texts if may_be_sent(text))]
+
+
+def test_traps_among_the_recorded_inputs(jumanpp):
+    texts = ["", " ", "# x", "#", "EOS", "@", "m(_ _)m", "りんご\r", "\x00", "犬\n猫", "\udcff", "犬" * 41, " りんご"]
+    assert not any(verdict.is_noun for verdict in jumanpp().check(texts))
+
+
+# Where the packaged dictionary and the recorded Juman++ part. The model of Juman++ weighs contexts that MeCab's costs do not.
+DISAGREEMENTS = {
+    "上手": "Juman++ takes the adjective 上手だ, MeCab's costs the noun (うわて)",
+    "間": "Juman++ takes the adverbial noun, MeCab's costs favour the suffix",
+    "はい": "Juman++ takes the nouns 灰 and 肺, MeCab's costs another part of speech",
+    "山田太郎": "the released dictionary of Juman++ lacks 太郎, the package has it",
+    "織田信長": "the same with 信長",
+    "痛っ": "Juman++ normalises the spelling to the noun 痛, MeCab takes the stem of 痛い",
+}
+
+
+def test_jumandic_agrees_with_the_recorded_jumanpp(jumandic_checker):
+    rows = [r for r in RECORDED if r["answered"] and r["input"] and script_reason(r["input"]) is None]
+    assert len(rows) == 235
+    verdicts = jumandic_checker.check([row["input"] for row in rows])
+    parted = [r["input"] for r, v in zip(rows, verdicts, strict=True) if v.is_noun != is_noun_of(r["output"])]
+    assert set(parted) == set(DISAGREEMENTS)
+    assert 1 - len(parted) / len(rows) >= 0.97
+
+
+def test_jumandic_passes_as_many_dictionary_nouns_as_jumanpp(jumandic_checker, nouns):
+    # What a real Juman++ 2 passes, by how its model was trained.
+    assert 21_946 <= sum(verdict.is_noun for verdict in jumandic_checker.check(nouns)) <= 22_097
+
+
+@pytest.mark.parametrize(
+    ("analysis", "expected"),
+    [
+        ([], False),
+        ([[DOG]], True),
+        ([[RUN]], False),
+        ([[RUN, DOG]], True),  # any homograph of a single morpheme
+        ([[DOG, RUN]], True),
+        ([[DOG], [DOG]], True),
+        ([[DOG], [RUN]], False),
+        ([[DOG], [RUN, DOG]], False),  # of several morphemes the best reading counts
+        ([[DOG], [DOG, RUN]], True),
+        ([[PREFIX], [DOG]], False),
+        ([[DOG], [SUFFIX]], False),
+        ([[UNKNOWN]], False),
+        ([[UNKNOWN_KATAKANA]], False),
+        ([[Morpheme("名詞", "数詞")]], True),
+    ],
+)
+def test_the_papers_rule(analysis, expected):
+    assert judge("x", analysis, NounRules()).is_noun is expected
+
+
+@pytest.mark.parametrize(
+    ("analysis", "expected"),
+    [
+        ([[PREFIX], [DOG]], True),
+        ([[DOG], [SUFFIX]], True),
+        ([[PREFIX], [DOG], [SUFFIX]], True),
+        ([[PREFIX]], False),  # an affix beside no noun
+        ([[PREFIX], [SUFFIX]], False),
+        ([[RUN], [SUFFIX]], False),
+        ([[DOG], [PREDICATE_SUFFIX]], False),  # 食べ方: not of a noun
+        ([[UNKNOWN], [SUFFIX]], False),
+    ],
+)
+def test_accept_affixes(analysis, expected):
+    assert judge("x", analysis, NounRules(accept_affixes=True)).is_noun is expected
+
+
+def test_accept_affixes_on_real_words(jumandic_checker):
+    words = ["子供たち", "食べ方", "たち", "犬", "走る"]
+    accepting = JumanDicChecker(NounRules(accept_affixes=True))
+    assert [v.is_noun for v in jumandic_checker.check(words)] == [False, False, False, True, False]
+    assert [v.is_noun for v in accepting.check(words)] == [True, False, False, True, False]
+
+
+def test_tea_has_a_prefix(jumandic_checker):
+    assert [m[0].pos for m in jumandic_checker.analyse("お茶")] == ["接頭辞", "名詞"]
+    assert not jumandic_checker.check(["お茶"])[0].is_noun
+    assert JumanDicChecker(NounRules(accept_affixes=True)).check(["お茶"])[0].is_noun
+
+
+def test_accept_unknown_katakana(jumandic_checker, jumanpp):
+    rules = NounRules(accept_unknown_katakana=True)
+    assert judge("x", [[UNKNOWN_KATAKANA]], rules).is_noun
+    assert judge("x", [[DOG], [UNKNOWN_KATAKANA]], rules).is_noun
+    assert not judge("x", [[UNKNOWN]], rules).is_noun
+    for strict, accepting in [(jumandic_checker, JumanDicChecker(rules)), (jumanpp(), jumanpp(rules=rules))]:
+        assert [v.is_noun for v in strict.check(["ググタス", "电脑"])] == [False, False]
+        assert [v.is_noun for v in accepting.check(["ググタス", "电脑"])] == [True, False]
+
+
+def test_proper_nouns_pass_and_are_counted_unless_rejected(jumandic_checker, jumanpp):
+    reject = NounRules(reject_proper_nouns=True)
+    assert judge("東京", [[TOKYO]], NounRules())[:2] == (True, True)
+    assert judge("東京", [[TOKYO]], reject)[:2] == (False, True)
+    # A homograph that is no name is enough; in a compound one name makes a name.
+    assert judge("いぬ", [[TOKYO, DOG]], reject)[:2] == (True, False)
+    assert judge("東京犬", [[TOKYO], [DOG]], reject)[:2] == (False, True)
+    for passing, rejecting in [(jumandic_checker, JumanDicChecker(reject)), (jumanpp(), jumanpp(rules=reject))]:
+        assert [v[:2] for v in passing.check(["東京", "猫"])] == [(True, True), (True, False)]
+        assert [v[:2] for v in rejecting.check(["東京", "猫"])] == [(False, True), (True, False)]
+
+
+def test_wikipedia_entries_are_nouns_and_counted(jumandic_checker, jumanpp):
+    for checker in (jumandic_checker, jumanpp()):
+        assert [(v.is_noun, v.wikipedia) for v in checker.check(["苹果", "林檎"])] == [(True, True), (True, False)]
+
+
+def test_spellings_share_a_representative(jumandic_checker, jumanpp):
+    for checker in (jumandic_checker, jumanpp()):
+        assert {v.representative for v in checker.check(["りんご", "リンゴ", "林檎"])} == {"林檎/りんご"}
+
+
+def test_representative_of_compounds():
+    assert judge("犬東京", [[DOG], [TOKYO]], NounRules()).representative == "犬/いぬ+東京/とうきょう"
+    # Without a 代表表記 somewhere there is only the word itself.
+    assert judge("犬三", [[DOG], [Morpheme("名詞", "数詞")]], NounRules()).representative == "犬三"
+
+
+class CountingChecker(MorphemeChecker):
+    name = "counting"
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def analyse(self, word):
+        self.asked.append(word)
+        return [[DOG if word == "犬" else RUN]]
+
+
+def test_a_word_is_analysed_once():
+    checker = CountingChecker()
+    assert [v.is_noun for v in checker.check(["犬", "走", "犬"])] == [True, False, True]
+    assert [v.is_noun for v in checker.check(["走", "犬", "!"])] == [False, True, False]
+    assert checker.asked == ["犬", "走"]
+
+
+def test_the_memory_of_verdicts_is_bounded(monkeypatch):
+    monkeypatch.setattr("rewards.nouns.rules._MAX_CACHED", 2)
+    checker = CountingChecker()
+    for word in "犬猫水山":
+        checker.check([word])
+    checker.check(["犬"])
+    assert checker.asked.count("犬") == 2
+    assert checker.check(["犬"] * 3) == [Verdict(True, representative="犬/いぬ")] * 3
+
+
+def test_a_long_word_is_never_sent():
+    checker = CountingChecker()
+    assert MAX_WORD_CHARS == 40
+    checker.check(["犬" * 41, "犬" * 40])
+    assert checker.asked == ["犬" * 40]
+
+
+@pytest.mark.parametrize("word", ["犬", "々", "a", "1", "𠮷", "葛\U000e0100", "ー"])
+def test_sendable(word):
+    assert sendable(word)
+
+
+@pytest.mark.parametrize("word", ["", " ", "犬\n", "#", "@", '"', "\x00", "\ud800", "\u200b", "\ue000", "犬！", "😀"])
+def test_not_sendable(word):
+    assert not sendable(word)

@@ -1,0 +1,275 @@
+"""The strict parser (DAT rules 1 and 2): what is a list of ten words, and why a text is not one."""
+
+import pytest
+from fakes import list_text
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.schema import Reason
+from rewards.parse import parse_response, script_reason, split_list
+
+WORDS = tuple("犬猫水山川本車空海石")
+LIST = list_text(WORDS)
+MEGABYTE = 1_000_000
+
+
+def with_word(word, position=5):
+    words = list(WORDS)
+    words[position - 1] = word
+    return list_text(words)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LIST,
+        f"\n\n  {LIST}\t\n\u3000",  # outer white space of any kind
+        LIST.replace(". ", ".\u3000"),  # the ideographic space
+        LIST.replace("3. ", "3.\u3000"),  # or both kinds in one list
+    ],
+)
+def test_lists(text):
+    assert parse_response(text) == WORDS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n ",
+        list_text(WORDS[:9]),
+        list_text([*WORDS, "木"]),
+        LIST.replace("\n", "\r\n"),  # a CR would follow the word
+        LIST.replace("\n", "\r"),
+        LIST.replace("\n", "\u2028"),
+        LIST.replace("\n", "\x0b"),
+        LIST.replace("\n", "\n\n"),
+        LIST.replace("\n", " \n"),  # white space after a word
+        LIST.replace("\n", "\n "),  # or before a number
+        LIST.replace("1. ", "１. "),  # full-width digit
+        LIST.replace("1. ", "١. "),  # Arabic digit
+        LIST.replace("2. ", "2 "),
+        LIST.replace("2. ", "2."),
+        LIST.replace("2. ", "2.  "),
+        LIST.replace("2. ", "2.\t"),
+        LIST.replace("2. ", "2.\u00a0"),
+        LIST.replace("2. ", "2) "),
+        LIST.replace("2. ", "2．"),
+        LIST.replace("2. ", "2.. "),
+        LIST.replace("2. ", "02. "),
+        LIST.replace("2. ", "3. "),
+        LIST.replace("2. 猫", "2. "),
+        LIST.replace("2. 猫", "2. 猫 (動物)"),
+        LIST.replace("2. 猫", "2. 家 猫"),
+        LIST.replace("2. 猫", "2. 猫\u3000動物"),
+        LIST.replace("2. 猫", "- 2. 猫"),
+        f"はい、どうぞ。\n{LIST}",
+        f"{LIST}\n以上です。",
+        f"```\n{LIST}\n```",
+        f"{LIST}\n{LIST}",
+        f"\ufeff{LIST}",  # a byte order mark is no white space
+        f"\x00{LIST}",
+        " ".join(LIST.splitlines()),
+        "\n".join(reversed(LIST.splitlines())),
+    ],
+)
+def test_not_lists(text):
+    assert parse_response(text) is Reason.FORMAT
+    assert split_list(text) is None
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["いぬ", "ゔ", "イヌ", "ヴァイオリン", "コーヒー", "人々", "𠮟", "𠮷野家", "ｲﾇ", "ﾊﾟﾝ", "苹果", "ゝ", "豈", "ー"],
+)
+def test_japanese_script(word):
+    assert script_reason(word) is None
+    assert parse_response(with_word(word))[4] == word
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "dog",
+        "犬x",
+        "ｄｏｇ",
+        "Ｔシャツ",
+        "単語1",
+        "単語１",
+        "1",
+        "사과",
+        "собака",
+        "①",
+        "ⅳ",
+        "が\u0302",
+        "か\u3099",
+        "é",
+        "ﬁ",
+        "٣",
+        "〇",
+    ],
+)
+def test_other_scripts_are_not_japanese(word):
+    assert parse_response(with_word(word)) is Reason.NOT_JAPANESE
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "犬。",
+        "「犬」",
+        "犬・猫",
+        "犬!",
+        "犬(動物)",
+        "犬（動物）",
+        "**犬**",
+        "犬😀",
+        "😀",
+        "♪",
+        "犬\x00",
+        "犬\x07",
+        "犬\x1b[31m",
+        "犬\u200b",
+        "犬\u200f",  # right-to-left mark
+        "\u202e犬",  # right-to-left override
+        "犬\ufeff",
+        "犬\ue000",
+        "犬\ud800",
+        "犬〜",
+        "-",
+        "犬-猫",
+        "+",
+        "｡",
+        "犬\U0010ffff",
+    ],
+)
+def test_symbols(word):
+    assert parse_response(with_word(word)) is Reason.SYMBOL
+
+
+def test_the_first_foreign_character_of_a_word_gives_the_reason():
+    assert script_reason("犬!a") is Reason.SYMBOL
+    assert script_reason("犬a!") is Reason.NOT_JAPANESE
+
+
+def test_the_first_foreign_word_gives_the_reason():
+    assert parse_response(list_text(["!", "a", *WORDS[2:]])) is Reason.SYMBOL
+    assert parse_response(list_text(["a", "!", *WORDS[2:]])) is Reason.NOT_JAPANESE
+
+
+def test_format_comes_before_script():
+    assert parse_response(list_text(["!", "a", *WORDS[3:]])) is Reason.FORMAT
+
+
+def test_the_prompts_own_example_is_no_answer():
+    assert parse_response(list_text([f"単語{k}" for k in range(1, 11)])) is Reason.NOT_JAPANESE
+
+
+@pytest.mark.parametrize("word", ["dog", "Dog", "sea-horse"])
+def test_latin_words(word):
+    assert script_reason(word, latin=True) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [("犬", Reason.NOT_JAPANESE), ("dog1", Reason.NOT_JAPANESE), ("-dog", Reason.SYMBOL), ("dog-", Reason.SYMBOL)],
+)
+def test_words_that_are_not_latin(word, reason):
+    assert script_reason(word, latin=True) is reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>犬か猫か</think>{LIST}",
+        f"<think>\n1. 鳥\n2. 魚\n</think>\n\n{LIST}",
+        f"<think></think>\n{LIST}",
+        f" \n<think>\n</think>\n{LIST}\n",
+        f"<think><think></think>{LIST}",
+    ],
+)
+def test_a_leading_reasoning_block_is_cut_off(text):
+    assert parse_response(text) == WORDS
+    assert parse_response(text, reasoning=False) is Reason.FORMAT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>{LIST}",  # never closed
+        f"{LIST}<think></think>",
+        f"では<think>犬</think>{LIST}",
+        f"</think>{LIST}",
+        f"<think>犬</think>{LIST}</think>",
+        f"<think>犬</think><think>猫</think>{LIST}",
+        f"<THINK>犬</THINK>{LIST}",
+        f"<think >犬</think>{LIST}",
+        f"<think>{LIST}</think>",
+    ],
+)
+def test_other_reasoning_is_no_list(text):
+    assert parse_response(text) is Reason.FORMAT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "犬" * MEGABYTE,
+        "\n" * MEGABYTE,
+        "1. 犬\n" * (MEGABYTE // 5),
+        "1. " * (MEGABYTE // 3),
+        " " * MEGABYTE + "犬",
+        "<think>" * (MEGABYTE // 7),
+        "<think>" + "</think" * (MEGABYTE // 7),
+        LIST + "犬" * MEGABYTE + " 猫",
+        LIST + "\n" * MEGABYTE + "犬",
+        "\ud800" * MEGABYTE,
+        "\x00" * MEGABYTE,
+        "1. \ud800\n2. \udfff",
+    ],
+    ids=range(12),
+)
+def test_long_and_broken_texts_are_only_no_lists(text):
+    assert parse_response(text) is Reason.FORMAT
+
+
+def test_a_long_word_is_a_word():
+    assert parse_response(LIST + "犬" * MEGABYTE)[9] == "石" + "犬" * MEGABYTE
+    assert parse_response(LIST + "!" * MEGABYTE) is Reason.SYMBOL
+
+
+japanese = st.text(st.sampled_from("犬猫人々あいっゔアイヴーｲﾇ𠮟苹"), min_size=1, max_size=12)
+nasty = st.text(st.sampled_from("12345678910.. \u3000\n\r\t犬あアーa１!😀\x00\u200f\ud800<think>/"), max_size=80)
+
+
+def shape(result):
+    """Every result is one Reason or ten words."""
+    return isinstance(result, Reason) or (len(result) == 10 and all(isinstance(w, str) and w for w in result))
+
+
+@given(st.one_of(st.text(st.characters(exclude_categories=())), nasty, nasty.map(lambda t: LIST + t)), st.booleans())
+def test_any_text_gives_words_or_a_reason(text, reasoning):
+    assert shape(parse_response(text, reasoning=reasoning))
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=30))
+def test_any_word_has_a_script_or_a_reason(word):
+    assert script_reason(word) in (None, Reason.NOT_JAPANESE, Reason.SYMBOL)
+
+
+@given(
+    st.lists(japanese, min_size=10, max_size=10),
+    st.lists(st.sampled_from(" \u3000"), min_size=10, max_size=10),
+    st.text(" \n\t\r\u3000"),
+)
+def test_a_well_formed_list_parses_to_its_words(words, spaces, margin):
+    lines = [f"{k}.{space}{word}" for k, (space, word) in enumerate(zip(spaces, words, strict=True), 1)]
+    assert parse_response(margin + "\n".join(lines) + margin) == tuple(words)
+
+
+@given(st.lists(japanese, min_size=10, max_size=10), st.integers(0, 9), nasty)
+def test_what_is_read_is_what_was_written(words, position, word):
+    words[position] = word
+    result = parse_response(list_text(words))
+    if isinstance(result, tuple):  # outer white space belongs to no word
+        assert [w.strip() for w in words] == list(result)

@@ -1,0 +1,62 @@
+"""The protocol's prompts are the papers' texts, byte for byte."""
+
+import hashlib
+from importlib.resources import files
+
+import pytest
+
+from data.prompts import dat_dataset, dat_messages, fill, judge_messages, prompt, sat_messages
+
+SHA256 = {
+    "dat": "11f3e6a20bc3acf34c0a740b12b682808e25c27532eb0dcf811625cd73beb6c5",
+    "jcq_judge": "89ed1a65918b4ea73c17678f263cd080d900fafc54fe92a6afd29b7ec877605b",
+    "sat": "9ebb5fd9b1683777e8ab93b2add2051ee79bb4349a699acf05e8d8309bbcd276",
+}
+
+
+@pytest.mark.parametrize("name", SHA256)
+def test_prompt_is_the_papers_text_byte_for_byte(name):
+    raw = files("data.prompts").joinpath(f"{name}.txt").read_bytes()
+    assert hashlib.sha256(raw).hexdigest() == SHA256[name]
+    assert prompt(name).encode() == raw
+    assert not prompt(name).endswith("\n")
+    assert "\r" not in prompt(name)
+
+
+def test_dat_prompt_asks_for_ten_words():
+    assert prompt("dat").splitlines()[-10:] == [f"{k}. 単語{k}" for k in range(1, 11)]
+
+
+def test_fill_is_one_pass():
+    # Were it two passes, the answer would be judged against itself as the question.
+    assert fill("{question}|{answer}", question="{answer}", answer="{question}") == "{answer}|{question}"
+
+
+def test_fill_leaves_backslashes_and_braces_of_values_alone():
+    assert fill("<{story}>", story=r"\1 \g<0> {} {x} \n") == r"<\1 \g<0> {} {x} \n>"
+
+
+@pytest.mark.parametrize("values", [{}, {"question": "q"}, {"question": "q", "answer": "a", "story": "s"}])
+def test_fill_refuses_missing_and_extra_placeholders(values):
+    with pytest.raises(ValueError, match=r"\['answer', 'question'\]"):
+        fill("{question}{answer}", **values)
+
+
+def test_judge_messages_hold_question_and_answer_once():
+    [message] = judge_messages("問い", "{question}")
+    assert message["role"] == "user"
+    assert "# 質問\n問い\n\n# 回答\n{question}\n\n# 流暢性" in message["content"]
+
+
+def test_sat_messages_end_with_the_story():
+    [message] = sat_messages("昔々")
+    assert message["content"] == prompt("sat").removesuffix("{story}") + "昔々"
+
+
+def test_dat_dataset():
+    assert dat_dataset(3) == [{"prompt": [{"role": "user", "content": prompt("dat")}]}] * 3
+    assert dat_dataset(2, conversational=False) == [{"prompt": prompt("dat")}] * 2
+    assert dat_dataset(0) == []
+    rows = dat_dataset(2)
+    assert rows[0]["prompt"] is not rows[1]["prompt"]  # a trainer may edit one row in place
+    assert dat_messages() == rows[0]["prompt"]

@@ -1,0 +1,135 @@
+"""The response table: what is written is read back, and what is not a table is refused by name."""
+
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data.schema import (
+    Reason,
+    Response,
+    arrow_schema,
+    iter_tables,
+    part_paths,
+    read_responses,
+    utf8_safe,
+    write_columns,
+    write_responses,
+)
+
+WORDS = tuple("犬猫水山川本車空海石")
+# 0.75 and 0.5 are exact in float32.
+VALID = Response("a-0", "tiny", 42, "1. 犬…", WORDS, 0.75, None, 1.0, "stop")
+INVALID = Response("a-1", "random", None, "", None, None, Reason.FORMAT, 0.5, "length")
+UNSCORED = Response("a-2", "file", None, "\x00\r\n\u2028😀", None)
+
+
+def test_round_trip(tmp_path):
+    write_responses(tmp_path / "part-00000.parquet", [VALID, INVALID, UNSCORED])
+    assert list(read_responses(tmp_path)) == [VALID, INVALID, UNSCORED]
+
+
+def test_reason_is_stored_as_its_name(tmp_path):
+    write_responses(tmp_path / "part-0.parquet", [INVALID])
+    assert pq.read_table(tmp_path / "part-0.parquet")["reason"].to_pylist() == ["format"]
+
+
+def test_no_rows_are_a_table_too(tmp_path):
+    write_responses(tmp_path / "part-0.parquet", [])
+    assert list(read_responses(tmp_path)) == []
+
+
+def test_lone_surrogates_are_written_out(tmp_path):
+    row = Response("a", "tiny", 1, "犬\ud800", ("犬\ud800", "猫"))
+    write_responses(tmp_path / "part-0.parquet", [row])
+    [read] = read_responses(tmp_path)
+    assert read.text == "犬\\ud800"
+    assert read.words == ("犬\\ud800", "猫")
+
+
+@pytest.mark.parametrize("text", ["", "犬", "😀", "\\ud800", "𠮷"])
+def test_good_text_stays_as_it_is(text):
+    assert utf8_safe(text) is text
+
+
+def test_columns_left_out_are_null(tmp_path):
+    write_columns(tmp_path / "part-0.parquet", {"id": ["a"], "source": ["x"], "text": ["1. 犬"]})
+    assert list(read_responses(tmp_path)) == [Response("a", "x", None, "1. 犬")]
+
+
+def test_unknown_column_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"part-0\.parquet: no such column .*: model, sampler"):
+        write_columns(tmp_path / "part-0.parquet", {"id": ["a"], "sampler": [1], "model": [1]})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_come_in_order_from_a_file_a_folder_or_a_run(tmp_path):
+    folder = tmp_path / "run" / "responses"
+    for number in (10, 2, 0):  # written out of order
+        write_responses(folder / f"part-{number:05d}.parquet", [Response(str(number), "x", None, "")])
+    (folder / ".part-00003.parquet.77.tmp").write_bytes(b"half")  # of a killed writer
+    for path in (folder, tmp_path / "run"):
+        assert [r.id for r in read_responses(path)] == ["0", "2", "10"]
+    assert part_paths(folder / "part-00002.parquet") == [folder / "part-00002.parquet"]
+
+
+def test_no_table(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no response table here"):
+        part_paths(tmp_path)
+
+
+def test_only_the_columns_asked_for(tmp_path):
+    write_responses(tmp_path / "part-0.parquet", [VALID])
+    [table] = iter_tables(tmp_path, ["score", "id"])
+    assert sorted(table.column_names) == ["id", "score"]
+
+
+def test_another_schema_version_is_refused(tmp_path):
+    part = tmp_path / "part-0.parquet"
+    newer = arrow_schema().with_metadata({b"sozo_schema_version": b"2"})
+    pq.write_table(pa.Table.from_pylist([], schema=newer), part)
+    with pytest.raises(ValueError, match=r"part-0\.parquet: response table of schema version 2; this sozo reads 1"):
+        list(read_responses(tmp_path))
+
+
+def test_somebody_elses_parquet_is_refused(tmp_path):
+    pq.write_table(pa.table({"text": ["x"]}), tmp_path / "part-0.parquet")
+    with pytest.raises(ValueError, match="schema version none"):
+        list(read_responses(tmp_path))
+
+
+def test_a_torn_part_is_refused_by_its_name(tmp_path):
+    part = tmp_path / "part-00007.parquet"
+    write_responses(part, [VALID] * 100)
+    part.write_bytes(part.read_bytes()[:-50])
+    with pytest.raises(ValueError, match=r"part-00007\.parquet: not a readable parquet file"):
+        list(read_responses(tmp_path))
+
+
+def test_a_failing_write_leaves_the_old_part_and_no_other_file(tmp_path, monkeypatch):
+    part = tmp_path / "part-0.parquet"
+    write_responses(part, [VALID])
+
+    def full_disk(descriptor):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        write_responses(part, [INVALID])
+    assert [p.name for p in tmp_path.iterdir()] == ["part-0.parquet"]
+    assert list(read_responses(tmp_path)) == [VALID]
+
+
+def test_a_write_leaves_no_temporary_file(tmp_path):
+    write_responses(tmp_path / "deep" / "part-0.parquet", [VALID])
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["part-0.parquet"]
+
+
+def test_rows_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        VALID.score = 2.0
+
+
+def test_reasons_stand_in_the_order_of_the_rules():
+    assert list(Reason) == ["format", "not_japanese", "symbol", "not_noun", "repeated_word", "no_vector"]

@@ -1,0 +1,168 @@
+"""The embedded model `tiny`: a two-layer Llama over 2,048 dictionary nouns that learns the DAT on a laptop, with no hub.
+
+One token per noun, per list number ("\\n2. ") and for the whole DAT prompt, so a response is 21 tokens. It is warm-started
+by SFT on random lists of its nouns: it knows the format, and nothing of meaning. Deterministic for a seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from data.prompts import prompt
+
+NAME = "tiny"
+_SETTINGS: dict[str, Any] = {
+    "revision": 1,
+    "nouns": 2048,
+    "hidden": 128,
+    "layers": 2,
+    "lists": 10240,
+    "batch": 128,
+    "learning_rate": 3e-3,
+    "seed": 0,
+}
+_NUM_WORDS = 10
+_CHAT_TEMPLATE = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
+    "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
+)
+
+
+def tiny_folder() -> Path:
+    """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by settings and package versions."""
+    versions = [version(name) for name in ("torch", "transformers", "trl", "jumandic", "ja-ginza")]
+    digest = hashlib.sha256(json.dumps([_SETTINGS, versions, prompt("dat")]).encode()).hexdigest()[:12]
+    return Path(os.environ.get("SOZO_CACHE", Path.home() / ".cache" / "sozo")) / f"{NAME}-{digest}"
+
+
+def ensure_tiny() -> Path:
+    """The folder of the warm-started model, made first if it is not there (half a minute on two cores).
+
+    It is made in a process of its own, so that it comes out the same inside any distributed run.
+    """
+    folder = tiny_folder()
+    if not (folder / "config.json").is_file():
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("ACCELERATE_", "MASTER_", "TORCHELASTIC_"))
+        }
+        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+            environment.pop(name, None)
+        subprocess.run([sys.executable, "-m", "training.tiny", str(folder)], env=environment, check=True)
+    return folder
+
+
+def choose_nouns() -> list[str]:
+    """The model's nouns: a seeded draw from the noun list, of words that the default checker and encoder accept."""
+    from data.nouns import load_nouns
+    from rewards.embeddings import WordVectors, make_encoder
+    from rewards.nouns import make_noun_checker
+    from rewards.parse import script_reason
+
+    nouns = [word for word in load_nouns() if script_reason(word) is None]
+    nouns = [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
+    rows = WordVectors(make_encoder("ja-ginza")).rows(nouns)
+    usable = [word for word, row in zip(nouns, rows, strict=True) if row >= 0]
+    return sorted(random.Random(_SETTINGS["seed"]).sample(usable, _SETTINGS["nouns"]))
+
+
+def build_tokenizer(nouns: list[str]) -> Any:
+    """Word-level tokenizer: special tokens, the DAT prompt, the ten list numbers, the nouns."""
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    numbers = [f"{k}. " if k == 1 else f"\n{k}. " for k in range(1, _NUM_WORDS + 1)]
+    vocabulary = {token: i for i, token in enumerate(["<pad>", "</s>", "<unk>", prompt("dat"), *numbers, *nouns])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))  # noqa: S106
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n?[0-9]+\. "), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    tokenizer.add_tokens([AddedToken(prompt("dat"), normalized=False)])
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        padding_side="left",  # noqa: S106
+    )
+    fast.chat_template = _CHAT_TEMPLATE
+    fast.model_max_length = 128
+    return fast
+
+
+def build_model(vocabulary_size: int) -> Any:
+    """A small Llama with random weights."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    hidden = _SETTINGS["hidden"]
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=vocabulary_size,
+            hidden_size=hidden,
+            intermediate_size=4 * hidden,
+            num_hidden_layers=_SETTINGS["layers"],
+            num_attention_heads=4,
+            max_position_embeddings=128,
+            tie_word_embeddings=True,
+            pad_token_id=0,
+            eos_token_id=1,
+            bos_token_id=None,
+        )
+    )
+
+
+def main(folder: Path) -> None:
+    """Build and warm-start the model and save it in `folder`, which appears only when it is complete."""
+    from transformers import set_seed
+
+    from training.sft import train_sft
+
+    set_seed(_SETTINGS["seed"])
+    nouns = choose_nouns()
+    draw = random.Random(_SETTINGS["seed"])
+    lists = [
+        "\n".join(f"{k}. {word}" for k, word in enumerate(draw.sample(nouns, _NUM_WORDS), 1))
+        for _ in range(_SETTINGS["lists"])
+    ]
+    tokenizer = build_tokenizer(nouns)
+    work = folder.with_name(f"{folder.name}.{os.getpid()}")
+    trainer = train_sft(
+        build_model(len(tokenizer)),
+        tokenizer,
+        lists,
+        output_dir=str(work / "sft"),
+        per_device_train_batch_size=_SETTINGS["batch"],
+        learning_rate=_SETTINGS["learning_rate"],
+        lr_scheduler_type="cosine",
+        warmup_steps=20,
+        num_train_epochs=1,
+        max_length=None,
+        logging_steps=20,
+        save_strategy="no",
+        report_to="none",
+        use_cpu=True,
+        bf16=False,
+        activation_checkpointing=False,
+        dataloader_pin_memory=False,
+        seed=_SETTINGS["seed"],
+        disable_tqdm=not sys.stderr.isatty(),
+    )
+    trainer.model.save_pretrained(work / "model")
+    tokenizer.save_pretrained(work / "model")
+    try:
+        (work / "model").rename(folder)
+    except OSError:
+        if not (folder / "config.json").is_file():  # else another process was faster
+            raise
+    shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,121 @@
+"""What a run leaves behind: W&B (online or offline), and what a checkpoint needs beyond TRL's own to resume exactly.
+
+The files of ours in a checkpoint are written last, so their presence says that the checkpoint is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from rewards.reward_funcs import DatReward
+
+_STATE = "sozo_state.json"
+_COLUMNS = ["step", "text", "words", "score", "reason", "duplicate", "reward"]
+
+
+def last_checkpoint(output_dir: Path) -> Path | None:
+    """The newest whole checkpoint of a run; one that a kill cut short is passed over."""
+    states = output_dir.glob(f"{PREFIX_CHECKPOINT_DIR}-*/{_STATE}")
+    return max((state.parent for state in states), key=lambda p: int(p.name.rpartition("-")[2]), default=None)
+
+
+def start_wandb(settings: dict[str, Any], *, project: str, name: str | None, folder: Path, run_id: str | None) -> None:
+    """Start the W&B run with the whole resolved configuration, or continue the run `run_id`.
+
+    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key.
+    """
+    import wandb
+
+    mode = os.environ.get("WANDB_MODE") or ("online" if wandb.api.api_key else "offline")
+    wandb.init(
+        project=os.environ.get("WANDB_PROJECT", project),
+        name=name,
+        dir=str(folder),
+        config={"sozo": settings},
+        id=run_id,
+        resume="allow" if run_id else None,
+        mode=mode,  # type: ignore[arg-type]
+    )
+
+
+class RunRecorder(TrainerCallback):
+    """Saves the duplicate history and the W&B run with each checkpoint, and logs sampled completions to W&B.
+
+    Args:
+        rewards: The run's reward functions; those that are DAT rewards have a history and completions to show.
+        completions_logged: Rows per logging step in the table `dat/completions`, which keeps all steps.
+    """
+
+    def __init__(self, rewards: Sequence[Any], completions_logged: int) -> None:
+        self._rewards = [reward for reward in rewards if isinstance(reward, DatReward)]
+        self._completions_logged = completions_logged
+        self._table: Any = None
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Complete the checkpoint that the trainer has just written."""
+        _wait_for_all()  # every process has written its part of the checkpoint
+        if not state.is_world_process_zero:
+            return
+        checkpoint = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+        for number, reward in enumerate(self._rewards):
+            reward.seen.save(checkpoint / f"seen_responses_{number}.bin")
+        run = _wandb_run()
+        partial = checkpoint / f".{_STATE}"
+        partial.write_text(json.dumps({"version": 1, "wandb_run_id": run.id if run else None}))
+        partial.replace(checkpoint / _STATE)
+
+    def restore(self, checkpoint: Path) -> None:
+        """Continue with the duplicate history saved in `checkpoint`; every process must do so."""
+        for number, reward in enumerate(self._rewards):
+            reward.seen.load(checkpoint / f"seen_responses_{number}.bin")
+
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Log sampled completions and a histogram of the scores of the latest batch."""
+        run = _wandb_run()
+        if run is None or not state.is_world_process_zero:
+            return
+        import wandb
+
+        for reward in self._rewards:
+            if not reward.last:
+                continue
+            if self._table is None:
+                self._table = wandb.Table(columns=_COLUMNS, log_mode="INCREMENTAL", allow_mixed_types=True)
+            for item in reward.last[: self._completions_logged]:
+                words = " ".join(item.words or ())
+                self._table.add_data(
+                    state.global_step, item.text, words, item.score, item.reason, item.duplicate, item.reward
+                )
+            scores = [item.score for item in reward.last if item.score is not None]
+            log: dict[str, Any] = {"dat/completions": self._table, "train/global_step": state.global_step}
+            if scores:
+                log["dat/scores"] = wandb.Histogram(scores)
+            run.log(log)
+
+
+def wandb_run_id(checkpoint: Path) -> str | None:
+    """Id of the W&B run that wrote `checkpoint`."""
+    run_id: str | None = json.loads((checkpoint / _STATE).read_text())["wandb_run_id"]
+    return run_id
+
+
+def _wandb_run() -> Any:
+    try:
+        import wandb
+    except ModuleNotFoundError:
+        return None
+    return wandb.run
+
+
+def _wait_for_all() -> None:
+    import torch
+
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()

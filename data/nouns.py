@@ -1,7 +1,7 @@
 """The noun list of the paper's random baseline (section 5.1.1), from JumanDIC.
 
-Hand-registered 普通名詞, サ変名詞 and 時相名詞, each by its representative form (代表表記): 22,128 words. The paper's 131,072
-random responses held 22,085 distinct valid words.
+Hand-registered 普通名詞, サ変名詞 and 時相名詞, each by its representative form (代表表記): 22,128 words. The paper's
+131,072 random responses held 22,085 distinct valid words.
 """
 
 from __future__ import annotations

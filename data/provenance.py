@@ -32,7 +32,7 @@ def package_versions() -> dict[str, str]:
 def _git_commit() -> str | None:
     command = ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
     try:
-        run = subprocess.run(  # noqa: S607
+        run = subprocess.run(
             command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

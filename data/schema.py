@@ -6,7 +6,7 @@ A row carries a score or a reason, never both and never neither (unless it is no
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -90,7 +90,7 @@ def arrow_schema() -> pa.Schema:
     )
 
 
-def write_columns(path: Path, columns: dict[str, Sequence[Any]]) -> None:
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write one parquet part from columns (those left out are null), whole or not at all.
 
     The part appears under its name only when it is complete and on disk, so a kill never leaves half a part.
@@ -126,7 +126,7 @@ def write_responses(path: Path, responses: Sequence[Response]) -> None:
 
 
 def part_paths(path: Path) -> list[Path]:
-    """The parquet parts of a table, in order: `path` itself, `path/part-*.parquet` or `path/responses/part-*.parquet`."""
+    """The parquet parts of a table, in order: `path` itself, or part-*.parquet in it or in its folder `responses`."""
     if path.is_file():
         return [path]
     for folder in (path, path / "responses"):

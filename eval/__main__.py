@@ -17,6 +17,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
     context_settings={"max_content_width": 110},
 )
 
@@ -43,12 +44,18 @@ def dat(
     embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of word vectors.")] = None,
     reasoning: Annotated[bool, typer.Option(help="Cut off a leading <think>...</think>.")] = True,
     repeated_by_representative: Annotated[
-        bool, typer.Option(help="Count りんご and 林檎 as one word, by 代表表記.")
+        bool, typer.Option("--repeated-by-representative", help="Count りんご and 林檎 as one word, by 代表表記.")
     ] = False,
-    olson: Annotated[bool, typer.Option(help="Olson et al. (2021), English: first 7 valid words, times 100.")] = False,
-    accept_affixes: Annotated[bool, typer.Option(help="お茶 and 子供たち count as nouns.")] = False,
-    accept_unknown_katakana: Annotated[bool, typer.Option(help="Unknown katakana words count as nouns.")] = False,
-    reject_proper_nouns: Annotated[bool, typer.Option(help="Proper nouns do not count.")] = False,
+    olson: Annotated[
+        bool, typer.Option("--olson", help="Olson et al. (2021), English: first 7 valid words, times 100.")
+    ] = False,
+    accept_affixes: Annotated[bool, typer.Option("--accept-affixes", help="お茶 and 子供たち count as nouns.")] = False,
+    accept_unknown_katakana: Annotated[
+        bool, typer.Option("--accept-unknown-katakana", help="Unknown katakana words count as nouns.")
+    ] = False,
+    reject_proper_nouns: Annotated[
+        bool, typer.Option("--reject-proper-nouns", help="Proper nouns do not count.")
+    ] = False,
 ) -> None:
     """Divergent Association Task: score responses, and print the row of the paper's Table 11."""
     with _one_line_errors():
@@ -83,7 +90,7 @@ def _show(result: Any) -> None:
 
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
-    """Exit 2 with one line for what a user can mend, 130 for an interruption; anything else is a bug and shows itself."""
+    """Exit 2 with one line for what a user can mend, 130 for an interruption; a bug keeps its traceback."""
     try:
         yield
     except KeyboardInterrupt:

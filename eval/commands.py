@@ -54,7 +54,7 @@ def score_responses(responses: Path, output: Path, scorer: ScorerSettings, *, so
 
     loaded = scorer.build()
     # Somebody else drew these responses: seed and decoder are not known here.
-    folder.start({"scorer": loaded.describe(), "seed": None, "decoder": None}, {"responses": str(responses)})
+    folder.start({"scorer": loaded.describe(), "seed": None, "decoder": None}, {"responses_file": str(responses)})
     score_file(file, loaded, folder.responses, source=source)
     # Olson's words are English: JumanDIC has nothing to say about them.
     summary = summarise(folder.responses, source=source, checker=None if scorer.rules.olson else loaded.checker)

@@ -33,7 +33,7 @@ class DatSummary:
         mean: Mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a valid response.
         std: Sample standard deviation (ddof = 1); None with fewer than two valid responses.
         ci95: Normal 95% confidence interval of the mean, mean -+ 1.96 std / sqrt(valid); None where `std` is.
-        unique_words: Distinct words in valid responses.
+        unique_words: Distinct words in valid responses (all ten of each, under Olson's protocol too).
         reasons: Invalid responses by reason, every reason named.
         proper_noun_words: Words of valid responses (each time they occur) that are proper nouns; None if nobody looked.
         wikipedia_words: The same for words whose dictionary entry was acquired from Wikipedia.
@@ -73,7 +73,8 @@ class DatAccumulator:
     not matter beyond rounding.
 
     >>> accumulator = DatAccumulator()
-    >>> accumulator.add([Response("0", "random", 1, "", ("犬", "猫"), 0.5), Response("1", "random", 1, "", reason="format")])
+    >>> accumulator.add([Response("0", "random", 1, "...", ("犬", "猫"), 0.5)])
+    >>> accumulator.add([Response("1", "random", 1, "...", reason="format")])
     >>> summary = accumulator.summary()
     >>> summary.mean, summary.valid, summary.num_responses, summary.unique_words
     (0.5, 1, 2, 2)

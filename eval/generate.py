@@ -24,13 +24,17 @@ class Completion:
 
 
 class Generator(Protocol):
-    """Anything that writes responses. `name` becomes their source."""
+    """Anything that writes responses."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Source of the responses."""
+        ...
 
     @property
-    def temperature(self) -> float | None: ...
+    def temperature(self) -> float | None:
+        """Sampling temperature; None where there is none."""
+        ...
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
         """`n` completions of batch number `batch`: the same for the same three numbers, in any process."""
@@ -65,6 +69,7 @@ class RandomNouns:
         self._nouns = np.array(nouns, dtype=object)
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
+        """`n` lists of ten nouns."""
         rows = self._nouns[self._draw(n, np.random.default_rng(_entropy(seed, batch)))]
         return [Completion(_LIST % tuple(row)) for row in rows.tolist()]
 
@@ -81,6 +86,7 @@ class RandomNouns:
         return drawn
 
     def describe(self) -> dict[str, Any]:
+        """Settings for the run's record."""
         return {"generator": "random", "nouns": len(self._nouns)}
 
 
@@ -95,8 +101,8 @@ class TransformersGenerator:
         max_new_tokens: Length limit; a response that meets it ends with finish_reason `length`.
         temperature: Above 0.
 
-    Nothing is truncated: top_k 0 and top_p 1 are passed, since transformers fills an unset top_k with 50, and the model's
-    own generation config (repetition penalty, top_p, ...) is set aside.
+    Nothing is truncated: top_k 0 and top_p 1 are passed, since transformers fills an unset top_k with 50, and the
+    model's own generation config (repetition penalty, top_p, ...) is set aside.
     """
 
     def __init__(
@@ -118,6 +124,7 @@ class TransformersGenerator:
         self._prompt = prompt("dat") if text is None else text
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
+        """`n` completions of the prompt in one call of the model."""
         import torch
 
         if n == 0:
@@ -153,6 +160,7 @@ class TransformersGenerator:
         return {key: encoded[key].to(self._model.device) for key in ("input_ids", "attention_mask")}
 
     def describe(self) -> dict[str, Any]:
+        """Settings for the run's record."""
         return {
             "generator": "transformers",
             "temperature": self.temperature,
@@ -165,7 +173,7 @@ class TransformersGenerator:
 
 @contextmanager
 def _as_is(model: Any) -> Iterator[list[int]]:
-    """The model in evaluation mode, with a generation config that knows its end tokens and nothing else; gives those."""
+    """The model in evaluation mode, its generation config reduced to its special tokens; gives the end tokens."""
     from transformers import GenerationConfig
 
     before, training = model.generation_config, model.training

@@ -1,4 +1,4 @@
-"""Responses in, scored rows out: the one operation behind every DAT result, live (`sample`) or from a file (`score_file`)."""
+"""Texts in, scored rows out, live (`sample`) or from a file (`score_file`): the one operation behind every result."""
 
 from __future__ import annotations
 

@@ -49,8 +49,11 @@ class RunFolder:
         self.path = path
         self.responses = path / "responses"
         self._settings = _as_json(settings)
-        if path.exists() and not path.is_dir():
-            raise RunFolderError(f"{path}: is a file; give a folder as --output")
+        there = next(p for p in (path, *path.absolute().parents) if p.exists())
+        if not there.is_dir():
+            raise RunFolderError(f"{there}: is a file; give a folder as --output")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise RunFolderError(f"{there}: cannot be written; give another --output")
         self._config = self._read("config.json")
         if self._config is None:
             for name in ("metrics.json", "responses"):
@@ -60,11 +63,6 @@ class RunFolder:
             if self._config.get("format") != _FORMAT:
                 raise RunFolderError(f"{path}: config.json is not of this version of sozo; give another --output")
             self._compare("settings", self._settings)
-
-    @property
-    def resumed(self) -> bool:
-        """Was the folder begun by an earlier call?"""
-        return self._config is not None
 
     def metrics(self) -> dict[str, Any] | None:
         """What the run came to, if it is finished."""

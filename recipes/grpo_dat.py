@@ -1,4 +1,4 @@
-"""GRPO on DAT rewards (paper, section 5.1.3).
+r"""GRPO on DAT rewards (paper, section 5.1.3).
 
 With no argument it trains the embedded tiny model on a CPU, with no model hub and no Juman++:
 
@@ -8,7 +8,8 @@ One GPU, and one node of eight; any flag of TRL's GRPOConfig and ModelConfig goe
 
     accelerate launch --config_file recipes/accelerate/single.yaml recipes/grpo_dat.py \
         --config recipes/swallow-8b/grpo.yaml --use_peft true
-    accelerate launch --config_file recipes/accelerate/zero3.yaml recipes/grpo_dat.py --config recipes/swallow-8b/grpo.yaml
+    accelerate launch --config_file recipes/accelerate/zero3.yaml recipes/grpo_dat.py \
+        --config recipes/swallow-8b/grpo.yaml
 """
 
 import os

@@ -1,6 +1,6 @@
-"""DatScorer: texts -> DAT scores or reasons. The benchmark, the rewards and the training data all go through it.
+"""DatScorer: texts -> DAT scores or reasons. Benchmark, rewards and training data all go through it.
 
-parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (rules 1 to 5 of the DAT, paper section 3.2).
+parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (rules 1 to 5; paper, section 3.2).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class DatRules:
     Args:
         reasoning: Cut off a leading `<think>...</think>`.
         repeated_by_representative: A word counts as repeated if its 代表表記 is (りんご and 林檎).
-        olson: Olson et al. (2021), English: words in Latin letters, case folded, the first 7 valid ones of the 10, times
-            100. A response with fewer is invalid for the reason of its first bad word.
+        olson: Olson et al. (2021), English: words in Latin letters, case folded, the first 7 valid ones of the 10,
+            times 100. A response with fewer is invalid for the reason of its first bad word.
     """
 
     reasoning: bool = True
@@ -44,6 +44,7 @@ class DatRules:
 
     @property
     def scale(self) -> float:
+        """Factor on the mean distance."""
         return 100.0 if self.olson else 1.0
 
 
@@ -161,7 +162,7 @@ class DatScorer:
             EncoderError: The encoder gives no word a vector.
             JumanppError: Juman++ cannot be kept alive.
         """
-        # All look-ups first, all arithmetic after: between chunks the vectors would push the dictionary out of the cache.
+        # All look-ups first, all arithmetic after: in between, the vectors would push the dictionary out of the cache.
         chunks = [self._numbers(texts[i : i + _CHUNK]) for i in range(0, len(texts), _CHUNK)]
         found = [i * _CHUNK + k for i, (where, _) in enumerate(chunks) for k in where]
         numbers = np.concatenate([n for _, n in chunks] or [np.zeros((0, NUM_WORDS), np.int32)])

@@ -10,8 +10,8 @@ _CHUNK = 256
 def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Mean cosine distance over all pairs of each response's words (paper, section 3.2).
 
-    With unit vectors, k of them, and s their sum, the mean of the k(k-1)/2 cosines is (|s|^2 - k) / (k(k-1)): one pass over
-    the vectors instead of 45 cosines for ten words.
+    With unit vectors, k of them, and s their sum, the mean of the k(k-1)/2 cosines is (|s|^2 - k) / (k(k-1)): one pass
+    over the vectors instead of 45 cosines for ten words.
 
     Args:
         unit: Float32 unit vectors, shape (words, dimensions).

@@ -1,7 +1,7 @@
 """The DAT reward as TRL takes it (paper, section 5.1.3): 10 x DAT score, 0 if invalid or seen before.
 
-Works in `GRPOTrainer(reward_funcs=[dat_reward])`, from `trl grpo --reward_funcs rewards.dat_reward`, and in any trainer that
-calls a function with the texts of each process: it needs nothing but `completions`.
+Works in `GRPOTrainer(reward_funcs=[dat_reward])`, from `trl grpo --reward_funcs rewards.dat_reward`, and in any trainer
+that calls a function with the texts of each process: it needs nothing but `completions`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class DatReward:
 
     Logged through TRL's `log_metric`, over all processes: `dat/valid_rate`, `dat/mean_score` (of valid responses),
     `dat/unique_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/proper_noun_share` and
-    `dat/wikipedia_share` (of valid words), `dat/seconds`; through `log_extra` the columns words, score, reason, duplicate.
+    `dat/wikipedia_share` (of valid words), `dat/seconds`; through `log_extra` the columns words, score, reason and
+    duplicate.
 
     >>> one = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
     >>> reward = make_dat_reward(noun_checker="jumandic")

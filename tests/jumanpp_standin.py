@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--hang", help="never answer this word")
     parser.add_argument("--late", type=float, default=0.0, help="seconds before every answer")
     parser.add_argument("--behind", action="store_true", help="give every word the answer to the one before it")
-    parser.add_argument("--extra-eos", action="store_true", help="print one EOS too many after the first answer")
+    parser.add_argument("--empty", action="store_true", help="give every word but the first an empty answer")
     parser.add_argument("--inner-eos", action="store_true", help="print an EOS inside every answer but the first")
     parser.add_argument("--deaf", action="store_true", help="never read stdin")
     parser.add_argument("--pieces", action="store_true", help="print byte by byte")
@@ -67,8 +67,8 @@ def main():
         printed = previous if args.behind and faulty and answered else answer
         if args.inner_eos and faulty and answered:
             printed = printed.replace(b"EOS\n", b"EOS\nEOS\n")
-        if args.extra_eos and faulty and not answered:
-            printed += b"EOS\n"
+        if args.empty and faulty and answered:
+            printed = b"EOS\n"
         previous, answered = answer, answered + 1
         time.sleep(args.late if faulty else 0)
         for piece in [printed[i : i + 1] for i in range(len(printed))] if args.pieces else [printed]:

@@ -51,7 +51,7 @@ def test_a_process_that_hangs_is_replaced(jumanpp, starts):
     assert int(starts) == 2
 
 
-@pytest.mark.parametrize("fault", ["--behind", "--extra-eos", "--inner-eos"])
+@pytest.mark.parametrize("fault", ["--behind", "--empty", "--inner-eos", "--inner-eos --pieces"])
 def test_an_answer_for_another_word_is_noticed(jumanpp, starts, fault):
     assert verdicts(jumanpp(f"{fault} --once {starts.option}")) == NOUNS
     assert int(starts) == 2
@@ -60,11 +60,11 @@ def test_an_answer_for_another_word_is_noticed(jumanpp, starts, fault):
 @pytest.mark.parametrize(
     ("option", "timeout", "problem"),
     [
-        ("--die-after 1", 10, ""),  # noticed when writing or when reading
+        ("--die-after 1", 10, "failed"),  # noticed when writing or when reading
         ("--hang 猫", 0.5, r"\(no answer within 0.5 s\)"),
         ("--deaf", 0.05, r"\(no answer within 0.5 s\)"),  # the first answer has ten times as long
         ("--behind", 10, r"\(answered for 'あ'\)"),
-        ("--extra-eos", 10, r"\(answered for ''\)"),
+        ("--empty", 10, r"\(answered for ''\)"),
     ],
 )
 def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, option, timeout, problem):

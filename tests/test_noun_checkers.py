@@ -74,14 +74,14 @@ def test_traps_among_the_recorded_inputs(jumanpp):
     assert not any(verdict.is_noun for verdict in jumanpp().check(texts))
 
 
-# Where the packaged dictionary and the recorded Juman++ part. The model of Juman++ weighs contexts that MeCab's costs do not.
+# Where the two part: Juman++ has a trained model, MeCab the dictionary's costs.
 DISAGREEMENTS = {
-    "上手": "Juman++ takes the adjective 上手だ, MeCab's costs the noun (うわて)",
-    "間": "Juman++ takes the adverbial noun, MeCab's costs favour the suffix",
-    "はい": "Juman++ takes the nouns 灰 and 肺, MeCab's costs another part of speech",
-    "山田太郎": "the released dictionary of Juman++ lacks 太郎, the package has it",
-    "織田信長": "the same with 信長",
-    "痛っ": "Juman++ normalises the spelling to the noun 痛, MeCab takes the stem of 痛い",
+    "上手": "Juman++ takes the adjective 上手だ; here a noun (かみて) beats the adjectives that share its stem",
+    "間": "Juman++ takes the adverbial noun あいだ; MeCab's costs are too near to those of the suffix かん",
+    "はい": "Juman++ takes the nouns 灰 and 肺; by MeCab's costs the verb 這い is likelier",
+    "山田太郎": "one unknown word for Juman++; MeCab cuts it into two names",
+    "織田信長": "信長 is unknown to Juman++; MeCab cuts it into the nouns 信 and 長",
+    "痛っ": "Juman++ normalises the spelling to the noun 痛; MeCab finds a suffix after it",
 }
 
 

@@ -10,8 +10,8 @@ from data.nouns import load_nouns
 DEBIAN = Path("/usr/share/juman/dic/ContentW.dic")
 LINES = """\
 ; 2011/11/29 domain:ver1.0 category:ver1.0
-(名詞 (普通名詞 ((読み りんご)(見出し語 林檎 リンゴ りんご)(意味情報 "代表表記:林檎/りんご カテゴリ:植物;人工物-食べ物"))))
-(名詞 (普通名詞 ((読み かき)(見出し語 柿 (かき 1.6) カキ)(意味情報 "代表表記:柿/かき カテゴリ:植物 ドメイン:料理・食事"))))
+(名詞 (普通名詞 ((読み りんご)(見出し語 林檎 リンゴ りんご)(意味情報 "代表表記:林檎/りんご カテゴリ:植物"))))
+(名詞 (普通名詞 ((読み かき)(見出し語 柿 (かき 1.6) カキ)(意味情報 "代表表記:柿/かき カテゴリ:植物"))))
 (名詞 (普通名詞 ((読み かき)(見出し語 牡蠣 牡蛎 (かき 1.6) カキ)(意味情報 "代表表記:牡蠣/かき カテゴリ:動物"))))
 (名詞 (サ変名詞 ((読み あいいく)(見出し語 愛育 (あい育 1.6))(意味情報 "代表表記:愛育/あいいく カテゴリ:抽象物"))))
 (名詞 (時相名詞 ((読み あき)(見出し語 秋 (あき 1.6))(意味情報 "代表表記:秋/あき 漢字読み:訓 カテゴリ:時間"))))
@@ -33,7 +33,8 @@ def test_list_of_the_compiled_dictionary(nouns):
 def test_list_of_a_dictionary_source(tmp_path):
     source = tmp_path / "ContentW.dic"
     source.write_text(LINES, "utf-8")
-    # Homographs (かき) are two words, spellings (リンゴ) one; by code point 愛 6101 < 林 6797 < 柿 67FF < 牡 7261 < 秋 79CB.
+    # Homographs (かき) are two words, spellings (リンゴ) are one.
+    # By code point: 愛 6101 < 林 6797 < 柿 67FF < 牡 7261 < 秋 79CB.
     assert load_nouns(source) == ("愛育", "林檎", "柿", "牡蠣", "秋")
 
 

@@ -197,10 +197,10 @@ def test_a_leading_reasoning_block_is_cut_off(text):
     "text",
     [
         f"<think>{LIST}",  # never closed
-        f"{LIST}<think></think>",
+        f"{LIST}\n<think></think>",
         f"では<think>犬</think>{LIST}",
         f"</think>{LIST}",
-        f"<think>犬</think>{LIST}</think>",
+        f"<think>犬</think>{LIST}\n</think>",
         f"<think>犬</think><think>猫</think>{LIST}",
         f"<THINK>犬</THINK>{LIST}",
         f"<think >犬</think>{LIST}",

@@ -1,4 +1,4 @@
-"""What a GRPO run can be told, and the checks that need no model: everything impossible is refused here, in one line."""
+"""What a GRPO run can be told, and the checks that need no model: what is impossible is refused here, in one line."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class GrpoArguments:
     Args:
         num_prompts: Copies of the DAT prompt in one epoch (the paper: 4,096).
         reward_funcs: Dotted paths of reward functions.
-        reward_args: Per path of `reward_funcs`, keyword arguments; the path then names a factory that is called with them.
-            A mapping in YAML, JSON on the command line. Weights are TRL's `reward_weights`.
+        reward_args: Per path of `reward_funcs`, keyword arguments; the path then names a factory that is called with
+            them. A mapping in YAML, JSON on the command line. Weights are TRL's `reward_weights`.
         completions_logged: Completions per logging step in the W&B table.
     """
 
@@ -53,6 +53,8 @@ class GrpoArguments:
                 raise ConfigError(f"reward_args is not JSON ({error}): {self.reward_args}") from error
         if self.num_prompts < 1:
             raise ConfigError(f"num_prompts must be at least 1, not {self.num_prompts}")
+        if not isinstance(self.reward_args, dict | None):
+            raise ConfigError(f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}")
         for path, arguments in (self.reward_args or {}).items():
             if path not in self.reward_funcs:
                 raise ConfigError(f"reward_args names {path}, which is not one of reward_funcs {self.reward_funcs}")
@@ -118,8 +120,8 @@ def check_groups(per_device: int, processes: int, steps: int, num_generations: i
         divisors = [n for n in range(2, batch + 1) if batch % n == 0]
         nearest = sorted(divisors, key=lambda n: abs(n - num_generations))[:2]
         raise ConfigError(
-            f"per_device_train_batch_size {per_device} x {processes} process(es) x {steps} accumulation step(s) = {batch} "
-            f"completions, not a multiple of num_generations {num_generations}; nearest legal values: "
+            f"per_device_train_batch_size {per_device} x {processes} process(es) x {steps} accumulation step(s) = "
+            f"{batch} completions, not a multiple of num_generations {num_generations}; nearest legal values: "
             f"gradient_accumulation_steps {' or '.join(str(s) for s in (below, above) if s)}"
             + (f", or num_generations {' or '.join(map(str, nearest))}" if nearest else "")
         )

@@ -1,4 +1,4 @@
-"""GRPO on DAT rewards (paper, section 5.1.3): settings in, a trained model in `output_dir` out, through TRL's trainer."""
+"""GRPO on DAT rewards (paper, section 5.1.3), through TRL's trainer: settings in, a trained model out."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def resolved_settings(
 
 
 def _claim(output: Path, settings: dict[str, Any], *, main_process: bool) -> None:
-    """Write the run's settings as run_config.json (config.json is the model's); refuse a folder that holds a run with other settings."""
+    """Write the run's settings (run_config.json, config.json being the model's); refuse a folder with another run."""
     path = output / "run_config.json"
     if path.is_file():
         before = json.loads(path.read_text("utf-8"))

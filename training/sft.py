@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from data.prompts import dat_messages, prompt
+from data.prompts import dat_messages, dat_text
 
 
 def sft_rows(texts: Sequence[str], *, conversational: bool) -> list[dict[str, Any]]:
@@ -13,11 +13,11 @@ def sft_rows(texts: Sequence[str], *, conversational: bool) -> list[dict[str, An
 
     Args:
         texts: The responses to imitate.
-        conversational: The tokenizer has a chat template; else the bare prompt and a line break come before the response.
+        conversational: The tokenizer has a chat template; else the plain prompt comes before the response.
     """
     if conversational:
         return [{"prompt": dat_messages(), "completion": [{"role": "assistant", "content": t}]} for t in texts]
-    return [{"prompt": prompt("dat") + "\n", "completion": t} for t in texts]
+    return [{"prompt": dat_text(), "completion": t} for t in texts]
 
 
 def train_sft(model: Any, tokenizer: Any, texts: Sequence[str], **settings: Any) -> Any:

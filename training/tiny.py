@@ -1,7 +1,8 @@
-"""The embedded model `tiny`: a two-layer Llama over 2,048 dictionary nouns that learns the DAT on a laptop, with no hub.
+"""The embedded model `tiny`: a two-layer Llama over 4,096 dictionary nouns that learns the DAT on a laptop.
 
-One token per noun, per list number ("\\n2. ") and for the whole DAT prompt, so a response is 21 tokens. It is warm-started
-by SFT on random lists of its nouns: it knows the format, and nothing of meaning. Deterministic for a seed.
+One token per noun, per list number ("\\n2. ") and for the whole DAT prompt, so a response is 21 tokens. Its noun embeddings
+start from the principal components of the packaged word vectors, as a pretrained model's would carry meaning; the rest
+is random. SFT on random lists of its nouns then teaches it the form of an answer. Deterministic for a seed.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from data.prompts import prompt
 
 NAME = "tiny"
 _SETTINGS: dict[str, Any] = {
     "revision": 1,
-    "nouns": 2048,
+    "nouns": 4096,
     "hidden": 128,
     "layers": 2,
+    "embedding_norm": 0.5,
     "lists": 10240,
     "batch": 128,
     "learning_rate": 3e-3,
@@ -60,8 +64,8 @@ def ensure_tiny() -> Path:
     return folder
 
 
-def choose_nouns() -> list[str]:
-    """The model's nouns: a seeded draw from the noun list, of words that the default checker and encoder accept."""
+def choose_nouns() -> tuple[list[str], np.ndarray]:
+    """The model's nouns and their unit vectors: a seeded draw of words that the default checker and encoder accept."""
     from data.nouns import load_nouns
     from rewards.embeddings import WordVectors, make_encoder
     from rewards.nouns import make_noun_checker
@@ -69,9 +73,10 @@ def choose_nouns() -> list[str]:
 
     nouns = [word for word in load_nouns() if script_reason(word) is None]
     nouns = [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
-    rows = WordVectors(make_encoder("ja-ginza")).rows(nouns)
-    usable = [word for word, row in zip(nouns, rows, strict=True) if row >= 0]
-    return sorted(random.Random(_SETTINGS["seed"]).sample(usable, _SETTINGS["nouns"]))
+    vectors = WordVectors(make_encoder("ja-ginza"))
+    usable = [word for word, row in zip(nouns, vectors.rows(nouns), strict=True) if row >= 0]
+    chosen = sorted(random.Random(_SETTINGS["seed"]).sample(usable, _SETTINGS["nouns"]))
+    return chosen, vectors.matrix[vectors.rows(chosen)]
 
 
 def build_tokenizer(nouns: list[str]) -> Any:
@@ -81,7 +86,7 @@ def build_tokenizer(nouns: list[str]) -> Any:
 
     numbers = [f"{k}. " if k == 1 else f"\n{k}. " for k in range(1, _NUM_WORDS + 1)]
     vocabulary = {token: i for i, token in enumerate(["<pad>", "</s>", "<unk>", prompt("dat"), *numbers, *nouns])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))  # noqa: S106
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n?[0-9]+\. "), "isolated")
     tokenizer.decoder = decoders.Fuse()
     tokenizer.add_tokens([AddedToken(prompt("dat"), normalized=False)])
@@ -90,19 +95,20 @@ def build_tokenizer(nouns: list[str]) -> Any:
         pad_token="<pad>",
         eos_token="</s>",
         unk_token="<unk>",
-        padding_side="left",  # noqa: S106
+        padding_side="left",
     )
     fast.chat_template = _CHAT_TEMPLATE
     fast.model_max_length = 128
     return fast
 
 
-def build_model(vocabulary_size: int) -> Any:
-    """A small Llama with random weights."""
+def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
+    """A small Llama: random weights, but the last embeddings are the principal components of the nouns' `vectors`."""
+    import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
     hidden = _SETTINGS["hidden"]
-    return LlamaForCausalLM(
+    model = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=vocabulary_size,
             hidden_size=hidden,
@@ -116,6 +122,12 @@ def build_model(vocabulary_size: int) -> Any:
             bos_token_id=None,
         )
     )
+    centred = vectors - vectors.mean(axis=0)
+    _, _, components = np.linalg.svd(centred, full_matrices=False)
+    meaning = torch.tensor(centred @ components[:hidden].T)
+    embeddings = model.get_input_embeddings().weight.data
+    embeddings[-len(meaning) :] = meaning * _SETTINGS["embedding_norm"] / meaning.norm(dim=1, keepdim=True)
+    return model
 
 
 def main(folder: Path) -> None:
@@ -125,7 +137,7 @@ def main(folder: Path) -> None:
     from training.sft import train_sft
 
     set_seed(_SETTINGS["seed"])
-    nouns = choose_nouns()
+    nouns, vectors = choose_nouns()
     draw = random.Random(_SETTINGS["seed"])
     lists = [
         "\n".join(f"{k}. {word}" for k, word in enumerate(draw.sample(nouns, _NUM_WORDS), 1))
@@ -134,7 +146,7 @@ def main(folder: Path) -> None:
     tokenizer = build_tokenizer(nouns)
     work = folder.with_name(f"{folder.name}.{os.getpid()}")
     trainer = train_sft(
-        build_model(len(tokenizer)),
+        build_model(len(tokenizer), vectors),
         tokenizer,
         lists,
         output_dir=str(work / "sft"),

@@ -1,4 +1,4 @@
-"""Word embeddings: encoders (sentence-transformers, OpenAI-compatible, packaged ja-ginza) and the cache of unit vectors."""
+"""Word embeddings: encoders (sentence-transformers, OpenAI-compatible, packaged) and the cache of unit vectors."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None) ->
     """The encoder called `name`.
 
     Args:
-        name: `ja-ginza` (the packaged word vectors), `openai:NAME` (an OpenAI-compatible endpoint, at OPENAI_BASE_URL if
-            set), or a sentence-transformers model: a hub id or a folder.
+        name: `ja-ginza` (the packaged word vectors), `openai:NAME` (an OpenAI-compatible endpoint, at OPENAI_BASE_URL
+            if set), or a sentence-transformers model: a hub id or a folder.
         revision: Hub revision of a sentence-transformers model.
 
     Raises:

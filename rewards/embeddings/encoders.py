@@ -21,10 +21,14 @@ class Encoder(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Which model."""
+        ...
 
     @property
-    def revision(self) -> str: ...
+    def revision(self) -> str:
+        """Which version of it."""
+        ...
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Float32 vectors of shape (len(words), dimensions). A zero or non-finite row says: no vector for this word."""
@@ -68,6 +72,7 @@ class SentenceTransformerEncoder:
             self.revision += f"+prompt={prompt}"
 
     def encode(self, words: Sequence[str]) -> Matrix:
+        """Raw vectors, shape (len(words), dimensions)."""
         vectors = self._model.encode(
             list(words),
             batch_size=self._batch_size,
@@ -100,6 +105,7 @@ class OpenAIEncoder:
         self._error = openai.OpenAIError
 
     def encode(self, words: Sequence[str]) -> Matrix:
+        """Raw vectors, shape (len(words), dimensions), asked for 512 words at a time."""
         rows: list[list[float]] = []
         for start in range(0, len(words), _API_BATCH):
             batch = list(words[start : start + _API_BATCH])

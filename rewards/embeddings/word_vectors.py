@@ -44,6 +44,7 @@ class WordVectors:
 
     @property
     def matrix(self) -> Matrix:
+        """Unit vectors of all words that have one."""
         return self._buffer[: self._size]
 
     def rows(self, words: Sequence[str]) -> list[int]:
@@ -123,7 +124,7 @@ class _DiskCache:
             for start in range(0, len(words), 500):
                 batch = words[start : start + 500]
                 marks = ",".join("?" * len(batch))
-                for word, blob in db.execute(f"SELECT word, vector FROM vectors WHERE word IN ({marks})", batch):
+                for word, blob in db.execute(f"SELECT word, vector FROM vectors WHERE word IN ({marks})", batch):  # noqa: S608
                     found[word] = np.frombuffer(blob, "<f4")
         db.close()
         return found

@@ -1,8 +1,8 @@
 """The `jumandic` checker: JumanDIC through MeCab (PyPI packages jumandic and fugashi), no system package needed.
 
-It follows Juman++'s answers, not MeCab's taste: where the dictionary has the whole word, that entry is the analysis, as in
-Juman++, though MeCab may cut it up; only then does MeCab segment. On the recorded answers of a real Juman++ it agrees
-on more than 97% of the words; the test lists the rest.
+It follows Juman++'s answers, not MeCab's taste: where the dictionary has the whole word, that entry is the analysis, as
+in Juman++, though MeCab may cut it up; only then does MeCab segment. On the recorded answers of a real Juman++ it
+agrees on more than 97% of the words; the test lists the rest.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class JumanDicChecker(MorphemeChecker):
         return fugashi.GenericTagger(f'-r "{self._dictionary.folder / "mecabrc"}" -d "{self._dictionary.folder}"')
 
     def analyse(self, word: str) -> Analysis:
+        """The dictionary's entry for the whole word, else MeCab's segmentation."""
         entries = self._dictionary.lookup(word) or self._dictionary.lookup(_LONG_VOWEL.sub(_spell_out, word))
         if entries:
             return [_readings(entries)]

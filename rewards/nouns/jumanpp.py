@@ -27,8 +27,8 @@ class JumanppError(RuntimeError):
 class JumanppChecker(MorphemeChecker):
     """Noun checker on a running Juman++.
 
-    A word is vetted before it is sent; a process that dies, falls silent or answers for another word is replaced and the
-    word asked again, three times at most. Safe in any thread.
+    A word is vetted before it is sent; a process that dies, falls silent or answers for another word is replaced and
+    the word asked again, three times at most. Safe in any thread.
 
     Args:
         rules: What counts as a noun.
@@ -61,6 +61,7 @@ class JumanppChecker(MorphemeChecker):
         return shutil.which(command) is not None
 
     def analyse(self, word: str) -> Analysis:
+        """Juman++'s answer."""
         with self._lock:
             problem = ""
             for _ in range(_ATTEMPTS):
@@ -113,7 +114,8 @@ class _Pipe:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
         )
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         self._in, self._out = self._process.stdin, self._process.stdout
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._out, selectors.EVENT_READ)

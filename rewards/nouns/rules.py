@@ -63,9 +63,13 @@ class NounChecker(Protocol):
     """Anything that says of words whether they are nouns. `name` is recorded with every result."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Which checker."""
+        ...
 
-    def check(self, words: Sequence[str]) -> list[Verdict]: ...
+    def check(self, words: Sequence[str]) -> list[Verdict]:
+        """A verdict per word, in order."""
+        ...
 
 
 def judge(word: str, analysis: Analysis, rules: NounRules) -> Verdict:

@@ -1,0 +1,131 @@
+"""The report's charts: matplotlib figures as inline SVG whose colours and fonts come from the page's CSS.
+
+Text stays text (selectable), and a chart follows the page into dark mode. Titles and legends are HTML beside it.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_BINS = 60
+_CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
+# Stand-ins that matplotlib writes into the SVG, exchanged for CSS colours afterwards: it knows no CSS variables itself.
+_TEXT, _GRID, _BASELINE = "#010101", "#020202", "#030303"
+_CSS = {_TEXT: "var(--muted)", _GRID: "var(--line)", _BASELINE: "var(--baseline)"}
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.size": 10,
+    "text.color": _TEXT,
+    "axes.edgecolor": _GRID,
+    "axes.labelcolor": _TEXT,
+    "xtick.color": _GRID,
+    "ytick.color": _GRID,
+    "xtick.labelcolor": _TEXT,
+    "ytick.labelcolor": _TEXT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": _GRID,
+    "ytick.major.size": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One learning curve.
+
+    Args:
+        name: What is measured (`Mean DAT score`); the chart's title.
+        steps: Training steps, ascending.
+        values: A value per step; None or NaN leaves a gap.
+        baseline: Height of a dashed line, the mean of random nouns.
+    """
+
+    name: str
+    steps: Sequence[int]
+    values: Sequence[float | None]
+    baseline: float | None = None
+
+
+def curve_chart(curve: Curve, number: int) -> str:
+    """A learning curve as an SVG element. `number` tells the charts of a page apart.
+
+    Raises:
+        ValueError: As many values as steps are needed.
+    """
+    if len(curve.steps) != len(curve.values):
+        raise ValueError(f"the curve {curve.name!r} has {len(curve.steps)} steps but {len(curve.values)} values")
+    values = np.array([np.nan if v is None else v for v in curve.values], float)
+
+    def draw(axes: Any) -> None:
+        if curve.baseline is not None:
+            axes.axhline(curve.baseline, color=_BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
+        marker = "o" if len(values) <= 40 else None
+        axes.plot(curve.steps, values, color=_series(1), linewidth=2, marker=marker, markersize=3.5)
+        axes.set_xlabel("Training step")
+        axes.margins(x=0.02, y=0.12)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+
+    return _svg(draw, _CURVE_SIZE, f"curve{number}", f"{curve.name} over training steps")
+
+
+def score_chart(scores: Mapping[str, Any]) -> str:
+    """Overlaid histograms of DAT scores, each in percent of its own valid responses, as an SVG element.
+
+    Args:
+        scores: Name -> scores, any numeric array. Names without scores draw nothing.
+    """
+    arrays = [np.asarray(values, np.float64) for values in scores.values()]
+    everything = np.concatenate([np.zeros(0), *arrays])
+    edges = np.histogram_bin_edges(everything, _BINS) if len(everything) else np.linspace(0, 2, _BINS + 1)
+
+    def draw(axes: Any) -> None:
+        for i, values in enumerate(arrays):
+            if len(values):
+                share = 100 * np.histogram(values, edges)[0] / len(values)
+                axes.stairs(share, edges, fill=True, color=_series(i), alpha=0.22)
+                axes.stairs(share, edges, color=_series(i), linewidth=1.8)
+        axes.set_xlabel("DAT score")
+        axes.set_ylabel("Share of valid responses (%)")
+        axes.set_ylim(bottom=0)
+
+    return _svg(draw, _SCORES_SIZE, "scores", "Distribution of DAT scores: " + ", ".join(scores))
+
+
+def _series(index: int) -> str:
+    """Stand-in of the page's `--series-N`, which has six."""
+    return f"#0400{index % 6:02x}"
+
+
+def _svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label: str) -> str:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # The salt keeps element ids of one chart apart from those of the next on the same page, and the page reproducible.
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.add_subplot())
+        file = io.StringIO()
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    svg = re.sub(r"#0400(\d\d)", r"var(--series-\1)", svg)
+    for stand_in, colour in _CSS.items():
+        svg = svg.replace(stand_in, colour)
+    # Without a fixed size the drawing is as wide as its place on the page.
+    opening, rest = svg.split(">", 1)
+    opening = re.sub(r' (?:width|height|version)="[^"]*"', "", opening).removeprefix("<svg")
+    return f'<svg role="img" aria-label="{html.escape(label)}"{opening}>{rest}'

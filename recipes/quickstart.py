@@ -1,0 +1,126 @@
+"""See a model learn the DAT in a few minutes, on a laptop: what `make quickstart` runs.
+
+    python recipes/quickstart.py
+
+It trains the embedded tiny model by GRPO with the very command that a lab launches (recipes/grpo_dat.py), then draws
+2,048 responses from random nouns, from the model before and from the model after, prints them as rows of the paper's
+Table 11 and writes one HTML page with the learning curves. Killed and run again, it continues; finished, it only draws.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).parent
+
+
+def train(output_dir: Path, seed: int) -> None:
+    """`accelerate launch recipes/grpo_dat.py`, in its own process as a user would."""
+    command = ["accelerate", "launch", "--config_file", str(HERE / "accelerate" / "single.yaml")]
+    command += [str(HERE / "grpo_dat.py"), "--output_dir", str(output_dir), "--seed", str(seed)]
+    Console(stderr=True).print(f"[dim]$ {' '.join(command)}[/dim]", soft_wrap=True)
+    accelerate = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *command[1:]]
+    subprocess.run(accelerate, check=True)
+
+
+def main() -> None:
+    """Train, draw, print, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output_dir", type=Path, default=Path("runs/quickstart"))
+    parser.add_argument("--num_responses", type=int, default=2048, help="responses drawn for each row")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    started = time.monotonic()
+    train(args.output_dir / "grpo", args.seed)
+
+    import torch
+    import yaml
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    from data.nouns import load_nouns
+    from data.schema import Response, write_responses
+    from eval.charts import Curve
+    from eval.dat import summarise
+    from eval.generate import Generator, RandomNouns, TransformersGenerator
+    from eval.report import write_report
+    from eval.responses import sample
+    from eval.show import summary_cells
+    from rewards.dat import ScorerSettings
+    from training.tiny import ensure_tiny
+
+    logging.disable_progress_bar()
+    torch.manual_seed(args.seed)
+    config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))
+    scorer = ScorerSettings(**config["reward_args"]["rewards.make_dat_reward"]).build()
+
+    def model(folder: Path, name: str) -> TransformersGenerator:
+        weights, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+        return TransformersGenerator(weights, tokenizer, name=name, max_new_tokens=config["max_completion_length"])
+
+    generators: list[Generator] = [
+        RandomNouns(load_nouns()),
+        model(ensure_tiny(), "before GRPO"),
+        model(args.output_dir / "grpo", "after GRPO"),
+    ]
+    drawn: dict[str, list[Response]] = {}
+    for generator in generators:
+        batches = sample(generator, scorer, args.num_responses, seed=args.seed, batch_size=512)
+        drawn[generator.name] = [response for batch in batches for response in batch]
+        name = generator.name.replace(" ", "-")
+        write_responses(args.output_dir / "responses" / f"part-{name}.parquet", drawn[generator.name])
+    rows = [summarise(responses, checker=scorer.checker) for responses in drawn.values()]
+
+    table = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left")
+    for heading in summary_cells(rows[0]):
+        table.add_column(heading, justify="left" if heading == "Source" else "right")
+    for row in rows:
+        table.add_row(*summary_cells(row).values())
+    console = Console()
+    console.print(table)
+    random_row, after = rows[0], rows[-1]
+    if after.mean is not None and random_row.mean is not None and random_row.std:
+        gain = (after.mean - random_row.mean) / random_row.std
+        console.print(
+            f"After GRPO the mean lies {gain:+.2f} standard deviations of random nouns from random nouns' mean."
+        )
+
+    history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
+    logged = [entry for entry in history if "dat/valid_rate" in entry]
+
+    def curve(name: str, key: str, baseline: float | None = None) -> Curve:
+        return Curve(name, [entry["step"] for entry in logged], [entry.get(key) for entry in logged], baseline)
+
+    page = args.output_dir / "report.html"
+    write_report(
+        page,
+        title="sozo quickstart: a tiny model learns the Divergent Association Task",
+        rows=rows,
+        scores={name: [r.score for r in responses if r.score is not None] for name, responses in drawn.items()},
+        samples={name: responses[:10] for name, responses in list(drawn.items())[1:]},
+        curves=[
+            curve("Mean DAT score of valid responses", "dat/mean_score", random_row.mean),
+            curve("Valid rate", "dat/valid_rate"),
+            curve("Unique words per 64 responses", "dat/unique_words"),
+            curve("Reward (10 x score, 0 if invalid or seen before)", "reward"),
+        ],
+        facts={
+            "Model": "tiny: 2-layer Llama over 4,096 dictionary nouns",
+            "Training": f"GRPO, {history[-1]['step']} steps of {config['completions_per_step']} completions",
+            "Noun checker": scorer.checker.name,
+            "Embedding model": f"{scorer.vectors.encoder.name} {scorer.vectors.encoder.revision}",
+            "Seed": str(args.seed),
+        },
+    )
+    console.print(f"The page with curves, distributions and responses: {page}", soft_wrap=True)
+    console.print(f"Done in {time.monotonic() - started:.0f} s.")
+
+
+if __name__ == "__main__":
+    main()

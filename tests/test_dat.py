@@ -1,0 +1,368 @@
+"""DatScorer: hand-worked scores, every rule against every later one, and the slow obvious way beside it."""
+
+import math
+
+import numpy as np
+import pytest
+from fakes import AXES, FakeEncoder, FakeNouns, axis_encoder, list_text
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+
+from data.schema import Reason
+from rewards.dat import DatResult, DatRules, DatScorer, ScorerSettings
+from rewards.nouns import NounRules
+
+TEN = AXES[:10]
+# What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.
+BREAKS = {Reason.NOT_JAPANESE: "dog", Reason.SYMBOL: "犬!", Reason.NOT_NOUN: "走", Reason.NO_VECTOR: "無"}
+
+
+def make_scorer(rules=None, nouns=(), **kwargs):
+    return DatScorer(FakeNouns([*AXES, "無", *nouns]), axis_encoder(), rules, **kwargs)
+
+
+def one(text, scorer=None):
+    return (scorer or make_scorer()).score([text])[0]
+
+
+def replaced(words, changes):
+    return [changes.get(k, word) for k, word in enumerate(words)]
+
+
+def test_ten_axes_score_one():
+    assert one(list_text(TEN)) == DatResult(TEN, 1.0, None)
+
+
+def test_hand_worked_scores():
+    # Five words at +x and five at -x: 25 pairs of distance 2 and 20 of 0.
+    plus, minus = TEN[:5], TEN[5:]
+    encoder = FakeEncoder({w: [2, 0] for w in plus} | {w: [-1, 0] for w in minus} | {"木": [0, 5]})
+    scorer = DatScorer(FakeNouns([*TEN, "木"]), encoder)
+    result = scorer.score([list_text(TEN), list_text([*plus, *minus[:4], "木"])])
+    # The second: 5 x 4 pairs of 2, nine pairs with 木 of 1: 49 / 45.
+    np.testing.assert_allclose(result.scores, [50 / 45, 49 / 45], atol=1e-6)
+
+
+def test_results_of_a_batch_are_in_order():
+    texts = [list_text(TEN), "x", list_text(AXES[1:11]), list_text([*TEN[:9], "走"])]
+    scores = make_scorer().score(texts)
+    assert len(scores) == 4
+    assert [r.reason for r in scores] == [None, Reason.FORMAT, None, Reason.NOT_NOUN]
+    assert [r.words for r in scores] == [TEN, None, AXES[1:11], (*TEN[:9], "走")]
+    assert scores.codes.tolist() == [0, -1, 0, -4]
+    np.testing.assert_array_equal(np.isnan(scores.scores), [False, True, False, True])
+    assert [key is None for key in scores.keys] == [False, True, False, True]
+
+
+def test_indexing_and_slicing():
+    scores = make_scorer().score([list_text(TEN), "x", list_text(AXES[1:11])])
+    assert scores[1] == scores[-2] == DatResult(None, None, Reason.FORMAT)
+    assert scores[1:] == [scores[1], scores[2]]
+    assert scores[::-2] == [scores[2], scores[0]]
+    assert list(scores) == scores[:]
+    with pytest.raises(IndexError):
+        scores[3]
+
+
+def test_results_are_frozen():
+    scores = make_scorer().score([list_text(TEN)])
+    for thing, name in [(scores[0], "score"), (scores, "texts"), (DatRules(), "olson")]:
+        with pytest.raises(AttributeError):
+            setattr(thing, name, None)
+
+
+def test_no_texts():
+    scores = make_scorer().score([])
+    assert len(scores) == 0
+    assert list(scores) == []
+    assert (scores.keys, scores.scores.shape, scores.codes.shape) == ([], (0,), (0,))
+    assert (scores.proper_nouns, scores.wikipedia_words) == (0, 0)
+
+
+def test_no_list_in_the_batch_asks_nobody():
+    scorer = make_scorer()
+    assert [r.reason for r in scorer.score(["", "x"])] == [Reason.FORMAT] * 2
+    assert scorer.checker.asked == []
+    assert scorer.vectors.encoder.calls == 0
+
+
+@pytest.mark.parametrize("reason", BREAKS)
+@pytest.mark.parametrize("position", [0, 4, 9])
+def test_one_bad_word(reason, position):
+    words = replaced(TEN, {position: BREAKS[reason]})
+    assert one(list_text(words)) == DatResult(tuple(words), None, reason)
+
+
+@pytest.mark.parametrize("reason", BREAKS)
+def test_a_bad_word_beside_few_known_nouns(reason):
+    # Nine bad words and one noun, the only one the scorer has ever seen.
+    assert one(list_text(["犬", *[BREAKS[reason]] * 9])).reason in (reason, Reason.REPEATED_WORD)
+    assert one(list_text([BREAKS[reason]] * 10)).reason in (reason, Reason.REPEATED_WORD)
+
+
+# Breaks of rules 2 to 5 at two places of a list: where to put which words.
+def broken(reason, at):
+    if reason is Reason.REPEATED_WORD:
+        return {at: "猫", at + 1: "猫"}
+    return {at: BREAKS[reason]}
+
+
+RULES = [
+    (Reason.NOT_JAPANESE, Reason.NOT_NOUN),
+    (Reason.NOT_JAPANESE, Reason.REPEATED_WORD),
+    (Reason.NOT_JAPANESE, Reason.NO_VECTOR),
+    (Reason.SYMBOL, Reason.NOT_NOUN),
+    (Reason.SYMBOL, Reason.REPEATED_WORD),
+    (Reason.SYMBOL, Reason.NO_VECTOR),
+    (Reason.NOT_NOUN, Reason.REPEATED_WORD),
+    (Reason.NOT_NOUN, Reason.NO_VECTOR),
+    (Reason.REPEATED_WORD, Reason.NO_VECTOR),
+]
+
+
+@pytest.mark.parametrize(("first", "later"), RULES)
+@pytest.mark.parametrize("places", [(0, 7), (7, 0)])
+def test_the_earlier_rule_gives_the_reason_wherever_the_words_stand(first, later, places):
+    words = replaced(AXES[2:12], broken(first, places[0]) | broken(later, places[1]))
+    assert one(list_text(words)).reason is first
+
+
+@pytest.mark.parametrize("reason", BREAKS)
+def test_format_comes_first(reason):
+    assert one(list_text([*TEN, BREAKS[reason]])).reason is Reason.FORMAT
+
+
+def test_both_script_reasons_are_one_rule():
+    assert one(list_text(["dog", "犬!", *TEN[2:]])).reason is Reason.NOT_JAPANESE
+    assert one(list_text(["犬!", "dog", *TEN[2:]])).reason is Reason.SYMBOL
+
+
+def test_a_bad_word_twice_fails_the_earlier_rule():
+    assert one(list_text(["走", "走", *TEN[2:]])).reason is Reason.NOT_NOUN
+    assert one(list_text(["無", "無", *TEN[2:]])).reason is Reason.REPEATED_WORD
+
+
+@pytest.mark.parametrize(("i", "j"), [(i, j) for j in range(10) for i in range(j)])
+def test_a_word_repeated_anywhere(i, j):
+    assert one(list_text(replaced(TEN, {j: TEN[i]}))).reason is Reason.REPEATED_WORD
+
+
+def test_repeated_by_representative():
+    words = [*TEN[:8], "りんご", "林檎"]
+    nouns = FakeNouns(words, representatives={"りんご": "林檎/りんご", "林檎": "林檎/りんご"})
+    encoder = axis_encoder(words)
+    assert one(list_text(words), DatScorer(nouns, encoder)).score == 1.0
+    strict = DatScorer(nouns, encoder, DatRules(repeated_by_representative=True))
+    assert one(list_text(words), strict).reason is Reason.REPEATED_WORD
+    assert one(list_text([*TEN[:8], "りんご", "木"]), strict).reason is Reason.NOT_NOUN  # 木 is no noun here
+
+
+def test_words_without_a_representative_differ():
+    nouns = FakeNouns(TEN, representatives=dict.fromkeys(TEN, ""))
+    assert one(list_text(TEN), DatScorer(nouns, axis_encoder(), DatRules(repeated_by_representative=True))).score == 1.0
+
+
+def test_no_vector_is_a_reason_and_never_a_number():
+    encoder = axis_encoder()
+    encoder.vectors |= {"無": np.full(len(AXES), np.nan, np.float32), "限": np.full(len(AXES), np.inf, np.float32)}
+    scorer = DatScorer(FakeNouns([*AXES, "無", "限"]), encoder)
+    for word in "無限":
+        result = one(list_text([*TEN[:9], word]), scorer)
+        assert (result.score, result.reason) == (None, Reason.NO_VECTOR)
+
+
+def test_reasoning_is_cut_off_unless_the_rules_say_no():
+    text = f"<think>犬と猫…</think>\n{list_text(TEN)}"
+    assert one(text) == DatResult(TEN, 1.0, None)
+    assert one(text, make_scorer(DatRules(reasoning=False))) == DatResult(None, None, Reason.FORMAT)
+
+
+def test_proper_nouns_and_wikipedia_words_of_valid_responses_are_counted():
+    nouns = FakeNouns(AXES, proper=["犬", "猫"], wikipedia=["猫", "花"])
+    texts = [list_text(TEN), list_text(AXES[1:11]), list_text(["犬", *TEN[:9]])]  # the last repeats 犬
+    scores = DatScorer(nouns, axis_encoder()).score(texts)
+    assert (scores.proper_nouns, scores.wikipedia_words) == (3, 2)
+
+
+# Olson's English protocol
+
+ENGLISH = ["dog", "law", "sea", "math", "shoe", "music", "ill", "desk", "rain", "feast"]
+
+
+def olson(words, nouns=ENGLISH, encoder=None):
+    return one(list_text(words), DatScorer(FakeNouns(nouns), encoder or axis_encoder(ENGLISH), DatRules(olson=True)))
+
+
+def test_olson_takes_the_first_seven_valid_words_times_100():
+    assert olson(ENGLISH) == DatResult(tuple(ENGLISH), 100.0, None)
+    # The first seven valid: three on one axis, four apart: 3 of 21 pairs have distance 0. The last three do not count.
+    vectors = dict(zip(ENGLISH, np.eye(10)[[0, 0, 0, 1, 2, 3, 4, 0, 0, 0]], strict=True))
+    assert olson(ENGLISH, encoder=FakeEncoder(vectors)).score == pytest.approx(100 * 18 / 21)
+
+
+def test_olson_skips_bad_words():
+    words = ["run", "dog", "dog", "d0g", "law", "sea", "math", "shoe", "music", "ill"]
+    vectors = dict(zip(ENGLISH, np.eye(10)[[0, 0, 1, 2, 3, 4, 5, 6, 7, 8]], strict=True))
+    # dog law sea math shoe music ill: dog and law share an axis, one pair of 21.
+    assert olson(words, encoder=FakeEncoder(vectors)).score == pytest.approx(100 * 20 / 21)
+
+
+def test_olson_folds_case_but_keeps_the_words_as_written():
+    words = [word.title() for word in ENGLISH]
+    assert olson(words) == DatResult(tuple(words), 100.0, None)
+    # Dog and dog are one word: seven are left.
+    assert olson(["Dog", "dog", "DOG", "dOG", *ENGLISH[1:7]]).score == 100.0
+    assert olson(["Dog", "dog", "DOG", "dOG", "doG", *ENGLISH[1:6]]).reason is Reason.REPEATED_WORD
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (["run", "d0g", "none", "dog!"], Reason.NOT_NOUN),
+        (["d0g", "run", "none", "dog!"], Reason.NOT_JAPANESE),
+        (["dog!", "run", "none", "d0g"], Reason.SYMBOL),
+        (["none", "d0g", "run", "dog!"], Reason.NO_VECTOR),
+    ],
+)
+def test_olson_with_six_valid_words_gives_the_first_bad_words_reason(bad, reason):
+    words = [ENGLISH[0], *bad, *ENGLISH[1:6]]
+    result = olson(words, nouns=[*ENGLISH, "none"])
+    assert (result.score, result.reason) == (None, reason)
+    assert olson([ENGLISH[0], *bad[1:], *ENGLISH[1:7]], nouns=[*ENGLISH, "none"]).score == 100.0
+
+
+# The real parts
+
+
+@pytest.fixture(scope="module")
+def real(jumandic_checker, ginza):
+    return DatScorer(jumandic_checker, ginza)
+
+
+def test_equals_the_slow_obvious_way_on_random_responses(real, nouns, ginza):
+    rng = np.random.default_rng(0)
+    verdicts = dict(zip(nouns, real.checker.check(nouns), strict=True))
+    vectors = dict(zip(nouns, ginza.encode(nouns).astype(np.float64), strict=True))
+    responses = [[nouns[i] for i in rng.choice(len(nouns), 10, replace=False)] for _ in range(10_000)]
+    results = real.score([list_text(words) for words in responses])
+    valid = 0
+    for words, result in zip(responses, results, strict=True):
+        assert result.words == tuple(words)
+        if any("Ａ" <= c <= "ｚ" for c in "".join(words)):
+            assert result.reason is Reason.NOT_JAPANESE
+        elif not all(verdicts[w].is_noun for w in words):
+            assert result.reason is Reason.NOT_NOUN
+        elif not all(vectors[w].any() for w in words):
+            assert result.reason is Reason.NO_VECTOR
+        else:
+            slow = pdist([vectors[w] for w in words], "cosine").mean()
+            assert result.score == pytest.approx(slow, abs=1e-5)
+            valid += 1
+    assert valid > 8_000
+
+
+def test_a_batch_scores_as_its_parts_do(real, nouns):
+    # More texts than a chunk of look-ups holds.
+    rng = np.random.default_rng(1)
+    texts = [list_text([nouns[i] for i in rng.choice(len(nouns), 10)]) for _ in range(2500)]
+    texts[::7] = ["x"] * len(texts[::7])
+    together = real.score(texts)
+    parts = [real.score(texts[i : i + 333]) for i in range(0, 2500, 333)]
+    np.testing.assert_array_equal(together.scores, np.concatenate([part.scores for part in parts]))
+    np.testing.assert_array_equal(together.codes, np.concatenate([part.codes for part in parts]))
+    assert together.keys == [key for part in parts for key in part.keys]
+
+
+def test_a_fresh_scorer_gives_the_same(real, jumandic_checker, ginza):
+    texts = [list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])]
+    fresh = DatScorer(jumandic_checker, ginza).score(texts)
+    seasoned = real.score(texts)
+    assert fresh[0] == seasoned[0]
+    assert fresh.keys == seasoned.keys
+
+
+word = st.one_of(
+    st.sampled_from([*AXES, "無", "走", "dog", "犬!"]), st.text(st.characters(exclude_categories=()), max_size=3)
+)
+any_text = st.one_of(
+    st.lists(word, min_size=9, max_size=11).map(list_text),
+    st.lists(st.sampled_from(AXES), min_size=10, max_size=10, unique=True).map(list_text),
+    st.text(st.characters(exclude_categories=()), max_size=40),
+)
+
+
+@given(st.lists(any_text, max_size=6), st.booleans(), st.booleans(), st.booleans())
+def test_any_texts_give_a_score_or_a_reason(texts, reasoning, by_representative, english):
+    rules = DatRules(reasoning, by_representative, english)
+    scores = make_scorer(rules).score(texts)
+    assert len(list(scores)) == len(texts)
+    for result, key in zip(scores, scores.keys, strict=True):
+        assert (result.score is None) != (result.reason is None)
+        assert (key is None) == (result.score is None)
+        assert (result.words is None) == (result.reason is Reason.FORMAT)
+        if result.score is not None:
+            assert math.isfinite(result.score)
+            assert 0 <= result.score <= 2 * rules.scale
+
+
+@given(st.lists(any_text, max_size=6))
+def test_a_text_scores_the_same_in_any_company(texts):
+    together = make_scorer().score(texts)
+    assert list(together) == [one(text) for text in texts]
+
+
+def test_the_memory_of_bad_words_is_bounded(monkeypatch):
+    monkeypatch.setattr("rewards.dat._MAX_CACHED", 20)
+    scorer = make_scorer()
+    assert one(list_text(TEN), scorer).score == 1.0
+    for k in range(10):  # a model that babbles: nine new bad words a time beside a known noun
+        babble = [f"走{'々' * (10 * k + i)}" for i in range(9)]
+        assert one(list_text(["犬", *babble]), scorer).reason is Reason.NOT_NOUN
+        assert len(scorer._codes) <= 40
+    assert one(list_text(TEN), scorer) == DatResult(TEN, 1.0, None)
+    assert scorer.vectors.encoder.calls == 1  # the nouns were kept
+
+
+def test_a_word_is_asked_once():
+    scorer = make_scorer()
+    for _ in range(3):
+        scorer.score([list_text(TEN), list_text(["走", "無", *TEN[:8]])])
+    assert sorted(scorer.checker.asked) == sorted([*TEN, "走", "無"])
+    assert scorer.vectors.encoder.calls == 1
+
+
+def test_the_disk_cache_gives_the_same_scores(tmp_path):
+    texts = [list_text(TEN), list_text(["無", *TEN[:9]])]
+    first = make_scorer(cache_dir=tmp_path).score(texts)
+    again = make_scorer(cache_dir=tmp_path)
+    assert list(again.score(texts)) == list(first)
+    assert again.vectors.encoder.calls == 0
+
+
+def test_describe():
+    assert make_scorer(DatRules(olson=True)).describe() == {
+        "noun_checker": "fake nouns",
+        "noun_rules": None,
+        "embedding_model": "fake encoder",
+        "embedding_revision": "1",
+        "dat_rules": {"reasoning": True, "repeated_by_representative": False, "olson": True},
+    }
+
+
+def test_settings_build_what_they_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    rules = NounRules(reject_proper_nouns=True)
+    cache = str(tmp_path / "cache")
+    settings = ScorerSettings("jumandic", "openai:some-model", embedding_cache=cache, noun_rules=rules)
+    scorer = settings.build()
+    description = scorer.describe()
+    assert description["noun_checker"] == "jumandic"
+    assert description["embedding_model"] == "openai:some-model"
+    assert description["noun_rules"]["reject_proper_nouns"]
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_unknown_names_in_settings():
+    with pytest.raises(ValueError, match="no noun checker"):
+        ScorerSettings("mecab").build()

@@ -1,0 +1,69 @@
+"""The mean pairwise cosine distance on numbers worked by hand, and against the obvious slow way."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+
+from rewards.distance import mean_pairwise_distance
+
+
+def distance(*vectors):
+    unit = np.array(vectors, np.float32)
+    return mean_pairwise_distance(unit, np.arange(len(vectors))[None])
+
+
+@pytest.mark.parametrize(
+    ("vectors", "expected"),
+    [
+        ([(1, 0), (0, 1)], 1.0),
+        ([(1, 0), (1, 0)], 0.0),
+        ([(1, 0), (-1, 0)], 2.0),
+        ([(1, 0), (0.6, 0.8)], 0.4),  # 1 - 0.6
+        ([(1, 0), (0, 1), (-1, 0)], 4 / 3),  # distances 1, 2, 1
+        ([(1, 0), (0.6, 0.8), (0, 1)], (0.4 + 1 + 0.2) / 3),  # cosines 0.6, 0, 0.8
+        (np.eye(10), 1.0),
+        ([(1, 0)] * 9 + [(0, 1)], 9 / 45),  # nine of the 45 pairs have distance 1
+        ([(1, 0)] * 5 + [(-1, 0)] * 5, 25 * 2 / 45),
+    ],
+)
+def test_hand_worked(vectors, expected):
+    found = distance(*vectors)
+    assert found.shape == (1,)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [expected], atol=1e-6)
+
+
+def test_rounding_never_leaves_the_range():
+    rng = np.random.default_rng(0)
+    unit = rng.normal(size=(500, 300)).astype(np.float32)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    same = mean_pairwise_distance(unit, np.repeat(np.arange(500)[:, None], 10, axis=1))
+    opposite = mean_pairwise_distance(
+        np.concatenate([unit, -unit]), np.stack([np.arange(500), np.arange(500, 1000)], 1)
+    )
+    assert (same >= 0).all()
+    assert (opposite <= 2).all()
+    np.testing.assert_allclose(same, 0, atol=1e-6)
+    np.testing.assert_allclose(opposite, 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 700])
+@pytest.mark.parametrize("k", [2, 7, 10])
+def test_equals_scipy(n, k):
+    rng = np.random.default_rng(n + k)
+    unit = rng.normal(size=(50, 30)).astype(np.float32)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    rows = rng.integers(0, 50, (n, k))
+    slow = [pdist(unit[response].astype(np.float64), "cosine").mean() for response in rows]
+    np.testing.assert_allclose(mean_pairwise_distance(unit, rows), np.array(slow, np.float32), atol=1e-5)
+
+
+def test_order_of_words_does_not_matter_and_company_does_not_either():
+    unit = np.eye(12, dtype=np.float32)
+    unit[:, 0] += 0.5
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    rows = np.stack([np.arange(10), np.arange(10)[::-1], np.arange(2, 12)])
+    together = mean_pairwise_distance(unit, rows)
+    np.testing.assert_allclose(together[0], together[1], rtol=1e-6)
+    for k in range(3):
+        assert mean_pairwise_distance(unit, rows[k : k + 1])[0] == together[k]

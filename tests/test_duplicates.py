@@ -1,0 +1,136 @@
+"""The history of the duplicate penalty: what counts as seen, and that it survives on disk."""
+
+import itertools
+
+import numpy as np
+import pytest
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewards.dat import DatRules, DatScorer
+from rewards.duplicates import KEY_BYTES, SeenResponses, response_keys, word_hash
+
+TEN = list(AXES[:10])
+
+
+def keys_of(*texts, rules=None):
+    return DatScorer(FakeNouns(AXES), axis_encoder(), rules).score(texts).keys
+
+
+def key_of_words(words):
+    return response_keys(np.array([[word_hash(word) for word in words]]))[0]
+
+
+def test_the_order_of_words_matters():
+    swapped = [TEN[1], TEN[0], *TEN[2:]]
+    one, two = keys_of(list_text(TEN), list_text(swapped))
+    assert one != two
+    permutations = [key_of_words(p) for p in itertools.permutations(TEN[:5])]
+    assert len(set(permutations)) == 120
+
+
+def test_the_same_words_are_the_same_response_whatever_the_spaces():
+    text = list_text(TEN)
+    others = [f"\n{text}\n ", text.replace(". ", ".\u3000"), f"<think>…</think>{text}"]
+    assert len(set(keys_of(text, *others))) == 1
+
+
+def test_a_key_is_the_same_in_every_process():
+    # A known answer: it must not depend on the seed of Python's hash, nor on what was scored before.
+    assert key_of_words(TEN) == keys_of(list_text(AXES[2:12]), list_text(TEN))[1]
+    assert key_of_words(TEN).hex() == "a731cdeed333cdd32b050f9a119e440f"
+    assert len(key_of_words(TEN)) == KEY_BYTES
+
+
+def test_many_responses_have_many_keys():
+    rng = np.random.default_rng(0)
+    responses = {tuple(rng.permutation(12)[:10]) for _ in range(20_000)}
+    hashes = np.array([word_hash(word) for word in AXES])
+    assert len(set(response_keys(hashes[np.array(sorted(responses))]))) == len(responses)
+
+
+def test_any_word_has_a_hash():
+    assert len({word_hash(word).tobytes() for word in ["", "犬", "\ud800", "\x00", "犬" * 1000]}) == 5
+
+
+def test_no_responses():
+    assert response_keys(np.zeros((0, 10, 2), np.uint64)) == []
+    assert SeenResponses().check([]) == []
+
+
+def test_invalid_responses_are_never_remembered():
+    seen = SeenResponses()
+    assert seen.check([None, None]) == [False, False]
+    assert seen.check([None]) == [False]
+    assert len(seen) == 0
+
+
+def naive(keys):
+    """The same verdicts from a list of all that came before."""
+    return [key is not None and key in keys[:i] for i, key in enumerate(keys)]
+
+
+streams = st.lists(st.one_of(st.none(), st.integers(0, 5).map(lambda k: bytes([k]) * KEY_BYTES)), max_size=40)
+
+
+@given(streams, st.lists(st.integers(0, 40)))
+def test_verdicts_equal_the_naive_way_however_the_stream_is_cut(keys, cuts):
+    seen, verdicts = SeenResponses(), []
+    edges = [0, *sorted(min(cut, len(keys)) for cut in cuts), len(keys)]
+    for start, end in itertools.pairwise(edges):
+        verdicts += seen.check(keys[start:end])
+    assert verdicts == naive(keys)
+    assert len(seen) == len(set(keys) - {None})
+
+
+@given(streams, st.integers(0, 40))
+def test_a_resumed_history_goes_on_as_an_unbroken_one(tmp_path_factory, keys, cut):
+    path = tmp_path_factory.getbasetemp() / "seen.bin"
+    seen, resumed = SeenResponses(), SeenResponses()
+    before = seen.check(keys[:cut])
+    seen.save(path)
+    resumed.check([b"x" * KEY_BYTES])  # what a history held before it was loaded is gone
+    resumed.load(path)
+    assert before + resumed.check(keys[cut:]) == naive(keys)
+
+
+def test_the_same_history_is_the_same_file(tmp_path):
+    keys = keys_of(*[list_text(AXES[k : k + 10]) for k in range(3)])
+    for name, order in [("a", keys), ("b", keys[::-1])]:
+        seen = SeenResponses()
+        seen.check(order)
+        seen.save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]  # no temporary file is left
+
+
+def test_an_empty_history(tmp_path):
+    SeenResponses().save(tmp_path / "seen")
+    seen = SeenResponses()
+    seen.load(tmp_path / "seen")
+    assert len(seen) == 0
+
+
+@pytest.mark.parametrize("raw", [b"", b"x", b"sozo-seen-0\n" + b"a" * 16, b"sozo-seen-1\n" + b"a" * 15])
+def test_a_file_that_is_no_history(tmp_path, raw):
+    path = tmp_path / "seen.bin"
+    path.write_bytes(raw)
+    seen = SeenResponses()
+    seen.check([b"k" * KEY_BYTES])
+    with pytest.raises(ValueError, match=r"seen\.bin: not a duplicate history"):
+        seen.load(path)
+    assert len(seen) == 1  # the history is as it was
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="seen"):
+        SeenResponses().load(tmp_path / "seen")
+
+
+def test_olson_responses_have_keys_too():
+    english = [chr(ord("a") + k) * 3 for k in range(12)]
+    scorer = DatScorer(FakeNouns(english), axis_encoder(english), DatRules(olson=True))
+    keys = scorer.score([list_text(english[:10]), list_text(english[1:11])]).keys
+    assert None not in keys
+    assert keys[0] != keys[1]

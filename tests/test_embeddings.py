@@ -1,0 +1,388 @@
+"""Encoders and the cache of unit vectors: every word encoded once, bad vectors told apart, no key leaked."""
+
+import json
+import sqlite3
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from fakes import FakeEncoder, list_text
+
+from rewards.dat import DatScorer
+from rewards.embeddings import EncoderError, OpenAIEncoder, SentenceTransformerEncoder, WordVectors, make_encoder
+
+# WordVectors
+
+
+def test_unit_vectors_by_row():
+    vectors = WordVectors(FakeEncoder({"犬": [3, 4], "猫": [0, -2]}))
+    dog, cat = vectors.rows(["犬", "猫"])
+    np.testing.assert_allclose(vectors.matrix[[dog, cat]], [[0.6, 0.8], [0, -1]])
+    assert vectors.matrix.dtype == np.float32
+
+
+def test_a_word_is_encoded_once_and_short_words_come_first():
+    encoder = FakeEncoder({"犬": [1, 0], "子犬": [0, 1], "柴犬たち": [1, 1]})
+    vectors = WordVectors(encoder)
+    first = vectors.rows(["柴犬たち", "犬", "子犬", "犬"])
+    assert encoder.batches == [["犬", "子犬", "柴犬たち"]]
+    assert vectors.rows(["犬", "柴犬たち"]) == [first[1], first[0]]
+    assert vectors.rows([]) == []
+    assert vectors.encoder_calls == encoder.calls == 1
+    assert first == [2, 0, 1, 0]
+
+
+@pytest.mark.parametrize("bad", [[0, 0], [np.nan, 1], [np.inf, 1], [-np.inf, np.inf]])
+def test_a_bad_vector_has_no_row(bad):
+    encoder = FakeEncoder({"犬": [1, 0], "猫": bad})
+    vectors = WordVectors(encoder)
+    assert vectors.rows(["猫", "犬", "猫"]) == [-1, 0, -1]
+    assert np.isfinite(vectors.matrix).all()
+    assert vectors.rows(["猫"]) == [-1]
+    assert encoder.calls == 1
+
+
+def test_tiny_and_huge_vectors_are_vectors():
+    # Their squares leave float32.
+    vectors = WordVectors(FakeEncoder({"犬": [1e-30, 0], "猫": [0, 1e30]}))
+    rows = vectors.rows(["犬", "猫"])
+    np.testing.assert_allclose(vectors.matrix[rows], [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("bad", [[0, 0], [np.nan, np.nan]])
+def test_an_encoder_without_any_vector_is_broken(bad):
+    words = [f"犬{k}" for k in range(10)]
+    with pytest.raises(EncoderError, match=r"my-model gave no usable vector .* 10 words such as '犬9'"):
+        WordVectors(FakeEncoder(dict.fromkeys(words, bad), name="my-model")).rows(words)
+    assert WordVectors(FakeEncoder(dict.fromkeys(words, bad))).rows(words[:9]) == [-1] * 9
+
+
+def test_ten_rare_words_are_no_broken_encoder_once_a_word_has_a_vector():
+    # Late in a run, when nearly every word is known, one response of rare words must not end the training.
+    words = [f"犬{k}" for k in range(10)]
+    vectors = WordVectors(FakeEncoder({"犬": [1, 0]}))
+    assert vectors.rows(["犬"]) == [0]
+    assert vectors.rows(words) == [-1] * 10
+
+
+def test_numbers_that_are_not_finite_are_a_broken_encoder_at_any_time():
+    words = [f"犬{k}" for k in range(10)]
+    vectors = WordVectors(FakeEncoder({"犬": [1, 0]} | {word: [np.nan, 0] for word in words}))
+    vectors.rows(["犬"])
+    with pytest.raises(EncoderError, match="no usable vector"):
+        vectors.rows(words)
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (3, 2), (2, 2, 2)])
+def test_another_shape_is_an_error(shape):
+    class Wrong(FakeEncoder):
+        def encode(self, words):
+            return np.ones(shape)
+
+    with pytest.raises(EncoderError, match=r"wrong returned shape .* for 2 words"):
+        WordVectors(Wrong({}, name="wrong")).rows(["犬", "猫"])
+
+
+def test_the_matrix_grows_past_its_first_rows():
+    words = [f"犬{k}" for k in range(3000)]
+    angles = np.linspace(0, 1, 3000)
+    expected = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    vectors = WordVectors(FakeEncoder(dict(zip(words, expected, strict=True))))
+    for start in (0, 1000, 1030, 2500):
+        vectors.rows(words[start : start + 1000])
+    vectors.rows(words)
+    np.testing.assert_allclose(vectors.matrix[vectors.rows(words)], expected, atol=1e-6)
+    assert len(vectors.matrix) == 3000
+
+
+# The disk cache
+
+KNOWN = {"犬": [3, 4], "猫": [0, 2], "無": [0, 0]}
+
+
+def test_a_second_run_needs_no_encoder(tmp_path):
+    first = WordVectors(FakeEncoder(KNOWN), tmp_path / "cache")
+    rows = first.rows(list(KNOWN))
+    encoder = FakeEncoder(KNOWN)
+    second = WordVectors(encoder, tmp_path / "cache")
+    assert [row < 0 for row in second.rows(list(KNOWN))] == [row < 0 for row in rows] == [False, False, True]
+    for word in ("犬", "猫"):
+        [one], [two] = first.rows([word]), second.rows([word])
+        assert first.matrix[one].tobytes() == second.matrix[two].tobytes()
+    assert encoder.calls == 0
+
+
+def test_only_new_words_are_encoded(tmp_path):
+    WordVectors(FakeEncoder(KNOWN), tmp_path).rows(["犬"])
+    encoder = FakeEncoder(KNOWN)
+    WordVectors(encoder, tmp_path).rows(["犬", "猫"])
+    assert encoder.batches == [["猫"]]
+
+
+@pytest.mark.parametrize("other", [{"revision": "2"}, {"name": "another"}, {"name": "fake-encoder"}])
+def test_another_encoder_or_revision_shares_nothing(tmp_path, other):
+    WordVectors(FakeEncoder(KNOWN), tmp_path).rows(["犬"])
+    encoder = FakeEncoder({"犬": [1, 0]}, **other)
+    vectors = WordVectors(encoder, tmp_path)
+    [row] = vectors.rows(["犬"])
+    assert vectors.matrix[row].tolist() == [1, 0]
+    assert encoder.calls == 1
+
+
+def test_more_words_than_one_query_holds(tmp_path):
+    words = {f"犬{k}": [k + 1, 1] for k in range(1234)}
+    WordVectors(FakeEncoder(words), tmp_path).rows(list(words))
+    encoder = FakeEncoder(words)
+    assert min(WordVectors(encoder, tmp_path).rows(list(words))) == 0
+    assert encoder.calls == 0
+
+
+def test_two_writers_at_once(tmp_path):
+    words = {f"犬{k}": [k + 1, 1] for k in range(300)}
+    caches = [WordVectors(FakeEncoder(words), tmp_path) for _ in range(2)]
+    failures = []
+
+    def write(cache, order):
+        try:
+            for start in range(0, 300, 20):
+                cache.rows(order[start : start + 20])
+        except Exception as error:
+            failures.append(error)
+
+    orders = [list(words), list(reversed(words))]
+    threads = [threading.Thread(target=write, args=pair) for pair in zip(caches, orders, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    [file] = tmp_path.glob("*.sqlite")
+    with sqlite3.connect(file) as db:
+        assert db.execute("SELECT COUNT(*) FROM vectors").fetchone() == (300,)
+    db.close()
+
+
+def test_a_broken_encoder_leaves_nothing_on_disk(tmp_path):
+    words = [f"犬{k}" for k in range(10)]
+    with pytest.raises(EncoderError):
+        WordVectors(FakeEncoder({"猫": [1, 0]}), tmp_path).rows(words)
+    assert min(WordVectors(FakeEncoder({word: [1, 0] for word in words}), tmp_path).rows(words)) == 0
+
+
+# ja-ginza
+
+FRUITS = ["林檎", "バナナ", "桃", "メロン", "レモン", "梨", "柿", "苺", "葡萄", "みかん"]
+FAR_APART = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+
+
+def test_known_answers_of_the_packaged_encoder(jumandic_checker, ginza):
+    words = [FRUITS, FRUITS[:5] + FAR_APART[:5], FAR_APART]
+    fruits, mixed, far = [r.score for r in DatScorer(jumandic_checker, ginza).score([list_text(w) for w in words])]
+    assert 0.3 < fruits < 0.6 < mixed < far < 1
+
+
+def test_ginza_describes_itself(ginza):
+    assert ginza.name == "ja-ginza"
+    assert ginza.revision.count(".") == 2
+    assert ginza.encode(["犬"]).shape == (1, 300)
+    assert ginza.encode(["犬"]).dtype == np.float32
+
+
+def test_a_word_that_ginza_lacks_is_cut_into_shorter_ones(ginza):
+    # Neither 電気自動車 nor 動車 is in the vocabulary: the longest known words from the left are 電気 and 自動車.
+    whole, *parts = ginza.encode(["電気自動車", "電気", "自動車"])
+    np.testing.assert_allclose(whole, np.mean(parts, axis=0), atol=1e-6)
+
+
+def test_a_word_with_a_character_unknown_to_ginza_has_no_vector(ginza):
+    vectors = WordVectors(ginza)
+    assert [row < 0 for row in vectors.rows(["犬", "犬𪚲", "𪚲", "犬dog"])] == [False, True, True, True]
+
+
+def test_ginza_does_not_mind_company(ginza):
+    alone = ginza.encode(["犬"])
+    np.testing.assert_array_equal(ginza.encode(["法律", "犬", "海"])[1], alone[0])
+
+
+# An OpenAI-compatible endpoint
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """Answers [length, index in the batch] for every word, in reverse order; the server's `faults` come first."""
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append((self.path, self.headers["Authorization"], request))
+        fault = self.server.faults.pop(0) if self.server.faults else None
+        data = [{"object": "embedding", "index": i, "embedding": [len(w), i]} for i, w in enumerate(request["input"])]
+        body = {"object": "list", "model": request["model"], "data": data[::-1]}
+        body["usage"] = {"prompt_tokens": 1, "total_tokens": 1}
+        if fault == "short":
+            body["data"] = data[:-1]
+        elif fault:
+            body = {"error": {"message": "no luck", "type": "server_error"}}
+        payload = json.dumps(body).encode()
+        self.send_response(fault if isinstance(fault, int) else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    server.requests, server.faults = [], []
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_openai_vectors_are_ordered_by_index(endpoint):
+    encoder = make_encoder("openai:text-embedding-3-large")
+    assert encoder.name == "openai:text-embedding-3-large"
+    assert encoder.encode(["犬", "子犬", "柴犬"]).tolist() == [[1, 0], [2, 1], [2, 2]]
+    [(path, authorization, request)] = endpoint.requests
+    assert path == "/v1/embeddings"
+    assert authorization == "Bearer sk-very-secret"
+    assert request == {"model": "text-embedding-3-large", "input": ["犬", "子犬", "柴犬"], "encoding_format": "float"}
+
+
+def test_openai_batches(endpoint):
+    vectors = OpenAIEncoder("m").encode(["犬"] * 1000)
+    assert vectors[:, 1].tolist() == [*range(512), *range(488)]
+    assert [len(request["input"]) for _, _, request in endpoint.requests] == [512, 488]
+
+
+def test_openai_is_asked_again_after_a_server_error(endpoint):
+    endpoint.faults = [500]
+    assert OpenAIEncoder("m").encode(["犬"]).tolist() == [[1, 0]]
+    assert len(endpoint.requests) == 2
+
+
+def test_openai_errors_name_model_and_address_but_not_the_key(endpoint):
+    endpoint.faults = [401]
+    with pytest.raises(OSError, match=r"embeddings of openai:m at http://127\.0\.0\.1:\d+/v1/: .*no luck") as caught:
+        OpenAIEncoder("m").encode(["犬"])
+    assert "sk-very-secret" not in str(caught.value)
+    assert len(endpoint.requests) == 1  # a wrong key gets no better by asking again
+
+
+def test_openai_wrong_number_of_vectors(endpoint):
+    endpoint.faults = ["short"]
+    with pytest.raises(OSError, match="openai:m returned 1 embeddings for 2 words"):
+        OpenAIEncoder("m").encode(["犬", "猫"])
+
+
+@pytest.mark.parametrize("key", [None, ""])
+def test_openai_without_a_key(monkeypatch, key):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    if key is not None:
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
+        OpenAIEncoder("m")
+
+
+def test_openai_does_not_keep_the_key_where_it_is_printed(endpoint):
+    encoder = OpenAIEncoder("m")
+    assert "sk-very-secret" not in repr({k: v for k, v in vars(encoder).items() if isinstance(v, str)})
+    assert "sk-very-secret" not in encoder.name + encoder.revision
+
+
+# sentence-transformers
+
+
+@pytest.fixture(scope="module")
+def tiny_bert(tmp_path_factory):
+    """A folder with a random BERT, one character a token."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    folder = str(tmp_path_factory.mktemp("tiny-bert"))
+    vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"犬猫子水山:w"])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=32,
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def test_a_sentence_transformers_folder(tiny_bert):
+    encoder = make_encoder(tiny_bert)
+    assert encoder.name == tiny_bert
+    assert encoder.revision
+    vectors = encoder.encode(["犬", "子犬", "猫"])
+    assert vectors.shape == (3, 32)
+    assert vectors.dtype == np.float32
+    # Padding must not change a word's vector.
+    np.testing.assert_allclose(encoder.encode(["犬"])[0], vectors[0], atol=1e-5)
+    assert np.abs(vectors[0] - vectors[2]).max() > 1e-3
+
+
+def test_a_prompt_changes_vectors_and_revision(tiny_bert):
+    plain, prompted = SentenceTransformerEncoder(tiny_bert), SentenceTransformerEncoder(tiny_bert, prompt="w:")
+    assert prompted.revision == f"{plain.revision}+prompt=w:"
+    np.testing.assert_allclose(prompted.encode(["犬"]), plain.encode(["w:犬"]), atol=1e-5)
+
+
+def test_a_model_that_is_already_there(tiny_bert):
+    from sentence_transformers import SentenceTransformer
+
+    encoder = SentenceTransformerEncoder(SentenceTransformer(tiny_bert, device="cpu"), name="mine", revision="7")
+    assert (encoder.name, encoder.revision) == ("mine", "7")
+    assert encoder.encode(["犬"]).shape == (1, 32)
+
+
+def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(OSError, match=r"cannot load the embedding model .*; give a sentence-") as caught:
+        make_encoder(str(tmp_path))
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_model_is_loaded_whole_under_zero3(tiny_bert):
+    """DeepSpeed ZeRO-3 would shard the encoder with the policy: its weights would be empty."""
+    from transformers.integrations import HfDeepSpeedConfig
+    from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled, unset_hf_deepspeed_config
+
+    config = HfDeepSpeedConfig({"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 1})
+    try:
+        assert is_deepspeed_zero3_enabled()
+        encoder = SentenceTransformerEncoder(tiny_bert)
+        assert is_deepspeed_zero3_enabled()  # the policy is still to be sharded
+        with pytest.raises(OSError, match="cannot load"):
+            SentenceTransformerEncoder(f"{tiny_bert}/none")
+        assert is_deepspeed_zero3_enabled()
+    finally:
+        unset_hf_deepspeed_config()
+    assert config is not None
+    assert all(p.numel() > 0 and not hasattr(p, "ds_id") for p in encoder._model.parameters())
+    np.testing.assert_array_equal(encoder.encode(["犬"]), SentenceTransformerEncoder(tiny_bert).encode(["犬"]))

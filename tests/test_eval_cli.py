@@ -1,0 +1,288 @@
+"""The user's own command in a subprocess, and what it rests on: the file check, the parts, the run's folder."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from data.schema import read_responses
+from eval.dat import summarise
+from eval.jsonl import ResponsesFileError, check_file, read_rows
+from eval.responses import score_file
+from eval.run_folder import RunFolder, RunFolderError, first_difference
+from rewards.dat import DatScorer
+from rewards.nouns import Verdict
+
+WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+
+
+class AllNouns:
+    name = "all"
+
+    def check(self, words: Sequence[str]) -> list[Verdict]:
+        return [Verdict(True) for _ in words]
+
+
+class CodePoints:
+    name, revision = "code points", "1"
+
+    def encode(self, words: Sequence[str]) -> Any:
+        rows = [np.random.default_rng([ord(c) for c in word]).standard_normal(8) for word in words]
+        return np.array(rows, np.float32)
+
+
+def fake_scorer() -> DatScorer:
+    return DatScorer(AllNouns(), CodePoints())
+
+
+def listed(words: Sequence[str]) -> str:
+    return "\n".join(f"{k}. {word}" for k, word in enumerate(words, 1))
+
+
+def write_jsonl(path: Path, rows: Sequence[Any]) -> Path:
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def texts(n: int) -> list[dict[str, str]]:
+    return [{"text": listed(WORDS[i % 10 :] + WORDS[: i % 10]) if i % 3 else f"no list {i}"} for i in range(n)]
+
+
+def run_eval(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "eval", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+def assert_one_line_error(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("error: ")
+    for part in parts:
+        assert part in done.stderr
+
+
+# The command
+
+
+def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(tmp_path: Path) -> None:
+    file = write_jsonl(
+        tmp_path / "mine.jsonl",
+        [
+            {"text": listed(WORDS), "id": "x", "more": 1},
+            {"text": "no list"},
+            "",
+            {"text": listed(["走る", *WORDS[1:]])},
+        ],
+    )
+    command = ("dat", "--responses", file, "--output", tmp_path / "run", "--noun-checker", "jumandic")
+    first = run_eval(*command)
+    assert (first.returncode, first.stderr) == (0, "")
+    assert "1 of 3 (33.33%)" in first.stdout
+    assert str(tmp_path / "run" / "metrics.json") in first.stdout
+
+    config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
+    assert config["loaded"]["scorer"]["embedding_model"] == "ja-ginza"
+    assert config["settings"]["noun_checker"] == "jumandic"
+    assert "numpy" in config["environment"]["packages"]
+    rows = list(read_responses(tmp_path / "run"))
+    assert [row.id for row in rows] == ["x", "00000001", "00000003"]
+    assert [row.reason for row in rows] == [None, "format", "not_noun"]
+    assert {row.source for row in rows} == {"mine.jsonl"}
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))
+    assert metrics["mean"] == pytest.approx(rows[0].score)
+
+    part = tmp_path / "run" / "responses" / "part-00000.parquet"
+    written = part.stat().st_mtime_ns
+    again = run_eval(*command)
+    assert again.returncode == 0
+    assert "finished before" in again.stdout
+    assert "1 of 3 (33.33%)" in again.stdout
+    assert part.stat().st_mtime_ns == written
+
+    assert_one_line_error(run_eval(*command, "--olson"), "rules.olson = false", "now it is true", "another --output")
+    file.write_text('{"text": "other"}\n')
+    assert_one_line_error(run_eval(*command), "responses_sha256", "another --output")
+
+
+def test_every_user_error_is_one_line(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "good.jsonl", texts(3))
+    output = tmp_path / "run"
+    common = ("dat", "--output", output, "--noun-checker", "jumandic", "--responses")
+    assert_one_line_error(run_eval(*common, tmp_path / "none.jsonl"), "none.jsonl", "no such file")
+    bad = write_jsonl(tmp_path / "bad.jsonl", [{"text": "a"}, "{"])
+    assert_one_line_error(run_eval(*common, bad), "bad.jsonl, line 2", "not JSON")
+    assert_one_line_error(run_eval(*common, file, "--noun-checker", "mecab"), "'mecab'", "jumandic")
+    assert_one_line_error(run_eval("dat", "--responses", file, "--output", file), "is a file")
+    assert_one_line_error(run_eval(*common, file, "--embedding-model", tmp_path / "gone"), "gone", "ja-ginza")
+    assert not output.exists()
+
+
+def test_usage_errors_name_the_option() -> None:
+    done = run_eval("dat", "--output", "x")
+    assert done.returncode == 2
+    assert "--responses" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_and_the_room_import_without_heavy_packages() -> None:
+    heavy = "{'torch', 'transformers', 'pyarrow', 'matplotlib', 'spacy', 'trl', 'training'}"
+    code = (
+        "import sys, eval.__main__, eval.commands, eval.report, eval.generate;"
+        f"found = {heavy} & set(sys.modules); assert not found, found"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    done = run_eval("--help")
+    assert done.returncode == 0
+    assert "dat" in done.stdout
+
+
+# The file
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[1]", "not a JSON object"),
+        ("{'text': 1}", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ('{"text": 1}', "the column text is no string"),
+        ('{"txt": "a"}', "the column text is missing"),
+        ('{"text": "a", "id": 1.5}', "the id is neither"),
+        ('{"text": "a", "id": true}', "the id is neither"),
+        ('{"text": "a", "id": null}', "the id is neither"),
+        ('{"text": "a", "id": "00000000"}', "comes twice"),
+    ],
+)
+def test_a_bad_line_is_named(line: str, message: str, tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "f.jsonl", [{"text": "a"}, "", line])
+    with pytest.raises(ResponsesFileError, match=message) as error:
+        check_file(file)
+    assert "f.jsonl, line 3: " in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_not_utf8_and_empty_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "sjis.jsonl").write_bytes('{"text": "犬"}\n'.encode("cp932"))
+    with pytest.raises(ResponsesFileError, match="line 1: not UTF-8"):
+        check_file(tmp_path / "sjis.jsonl")
+    with pytest.raises(ResponsesFileError, match="holds no responses"):
+        check_file(write_jsonl(tmp_path / "empty.jsonl", ["", "  "]))
+    with pytest.raises(FileNotFoundError, match="not a file"):
+        check_file(tmp_path)
+
+
+def test_ids_marks_and_line_ends(tmp_path: Path) -> None:
+    file = tmp_path / "f.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"text": "a\xe2\x80\xa8b"}\r\n\r\n{"text": "c", "id": 7}\r\n{"text": "d"}')
+    assert check_file(file).rows == 3
+    assert list(read_rows(file)) == [("00000000", "a\u2028b"), ("7", "c"), ("00000003", "d")]
+    assert list(read_rows(file, skip=2)) == [("00000003", "d")]
+
+
+# The parts
+
+
+def test_lone_surrogates_are_stored_and_scored(tmp_path: Path) -> None:
+    broken = listed([*WORDS[:9], "犬\ud800"])
+    file = check_file(write_jsonl(tmp_path / "f.jsonl", [{"text": broken, "id": "\udfff"}, *texts(3)]))
+    score_file(file, fake_scorer(), tmp_path / "parts", source="x")
+    row = next(iter(read_responses(tmp_path / "parts")))
+    assert (row.id, row.reason, row.words and row.words[9]) == ("\\udfff", "symbol", "犬\\ud800")
+    assert row.text.endswith("犬\\ud800")
+
+
+def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
+    file = check_file(write_jsonl(tmp_path / "f.jsonl", texts(23)))
+    score_file(file, fake_scorer(), tmp_path / "whole", source="x", part_rows=5)
+
+    class KilledError(Exception):
+        pass
+
+    class Dies(DatScorer):
+        calls = 0
+
+        def score(self, texts: Sequence[str]) -> Any:
+            self.calls += 1
+            if self.calls == 3:
+                raise KilledError
+            return super().score(texts)
+
+    with pytest.raises(KilledError):
+        score_file(file, Dies(AllNouns(), CodePoints()), tmp_path / "broken", source="x", part_rows=5)
+    assert len(list((tmp_path / "broken").iterdir())) == 2
+    # What a kill in the middle of writing leaves behind.
+    (tmp_path / "broken" / ".part-00002.parquet.1.tmp").write_bytes(b"PAR1")
+    score_file(file, fake_scorer(), tmp_path / "broken", source="x", part_rows=5)
+
+    names = [f"part-{k:05d}.parquet" for k in range(5)]
+    assert sorted(p.name for p in (tmp_path / "broken").glob("part-*")) == names
+    for name in names:
+        assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    rows = list(read_responses(tmp_path / "whole"))
+    assert [row.id for row in rows] == [f"{i:08d}" for i in range(23)]
+    assert summarise(tmp_path / "broken") == summarise(tmp_path / "whole")
+    assert summarise(rows).valid == 15
+
+
+def test_rows_agree_with_the_scorer(tmp_path: Path) -> None:
+    file = check_file(write_jsonl(tmp_path / "f.jsonl", texts(7)))
+    score_file(file, fake_scorer(), tmp_path / "parts", source="x")
+    results = fake_scorer().score([row["text"] for row in texts(7)])
+    for row, result in zip(read_responses(tmp_path / "parts"), results, strict=True):
+        assert (row.words, row.score, row.reason) == (result.words, result.score, result.reason)
+        assert (row.seed, row.temperature, row.finish_reason) == (None, None, None)
+
+
+def test_a_file_that_changes_or_a_foreign_part_is_an_error(tmp_path: Path) -> None:
+    file = check_file(write_jsonl(tmp_path / "f.jsonl", texts(4)))
+    score_file(file, fake_scorer(), tmp_path / "a", source="x", part_rows=2)
+    with pytest.raises(ValueError, match=r"part-00000\.parquet: has 2 rows where 3 belong"):
+        score_file(file, fake_scorer(), tmp_path / "a", source="x", part_rows=3)
+    for n in (3, 5):
+        write_jsonl(file.path, texts(n))
+        with pytest.raises(ValueError, match="changed while it was being read"):
+            score_file(file, fake_scorer(), tmp_path / f"b{n}", source="x", part_rows=2)
+
+
+# The folder
+
+
+def test_folder_refuses_what_it_cannot_account_for(tmp_path: Path) -> None:
+    (tmp_path / "a" / "responses").mkdir(parents=True)
+    with pytest.raises(RunFolderError, match=r"holds responses but no config\.json"):
+        RunFolder(tmp_path / "a", {})
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(RunFolderError, match=r"config\.json: cannot be read"):
+        RunFolder(tmp_path, {})
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(RunFolderError, match="not of this version"):
+        RunFolder(tmp_path, {})
+
+
+def test_folder_resumes_the_same_run_and_names_the_first_difference(tmp_path: Path) -> None:
+    settings = {"seed": 1, "rules": {"olson": False}, "sizes": (1, 2)}
+    RunFolder(tmp_path, settings).start({"encoder": "e@1"}, {"file": "there"})
+    before = (tmp_path / "config.json").read_bytes()
+    folder = RunFolder(tmp_path, settings)
+    assert folder.metrics() is None
+    folder.start({"encoder": "e@1"}, {"file": "elsewhere"})
+    assert (tmp_path / "config.json").read_bytes() == before
+    with pytest.raises(RunFolderError, match='encoder = "e@1", but now it is "e@2"'):
+        folder.start({"encoder": "e@2"}, {})
+    with pytest.raises(RunFolderError, match="seed = 1, but now it is not set"):
+        RunFolder(tmp_path, {key: value for key, value in settings.items() if key != "seed"})
+    folder.finish({"valid": 0})
+    assert RunFolder(tmp_path, settings).metrics() == {"valid": 0}
+
+
+def test_first_difference() -> None:
+    assert first_difference({"a": 1}, {"a": 1}) is None
+    assert first_difference({"a": 1}, {"a": True}) == ("a", 1, True)
+    assert first_difference({"a": {"b": [1]}}, {"a": {"b": [2]}}) == ("a.b", [1], [2])

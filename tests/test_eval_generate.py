@@ -1,0 +1,204 @@
+"""Generators: every batch is a function of (seed, batch index), and the decoder is the model's own distribution."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from data.nouns import load_nouns
+from data.prompts import prompt
+from data.schema import Response
+from eval.generate import RandomNouns, TransformersGenerator
+from eval.responses import sample
+from rewards.dat import DatScorer, ScorerSettings
+from rewards.parse import split_list
+
+NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "鳥", "花"]
+
+
+@pytest.fixture(scope="module")
+def scorer() -> DatScorer:
+    return ScorerSettings(noun_checker="jumandic").build()
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    words = split_list(text)
+    assert words is not None
+    return words
+
+
+# Random nouns
+
+
+def test_ten_distinct_nouns_each_time() -> None:
+    for nouns in (NOUNS[:10], NOUNS, load_nouns()):
+        for completion in RandomNouns(nouns).generate(200, seed=0, batch=3):
+            words = words_of(completion.text)
+            assert len(set(words)) == 10
+            assert set(words) <= set(nouns)
+
+
+def test_every_noun_is_equally_likely_in_every_place() -> None:
+    drawn = [words_of(c.text) for c in RandomNouns(NOUNS).generate(12_000, seed=5, batch=0)]
+    for place in range(10):
+        counts = Counter(words[place] for words in drawn)
+        # 1,000 expected each, standard deviation 30.
+        assert all(abs(counts[noun] - 1000) < 160 for noun in NOUNS), counts
+
+
+def test_seed_and_batch_decide_alone() -> None:
+    one, two = RandomNouns(NOUNS), RandomNouns(NOUNS)
+    two.generate(7, seed=9, batch=9)
+    assert one.generate(5, seed=1, batch=2) == two.generate(5, seed=1, batch=2)
+    assert one.generate(5, seed=1, batch=2) == one.generate(8, seed=1, batch=2)[:5]
+    others = [one.generate(5, seed=2, batch=2), one.generate(5, seed=1, batch=3), one.generate(5, seed=2, batch=1)]
+    assert one.generate(5, seed=1, batch=2) not in others
+
+
+def test_bad_nouns_and_seeds_are_errors() -> None:
+    for nouns in (NOUNS[:9], [*NOUNS, "犬"]):
+        with pytest.raises(ValueError, match="distinct nouns"):
+            RandomNouns(nouns)
+    with pytest.raises(ValueError, match="must not be negative"):
+        RandomNouns(NOUNS).generate(1, seed=-1, batch=0)
+
+
+# Sampling
+
+
+def test_a_resumed_sample_equals_an_unbroken_one(scorer: DatScorer) -> None:
+    generator = RandomNouns(load_nouns())
+    whole = list(sample(generator, scorer, 50, seed=4, batch_size=16))
+    assert [len(batch) for batch in whole] == [16, 16, 16, 2]
+    assert list(sample(generator, scorer, 50, seed=4, batch_size=16, first_batch=2)) == whole[2:]
+    rows: list[Response] = list(chain.from_iterable(whole))
+    assert len({row.id for row in rows}) == 50
+    assert all((row.score is None) != (row.reason is None) for row in rows)
+    assert {(row.source, row.seed) for row in rows} == {("random", 4)}
+    assert rows[0].words == words_of(rows[0].text)
+
+
+def test_sample_checks_its_numbers(scorer: DatScorer) -> None:
+    with pytest.raises(ValueError, match="batches of 0"):
+        next(sample(RandomNouns(NOUNS), scorer, 5, seed=0, batch_size=0))
+    assert list(sample(RandomNouns(NOUNS), scorer, 0, seed=0, batch_size=4)) == []
+
+
+# Transformers
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    from tokenizers import Tokenizer, decoders, pre_tokenizers
+    from tokenizers.models import WordLevel
+    from transformers import PreTrainedTokenizerFast
+
+    pieces = ["<pad>", "<s>", "</s>", "<unk>", *sorted(set(prompt("dat")) | set("".join(NOUNS)))]
+    backend = Tokenizer(WordLevel({piece: i for i, piece in enumerate(pieces)}, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    backend.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+    )
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Any) -> Any:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=0,
+    )
+    return LlamaForCausalLM(config)
+
+
+def test_transformers_batches_are_repeatable_and_leave_the_caller_alone(model: Any, tokenizer: Any) -> None:
+    import torch
+
+    generator = TransformersGenerator(model, tokenizer, name="tiny", max_new_tokens=12)
+    model.train()
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    first = generator.generate(4, seed=1, batch=0)
+    assert torch.equal(torch.rand(3), expected)
+    assert model.training
+    generator.generate(4, seed=2, batch=0)
+    assert generator.generate(4, seed=1, batch=0) == first
+    assert generator.generate(4, seed=1, batch=1) != first
+    assert len({c.text for c in first}) == 4
+    assert generator.generate(0, seed=1, batch=0) == []
+
+
+def test_transformers_samples_the_models_own_distribution(
+    model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model whose config wants greedy, truncated, repetition-averse text still gives all of its distribution."""
+    import torch
+
+    before = model.generation_config
+    model.generation_config.update(top_k=1, top_p=0.1, repetition_penalty=9.0, min_p=0.9, max_length=3)
+    seen: dict[str, Any] = {}
+    original = type(model)._sample
+
+    def spy(*args: Any, **kwargs: Any) -> Any:
+        seen.update(processors=list(kwargs["logits_processor"]), config=kwargs["generation_config"])
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(type(model), "_sample", spy)
+    generator = TransformersGenerator(model, tokenizer, max_new_tokens=1)
+    texts = [completion.text for completion in generator.generate(600, seed=0, batch=0)]
+    assert seen["processors"] == []
+    assert (seen["config"].top_k, seen["config"].top_p, seen["config"].do_sample) == (0, 1.0, True)
+    assert model.generation_config is before
+    assert before.repetition_penalty == 9.0
+    # A random model is near uniform over its vocabulary, far more than 50 tokens.
+    assert len(set(texts)) > 60
+    model.generation_config = type(before)(eos_token_id=2, pad_token_id=0, bos_token_id=1)
+    assert torch.is_grad_enabled()
+
+
+def test_finish_reasons_and_special_tokens(model: Any, tokenizer: Any) -> None:
+    completions = TransformersGenerator(model, tokenizer, max_new_tokens=60).generate(40, seed=3, batch=0)
+    reasons = Counter(c.finish_reason for c in completions)
+    assert set(reasons) == {"stop", "length"}
+    for completion in completions:
+        assert "</s>" not in completion.text
+        assert "<pad>" not in completion.text
+        if completion.finish_reason == "stop":
+            assert len(completion.text) < 60
+
+
+def test_the_chat_template_is_used_where_there_is_one(model: Any, tokenizer: Any) -> None:
+    from copy import deepcopy
+
+    plain = TransformersGenerator(model, tokenizer)._inputs()["input_ids"][0]
+    assert tokenizer.decode(plain) == prompt("dat")
+    chatty = deepcopy(tokenizer)
+    chatty.chat_template = (
+        "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}犬{% endif %}"
+    )
+    encoded = TransformersGenerator(model, chatty)._inputs()["input_ids"][0]
+    assert chatty.decode(encoded) == f"<s>{prompt('dat')}</s>犬"
+    assert TransformersGenerator(model, tokenizer, text="犬").describe()["prompt"] == "犬"
+
+
+def test_transformers_rows_carry_the_generators_facts(model: Any, tokenizer: Any, scorer: DatScorer) -> None:
+    generator = TransformersGenerator(model, tokenizer, name="tiny", max_new_tokens=5, temperature=0.5)
+    (rows,) = sample(generator, scorer, 3, seed=6, batch_size=8)
+    assert [(r.source, r.seed, r.temperature, r.reason) for r in rows] == [("tiny", 6, 0.5, "format")] * 3
+    assert all(r.finish_reason in ("stop", "length") for r in rows)
+    with pytest.raises(ValueError, match="temperature"):
+        TransformersGenerator(model, tokenizer, temperature=0)

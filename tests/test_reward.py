@@ -1,0 +1,245 @@
+"""The reward function: what it pays, what it logs, and what it survives."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+
+from rewards import DatReward, make_dat_reward
+from rewards.dat import DatRules, DatScorer
+from rewards.reward_funcs import ScoredCompletion, completion_text, dat_reward
+
+TEN, SHIFTED = AXES[:10], AXES[1:11]
+
+
+def build():
+    """A scorer that gives any ten different words of AXES the score 1. 犬 is a name, 木 from Wikipedia."""
+    return DatScorer(FakeNouns(AXES, proper=["犬"], wikipedia=["木"]), axis_encoder())
+
+
+def test_pays_ten_times_the_score_and_nothing_for_invalid_and_seen_responses():
+    reward = DatReward(build)
+    texts = [list_text(TEN), "x", list_text(SHIFTED), list_text(TEN), list_text(TEN[::-1]), "x"]
+    assert reward(completions=texts) == [10.0, 0.0, 10.0, 0.0, 10.0, 0.0]
+    assert reward(completions=[list_text(SHIFTED), list_text(AXES[2:])]) == [0.0, 10.0]
+
+
+def test_pays_plain_floats():
+    assert [type(r) for r in DatReward(build)(completions=[list_text(TEN), "x"])] == [float, float]
+
+
+def test_scale_and_no_duplicate_penalty():
+    reward = DatReward(build, scale=1.0, penalise_duplicates=False)
+    assert reward(completions=[list_text(TEN)] * 3) == [1.0] * 3
+    assert [item.duplicate for item in reward.last] == [False] * 3
+
+
+def test_no_completions():
+    reward = DatReward(build)
+    metrics = {}
+    assert reward(completions=[], log_metric=metrics.__setitem__) == []
+    assert metrics == {}
+
+
+@pytest.mark.parametrize(
+    ("completion", "text"),
+    [
+        ("1. 犬", "1. 犬"),
+        ([{"role": "assistant", "content": "1. 犬"}], "1. 犬"),
+        ([{"role": "user", "content": "?"}, {"role": "assistant", "content": "1. 犬"}], "1. 犬"),
+        (
+            [{"role": "assistant", "content": [{"type": "text", "text": "1. "}, {"type": "text", "text": "犬"}]}],
+            "1. 犬",
+        ),
+        ([{"role": "assistant", "content": [{"type": "image"}, {"type": "text", "text": "犬"}]}], "犬"),
+        ([{"role": "assistant", "content": None}], ""),
+        ([{"role": "assistant", "tool_calls": []}], ""),
+        ([], ""),
+    ],
+)
+def test_the_text_of_a_completion(completion, text):
+    assert completion_text(completion) == text
+
+
+def test_conversations_are_paid_as_texts():
+    conversations = [[{"role": "assistant", "content": list_text(words)}] for words in (TEN, TEN[:9], TEN)]
+    prompts = [[{"role": "user", "content": "…"}]] * 3
+    assert DatReward(build)(prompts, conversations, completion_ids=[[1]] * 3, trainer_state=None) == [10.0, 0.0, 0.0]
+
+
+def test_logged_metrics():
+    metrics = {}
+    completions = [
+        list_text(TEN),
+        list_text(SHIFTED),
+        list_text(TEN),  # a duplicate; valid all the same
+        "x",
+        "y",
+        list_text([*TEN[:9], "走"]),
+        list_text([*TEN[:9], "!"]),
+        list_text([*TEN[:9], TEN[0]]),
+    ]
+    DatReward(build)(completions=completions, log_metric=metrics.__setitem__)
+    assert metrics.pop("dat/seconds") > 0
+    assert metrics == {
+        "dat/valid_rate": 3 / 8,
+        "dat/mean_score": 1.0,
+        "dat/unique_words": 11.0,
+        "dat/duplicate_share": 1 / 8,
+        "dat/reason/format": 2 / 8,
+        "dat/reason/not_japanese": 0.0,
+        "dat/reason/symbol": 1 / 8,
+        "dat/reason/not_noun": 1 / 8,
+        "dat/reason/repeated_word": 1 / 8,
+        "dat/reason/no_vector": 0.0,
+        "dat/proper_noun_share": 2 / 30,  # 犬 in two of the three valid lists
+        "dat/wikipedia_share": 1 / 30,  # 木 in one
+    }
+
+
+def test_no_mean_of_nothing():
+    metrics = {}
+    DatReward(build)(completions=["x"], log_metric=metrics.__setitem__)
+    assert metrics["dat/valid_rate"] == 0.0
+    assert "dat/mean_score" not in metrics
+    assert "dat/proper_noun_share" not in metrics
+
+
+def test_logged_columns():
+    columns = {}
+    completions = [list_text(TEN), "x", list_text([*TEN[:9], "走"]), list_text(TEN)]
+    DatReward(build)(completions=completions, log_extra=columns.__setitem__)
+    assert columns == {
+        "words": [" ".join(TEN), "", " ".join([*TEN[:9], "走"]), " ".join(TEN)],
+        "score": [1.0, None, None, 1.0],
+        "reason": [None, "format", "not_noun", None],
+        "duplicate": [False, False, False, True],
+    }
+
+
+def test_last_holds_what_was_scored():
+    reward = DatReward(build)
+    reward(completions=[list_text(TEN), "x", list_text(TEN)])
+    assert reward.last == [
+        ScoredCompletion(list_text(TEN), TEN, 1.0, None, False, 10.0),
+        ScoredCompletion("x", None, None, "format", False, 0.0),
+        ScoredCompletion(list_text(TEN), TEN, 1.0, None, True, 0.0),
+    ]
+
+
+def test_nothing_is_built_before_the_first_call():
+    built = []
+
+    def counted():
+        built.append(1)
+        return build()
+
+    reward = DatReward(counted)
+    assert built == []
+    reward(completions=["x"])
+    reward(completions=["x"])
+    assert reward.scorer is reward.scorer
+    assert built == [1]
+
+
+def test_errors_of_the_scorer_come_through():
+    def broken():
+        raise FileNotFoundError("no jumanpp")
+
+    reward = DatReward(broken)
+    with pytest.raises(FileNotFoundError, match="no jumanpp"):
+        reward(completions=["x"])
+    assert len(reward.seen) == 0
+
+
+def test_name_is_fixed():
+    assert dat_reward.__name__ == make_dat_reward(scale=1.0, olson=True).__name__ == "dat_reward"
+
+
+def test_pickles_with_its_history_but_without_its_scorer():
+    reward = DatReward(build, scale=5.0)
+    assert reward(completions=[list_text(TEN)]) == [5.0]
+    copy = pickle.loads(pickle.dumps(reward))
+    assert copy.__name__ == "dat_reward"
+    assert copy._scorer is None
+    assert copy(completions=[list_text(TEN), list_text(SHIFTED)]) == [0.0, 5.0]
+
+
+def test_configured_rewards_pickle():
+    copy = pickle.loads(pickle.dumps(make_dat_reward(noun_checker="jumandic", reject_proper_nouns=True, scale=2.0)))
+    assert copy.scale == 2.0
+    assert pickle.loads(pickle.dumps(dat_reward)).__name__ == "dat_reward"
+
+
+def test_a_resumed_run_pays_as_an_unbroken_one(tmp_path):
+    steps = [[list_text(TEN), "x"], [list_text(SHIFTED), list_text(TEN)], [list_text(SHIFTED), list_text(AXES[2:])]]
+    unbroken = DatReward(build)
+    expected = [unbroken(completions=step) for step in steps]
+    assert expected == [[10.0, 0.0], [10.0, 0.0], [0.0, 10.0]]
+
+    killed = DatReward(build)
+    killed(completions=steps[0])
+    killed.seen.save(tmp_path / "seen")
+    killed(completions=steps[1])  # after the checkpoint: lost, and done again
+    resumed = DatReward(build)
+    resumed.seen.load(tmp_path / "seen")
+    assert [resumed(completions=step) for step in steps[1:]] == expected[1:]
+
+
+def test_settings_reach_the_scorer(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    description = make_dat_reward(
+        noun_checker="jumandic",
+        embedding_model="openai:some-model",
+        scale=3.0,
+        penalise_duplicates=False,
+        reasoning=False,
+        repeated_by_representative=True,
+        olson=True,
+        accept_affixes=True,
+        reject_proper_nouns=True,
+    ).describe()
+    assert description == {
+        "scale": 3.0,
+        "penalise_duplicates": False,
+        "noun_checker": "jumandic",
+        "noun_rules": {"accept_affixes": True, "accept_unknown_katakana": False, "reject_proper_nouns": True},
+        "embedding_model": "openai:some-model",
+        "embedding_revision": "api",
+        "dat_rules": {"reasoning": False, "repeated_by_representative": True, "olson": True},
+    }
+
+
+def test_olson_scores_are_paid_as_they_are_scaled():
+    letters = "abcdefghij"
+    reward = DatReward(lambda: DatScorer(FakeNouns(letters), axis_encoder(letters), DatRules(olson=True)))
+    assert reward(completions=[list_text(letters)]) == [1000.0]
+
+
+def test_environment_chooses_for_dat_reward(monkeypatch):
+    monkeypatch.setenv("SOZO_NOUN_CHECKER", "mecab")
+    with pytest.raises(ValueError, match="no noun checker is called 'mecab'"):
+        dat_reward._build()
+    monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
+    monkeypatch.setenv("SOZO_EMBEDDING_MODEL", "openai:some-model")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    description = dat_reward._build().describe()
+    assert (description["noun_checker"], description["embedding_model"]) == ("jumandic", "openai:some-model")
+
+
+def test_dat_reward_needs_no_environment(monkeypatch):
+    for name in ("SOZO_NOUN_CHECKER", "SOZO_EMBEDDING_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("rewards.dat.make_encoder", lambda name, revision: axis_encoder(name=name))
+    description = dat_reward._build().describe()
+    assert description["noun_checker"] in ("jumanpp", "jumandic")
+    assert description["embedding_model"] == "ja-ginza"
+
+
+def test_importing_rewards_is_cheap():
+    heavy = {"torch", "transformers", "pyarrow", "sentence_transformers", "openai", "pyknp", "fugashi", "spacy", "trl"}
+    code = f"import sys, rewards; rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -24,7 +24,7 @@ _TOKEN = np.dtype(
 
 
 class Entry(NamedTuple):
-    """One reading of a surface: its CSV feature (品詞,細分類,活用型,活用形,原形,読み,意味), and its cost standing alone."""
+    """One reading: its CSV feature (品詞,細分類,活用型,活用形,原形,読み,意味), and its cost standing alone."""
 
     feature: str
     cost: int

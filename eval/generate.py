@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from data.prompts import messages, prompt
+from data.prompts import messages, plain, prompt
 
 NUM_WORDS = 10
 _LIST = "\n".join(f"{k}. %s" for k in range(1, NUM_WORDS + 1))
@@ -153,10 +153,13 @@ class TransformersGenerator:
         """The prompt's tokens, shape (1, length)."""
         if getattr(self._tokenizer, "chat_template", None):
             encoded = self._tokenizer.apply_chat_template(
-                messages(self._prompt), add_generation_prompt=True, return_dict=True, return_tensors="pt"
+                messages(self._prompt),
+                add_generation_prompt=True,
+                return_dict=True,
+                return_tensors="pt",
             )
         else:
-            encoded = self._tokenizer(self._prompt, return_tensors="pt")
+            encoded = self._tokenizer(plain(self._prompt), return_tensors="pt")
         return {key: encoded[key].to(self._model.device) for key in ("input_ids", "attention_mask")}
 
     def describe(self) -> dict[str, Any]:

@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from data.record import MISSING, first_difference, provenance, write_json
+
 _FORMAT = 1
-_PACKAGES = (
-    *("sozo", "numpy", "pyarrow", "torch", "transformers", "sentence-transformers", "trl", "vllm", "openai"),
-    *("pyknp", "fugashi", "jumandic", "ja-ginza"),
-)
-_MISSING = object()
 
 
 class RunFolderError(ValueError):
@@ -82,7 +76,7 @@ class RunFolder:
         if self._config is not None:
             self._compare("loaded", loaded)
             return
-        environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **environment_facts()}
+        environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}
         config = {"format": _FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}
         try:
             write_json(self.path / "config.json", config)
@@ -116,68 +110,10 @@ class RunFolder:
             )
 
 
-def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] | None:
-    """The first key, in dots, in which two JSON objects differ, with both values; None if they are the same.
-
-    >>> first_difference({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}})
-    ('b.c', 2, 3)
-    """
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in [*new, *(name for name in old if name not in new)]:
-            found = first_difference(
-                old.get(name, _MISSING), new.get(name, _MISSING), f"{key}.{name}" if key else str(name)
-            )
-            if found:
-                return found
-        return None
-    return None if old == new and type(old) is type(new) else (key, old, new)
-
-
-def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write a JSON file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def environment_facts() -> dict[str, Any]:
-    """Git commit (None outside a checkout; `-dirty` with local changes), Python and package versions."""
-    versions = {}
-    for name in _PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {"git_commit": _git_commit(), "python": platform.python_version(), "packages": versions}
-
-
-def _git_commit() -> str | None:
-    # A package installed inside somebody else's checkout must not report that one's commit.
-    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
-        return None
-    return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
-
-
-def _git(*arguments: str) -> str | None:
-    command = ["git", "-C", str(Path(__file__).parent), *arguments]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
     """As it will be read back: tuples become lists, so that what is compared is what was written."""
     return json.loads(json.dumps(values, allow_nan=False))
 
 
 def _show(value: Any) -> str:
-    return "not set" if value is _MISSING else json.dumps(value, ensure_ascii=False)
+    return "not set" if value is MISSING else json.dumps(value, ensure_ascii=False)

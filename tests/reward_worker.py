@@ -1,7 +1,7 @@
 """One of the two processes of `test_two_processes`: python reward_worker.py RANK FOLDER.
 
-`plan.json` in FOLDER holds `steps`, each a list with both ranks' texts, and `fail`, the rank whose scorer breaks at the last
-step. What this rank was paid, what it logged and its error go into `RANK.json`, its history into `RANK.seen`.
+`plan.json` in FOLDER holds `steps`, each a list with both ranks' texts, and `fail`, the rank whose scorer breaks at the
+last step. What this rank was paid, what it logged and its error go into `RANK.json`, its history into `RANK.seen`.
 """
 
 import json

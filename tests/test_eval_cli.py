@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from data.record import first_difference
 from data.schema import read_responses
 from eval.dat import summarise
 from eval.jsonl import ResponsesFileError, check_file, read_rows
 from eval.responses import score_file
-from eval.run_folder import RunFolder, RunFolderError, first_difference
+from eval.run_folder import RunFolder, RunFolderError
 from rewards.dat import DatScorer
 from rewards.nouns import Verdict
 

@@ -12,7 +12,7 @@ from typing import Any
 from trl import ModelConfig
 
 from data.prompts import dat_dataset
-from data.provenance import provenance
+from data.record import first_difference, provenance, write_json
 from rewards.reward_funcs import DatReward
 from training.config import ConfigError, DatGrpoConfig, GrpoArguments, load_reward_funcs
 from training.tiny import NAME as TINY
@@ -89,7 +89,7 @@ def train_grpo(script: GrpoArguments, training: DatGrpoConfig, model: ModelConfi
     if trainer.accelerator.is_main_process:
         tokenizer.save_pretrained(output)
         trainer.state.save_to_json(str(output / "trainer_state.json"))
-        _write_json(output / "metrics.json", result.metrics)
+        write_json(output / "metrics.json", result.metrics)
     if training.push_to_hub:
         trainer.push_to_hub()
     trainer.end()
@@ -122,25 +122,19 @@ def _claim(output: Path, settings: dict[str, Any], *, main_process: bool) -> Non
     if path.is_file():
         before = json.loads(path.read_text("utf-8"))
         for section in ("script", "training", "model", "rewards", "world_size"):
-            old, new = _deciding(before.get(section)), _deciding(settings[section])
-            if old != new:
+            difference = first_difference(_deciding(before.get(section)), _deciding(settings[section]), section)
+            if difference:
+                key, old, new = difference
                 raise ConfigError(
-                    f"{output} holds a run with other settings ({_difference(section, old, new)}); "
+                    f"{output} holds a run with {key} = {old!r}, but now it is {new!r}; "
                     "give another --output_dir, or the same settings to continue it"
                 )
     elif main_process:
-        _write_json(path, settings)
+        write_json(path, settings)
 
 
 def _deciding(section: Any) -> Any:
     return {k: v for k, v in section.items() if k not in _FREE} if isinstance(section, dict) else section
-
-
-def _difference(section: str, old: Any, new: Any) -> str:
-    if isinstance(old, dict) and isinstance(new, dict):
-        key = next(k for k in {**old, **new} if old.get(k) != new.get(k))
-        return f"{section}.{key}: {old.get(key)!r} there, {new.get(key)!r} here"
-    return f"{section}: {old!r} there, {new!r} here"
 
 
 def _model_path(name: str | None, training: DatGrpoConfig) -> str:
@@ -157,10 +151,3 @@ def _or_config_error(what: str, function: Any, *args: Any, **kwargs: Any) -> Any
         return function(*args, **kwargs)
     except Exception as error:
         raise ConfigError(f"{what}: {' '.join(str(error).split())[:300]}") from error
-
-
-def _write_json(path: Path, content: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.tmp")
-    partial.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", "utf-8")
-    partial.replace(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from data.prompts import dat_messages, dat_text
+from data.prompts import dat_messages, plain, prompt
 
 
 def sft_rows(texts: Sequence[str], *, conversational: bool) -> list[dict[str, Any]]:
@@ -17,7 +17,7 @@ def sft_rows(texts: Sequence[str], *, conversational: bool) -> list[dict[str, An
     """
     if conversational:
         return [{"prompt": dat_messages(), "completion": [{"role": "assistant", "content": t}]} for t in texts]
-    return [{"prompt": dat_text(), "completion": t} for t in texts]
+    return [{"prompt": plain(prompt("dat")), "completion": t} for t in texts]
 
 
 def train_sft(model: Any, tokenizer: Any, texts: Sequence[str], **settings: Any) -> Any:

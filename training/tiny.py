@@ -1,8 +1,8 @@
 """The embedded model `tiny`: a two-layer Llama over 4,096 dictionary nouns that learns the DAT on a laptop.
 
-One token per noun, per list number ("\\n2. ") and for the whole DAT prompt, so a response is 21 tokens. Its noun embeddings
-start from the principal components of the packaged word vectors, as a pretrained model's would carry meaning; the rest
-is random. SFT on random lists of its nouns then teaches it the form of an answer. Deterministic for a seed.
+One token per noun, per list number and for the whole DAT prompt, so a response is 21 tokens. Its noun embeddings start
+from the principal components of the packaged word vectors, as a pretrained model's would carry meaning; the rest is
+random. SFT on random lists of its nouns then teaches it the form of an answer. Deterministic for a seed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SETTINGS: dict[str, Any] = {
     "hidden": 128,
     "layers": 2,
     "embedding_norm": 0.5,
-    "lists": 10240,
+    "lists": 16384,
     "batch": 128,
     "learning_rate": 3e-3,
     "seed": 0,

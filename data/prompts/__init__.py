@@ -56,11 +56,11 @@ def judge_messages(question: str, answer: str) -> list[Message]:
     return messages(fill(prompt("jcq_judge"), question=question, answer=answer))
 
 
-def dat_text() -> str:
-    """The DAT prompt for a model without a chat template: the text and a line break."""
-    return prompt("dat") + "\n"
+def plain(text: str) -> str:
+    """`text` as the prompt of a model without a chat template: a line break parts it from the response."""
+    return text + "\n"
 
 
 def dat_dataset(n: int, *, conversational: bool = True) -> list[dict[str, object]]:
     """`n` copies of the DAT prompt as GRPO rows (column `prompt`): conversations, or plain text for a base model."""
-    return [{"prompt": dat_messages() if conversational else dat_text()} for _ in range(n)]
+    return [{"prompt": dat_messages() if conversational else plain(prompt("dat"))} for _ in range(n)]

@@ -185,7 +185,7 @@ def test_the_chat_template_is_used_where_there_is_one(model: Any, tokenizer: Any
     from copy import deepcopy
 
     plain = TransformersGenerator(model, tokenizer)._inputs()["input_ids"][0]
-    assert tokenizer.decode(plain) == prompt("dat")
+    assert tokenizer.decode(plain) == prompt("dat") + "\n"
     chatty = deepcopy(tokenizer)
     chatty.chat_template = (
         "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}犬{% endif %}"

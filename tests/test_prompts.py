@@ -55,7 +55,8 @@ def test_sat_messages_end_with_the_story():
 
 def test_dat_dataset():
     assert dat_dataset(3) == [{"prompt": [{"role": "user", "content": prompt("dat")}]}] * 3
-    assert dat_dataset(2, conversational=False) == [{"prompt": prompt("dat")}] * 2
+    # A base model has no chat template that would part the prompt from the response: a line break does.
+    assert dat_dataset(2, conversational=False) == [{"prompt": prompt("dat") + "\n"}] * 2
     assert dat_dataset(0) == []
     rows = dat_dataset(2)
     assert rows[0]["prompt"] is not rows[1]["prompt"]  # a trainer may edit one row in place

@@ -386,3 +386,8 @@ def test_a_model_is_loaded_whole_under_zero3(tiny_bert):
     assert config is not None
     assert all(p.numel() > 0 and not hasattr(p, "ds_id") for p in encoder._model.parameters())
     np.testing.assert_array_equal(encoder.encode(["犬"]), SentenceTransformerEncoder(tiny_bert).encode(["犬"]))
+
+
+def test_a_first_batch_of_rare_words_only_is_no_broken_encoder():
+    encoder = FakeEncoder({"水": [1.0, 0.0]})
+    assert WordVectors(encoder).rows([f"鼴{i}" for i in range(12)]) == [-1] * 12

@@ -1,4 +1,4 @@
-"""What a run leaves behind: W&B (online or offline), and what a checkpoint needs beyond TRL's own to resume exactly.
+"""What a run shows and leaves: console, W&B (online or offline), and what a checkpoint needs to resume exactly.
 
 The files of ours in a checkpoint are written last, so their presence says that the checkpoint is whole.
 """
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from transformers import TrainerCallback
+from tqdm import tqdm
+from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from rewards.reward_funcs import DatReward
@@ -98,6 +99,27 @@ class RunRecorder(TrainerCallback):
             if scores:
                 log["dat/scores"] = wandb.Histogram(scores)
             run.log(log)
+
+
+class BarOnly(ProgressCallback):
+    """The trainer's progress bar without its log lines."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Nothing: `ConsoleLines` prints."""
+
+
+class ConsoleLines(TrainerCallback):
+    """One short line per logging step instead of TRL's thirty numbers; W&B has them all."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Print the line."""
+        if not state.is_world_process_zero or not logs or "reward" not in logs:
+            return
+        shown = [("reward", "reward", "6.3f"), ("mean DAT score", "dat/mean_score", ".4f")]
+        shown += [("valid", "dat/valid_rate", "6.1%"), ("unique words", "dat/unique_words", "5.0f")]
+        shown += [("s/step", "step_time", ".2f")]
+        parts = [f"{name} {logs[key]:{form}}" for name, key, form in shown if logs.get(key) is not None]
+        tqdm.write(f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts))
 
 
 def wandb_run_id(checkpoint: Path) -> str | None:

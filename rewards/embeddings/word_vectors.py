@@ -14,6 +14,7 @@ from rewards.embeddings.encoders import Encoder, Matrix
 
 NO_VECTOR = -1
 _BROKEN_BATCH = 10
+_COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "dog", "book"]
 _MIN_ROWS = 1024
 
 
@@ -51,8 +52,8 @@ class WordVectors:
         """Row of each word in `matrix`; -1 where the encoder gives a zero or non-finite vector.
 
         Raises:
-            EncoderError: Ten or more new words and not one got a vector (zeros are fine once any word has one), or the
-                encoder returned another shape.
+            EncoderError: Ten or more new words and not one got a vector, nor does any common word (so that a batch of
+                rare words is no error), or the encoder returned another shape.
         """
         new = list(dict.fromkeys(word for word in words if word not in self._rows))
         if new and self._disk:
@@ -70,20 +71,26 @@ class WordVectors:
             raise EncoderError(f"{self.encoder.name} returned shape {vectors.shape} for {len(words)} words")
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
         usable = np.isfinite(norms) & (norms > 0)
-        # Once some word has a vector, a batch of zeros is only rare words; numbers that are not finite never are.
-        unknown_only = self._size > 0 and bool(np.isfinite(norms).all())
-        if len(words) >= _BROKEN_BATCH and not usable.any() and not unknown_only:
+        if len(words) >= _BROKEN_BATCH and not usable.any() and self._is_broken(norms):
             raise EncoderError(
                 f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for any of "
                 f"{len(words)} words such as {words[-1]!r}; check the model"
             )
+        finite = np.isfinite(norms)
         norms[~usable] = 1.0
         unit = (vectors / norms[:, None]).astype(np.float32)
         unit[~usable] = 0.0
         found = dict(zip(words, unit, strict=True))
         if self._disk:
-            self._disk.store(found.items())
+            # Numbers that are not finite may be a fault of the moment: they are not kept for the next run.
+            self._disk.store((word, found[word]) for word, ok in zip(words, finite, strict=True) if ok)
         return found
+
+    def _is_broken(self, norms: np.ndarray) -> bool:
+        """No word of a batch got a vector: a broken encoder, or only rare words?"""
+        if not np.isfinite(norms).all():
+            return True
+        return self._size == 0 and not np.asarray(self.encoder.encode(_COMMON)).any()
 
     def _add(self, found: dict[str, np.ndarray]) -> None:
         """Append unit vectors; a zero vector stands for a word that has none."""

@@ -14,6 +14,7 @@ One GPU, and one node of eight; any flag of TRL's GRPOConfig and ModelConfig goe
 
 import os
 import sys
+import time
 from pathlib import Path
 
 
@@ -24,16 +25,17 @@ def main() -> int:
     from training.config import ConfigError, parse
     from training.grpo import train_grpo
 
-    argv = sys.argv[1:]
-    if "--config" not in argv:
+    argv, rank = sys.argv[1:], int(os.environ.get("RANK", "0"))
+    if not any(word.partition("=")[0] == "--config" for word in argv):
         argv = ["--config", str(Path(__file__).parent / "tiny" / "grpo.yaml"), *argv]
     try:
         folder = train_grpo(*parse(argv))
     except (ConfigError, EncoderError, JumanppError, FileNotFoundError, ModuleNotFoundError, OSError) as error:
-        if os.environ.get("RANK", "0") == "0":
-            print(f"grpo_dat: {error}", file=sys.stderr)
+        if rank:
+            time.sleep(10)  # the launcher ends this process as soon as the first one, which prints, has failed too
+        print(f"grpo_dat: {error}", file=sys.stderr, flush=True)
         return 2
-    if os.environ.get("RANK", "0") == "0":
+    if not rank:
         print(f"The trained model is in {folder}")
     return 0
 

@@ -1,6 +1,6 @@
 """See a model learn the DAT in a few minutes, on a laptop: what `make quickstart` runs.
 
-    python recipes/quickstart.py
+    python recipes/quickstart.py            # further flags, such as --max_steps 50, go to grpo_dat.py
 
 It trains the embedded tiny model by GRPO with the very command that a lab launches (recipes/grpo_dat.py), then draws
 2,048 responses from random nouns, from the model before and from the model after, prints them as rows of the paper's
@@ -20,10 +20,10 @@ from rich.table import Table
 HERE = Path(__file__).parent
 
 
-def train(output_dir: Path, seed: int) -> None:
+def train(output_dir: Path, seed: int, flags: list[str]) -> None:
     """`accelerate launch recipes/grpo_dat.py`, in its own process as a user would."""
     command = ["accelerate", "launch", "--config_file", str(HERE / "accelerate" / "single.yaml")]
-    command += [str(HERE / "grpo_dat.py"), "--output_dir", str(output_dir), "--seed", str(seed)]
+    command += [str(HERE / "grpo_dat.py"), "--output_dir", str(output_dir), "--seed", str(seed), *flags]
     Console(stderr=True).print(f"[dim]$ {' '.join(command)}[/dim]", soft_wrap=True)
     accelerate = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *command[1:]]
     subprocess.run(accelerate, check=True)
@@ -35,9 +35,9 @@ def main() -> None:
     parser.add_argument("--output_dir", type=Path, default=Path("runs/quickstart"))
     parser.add_argument("--num_responses", type=int, default=2048, help="responses drawn for each row")
     parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
+    args, flags = parser.parse_known_args()
     started = time.monotonic()
-    train(args.output_dir / "grpo", args.seed)
+    train(args.output_dir / "grpo", args.seed, flags)
 
     import torch
     import yaml
@@ -111,7 +111,7 @@ def main() -> None:
             curve("Reward (10 x score, 0 if invalid or seen before)", "reward"),
         ],
         facts={
-            "Model": "tiny: 2-layer Llama over 4,096 dictionary nouns",
+            "Model": "tiny: 2-layer Llama over 8,192 dictionary nouns",
             "Training": f"GRPO, {history[-1]['step']} steps of {config['completions_per_step']} completions",
             "Noun checker": scorer.checker.name,
             "Embedding model": f"{scorer.vectors.encoder.name} {scorer.vectors.encoder.revision}",

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import importlib
 import json
 import math
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import yaml
 from trl import GRPOConfig, ModelConfig, TrlParser
 
 RewardFunc = Callable[..., list[float | None]]
@@ -51,6 +52,8 @@ class GrpoArguments:
                 self.reward_args = json.loads(self.reward_args)
             except json.JSONDecodeError as error:
                 raise ConfigError(f"reward_args is not JSON ({error}): {self.reward_args}") from error
+        if isinstance(self.reward_funcs, str):
+            self.reward_funcs = [self.reward_funcs]
         if self.num_prompts < 1:
             raise ConfigError(f"num_prompts must be at least 1, not {self.num_prompts}")
         if not isinstance(self.reward_args, dict | None):
@@ -79,6 +82,10 @@ class DatGrpoConfig(GRPOConfig):
     def __post_init__(self) -> None:
         # The launcher's own variable: asking TRL would start the process group before anything is checked.
         processes = int(os.environ.get("WORLD_SIZE", "1"))
+        for name in ("per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation"):
+            value = getattr(self, name)
+            if value is not None and int(value) < 1:
+                raise ConfigError(f"{name} must be at least 1, not {value}")
         if self.completions_per_step is not None:
             self.gradient_accumulation_steps = accumulation_steps(
                 self.completions_per_step, int(self.per_device_train_batch_size), processes
@@ -101,10 +108,9 @@ def accumulation_steps(completions: int, per_device: int, processes: int) -> int
     """
     at_once = per_device * processes
     if completions < 1 or completions % at_once:
-        below, above = _around(completions, at_once)
         raise ConfigError(
             f"completions_per_step {completions} is not a multiple of per_device_train_batch_size {per_device} x "
-            f"{processes} process(es) = {at_once}; nearest legal values: {below or above} or {above}"
+            f"{processes} process(es) = {at_once}; nearest legal values: {_either(_around(completions, at_once))}"
         )
     return completions // at_once
 
@@ -116,14 +122,15 @@ def check_groups(per_device: int, processes: int, steps: int, num_generations: i
     batch = per_device * processes * steps
     if batch % num_generations:
         unit = num_generations // math.gcd(per_device * processes, num_generations)
-        below, above = _around(steps, unit)
+        around = _around(steps, unit)
         divisors = [n for n in range(2, batch + 1) if batch % n == 0]
         nearest = sorted(divisors, key=lambda n: abs(n - num_generations))[:2]
         raise ConfigError(
             f"per_device_train_batch_size {per_device} x {processes} process(es) x {steps} accumulation step(s) = "
             f"{batch} completions, not a multiple of num_generations {num_generations}; nearest legal values: "
-            f"gradient_accumulation_steps {' or '.join(str(s) for s in (below, above) if s)}"
-            + (f", or num_generations {' or '.join(map(str, nearest))}" if nearest else "")
+            f"{_either(around)} accumulation step(s) (completions_per_step "
+            f"{_either(n * per_device * processes for n in around)})"
+            + (f", or num_generations {_either(sorted(nearest))}" if nearest else "")
         )
 
 
@@ -132,16 +139,25 @@ def check_epoch(num_prompts: int, num_generations: int, batch: int) -> None:
     completions = num_prompts * num_generations
     if completions < batch or completions % batch:
         unit = batch // math.gcd(batch, num_generations)
-        below, above = _around(num_prompts, unit)
         raise ConfigError(
             f"num_prompts {num_prompts} x num_generations {num_generations} = {completions} completions do not fill "
-            f"batches of {batch}; nearest legal num_prompts: {' or '.join(str(n) for n in (below, above) if n)}"
+            f"batches of {batch}; nearest legal num_prompts: {_either(_around(num_prompts, unit))}"
         )
 
 
 def _around(value: int, unit: int) -> tuple[int, int]:
     below = max(value, 0) // unit * unit
     return below, below + unit
+
+
+def _either(values: Iterable[int]) -> str:
+    return " or ".join(str(value) for value in values if value)
+
+
+class _Parser(TrlParser):
+    def error(self, message: str) -> NoReturn:
+        # argparse would print some 200 flags and exit.
+        raise ConfigError(message)
 
 
 def parse(argv: Sequence[str] | None = None) -> tuple[GrpoArguments, DatGrpoConfig, ModelConfig]:
@@ -151,28 +167,57 @@ def parse(argv: Sequence[str] | None = None) -> tuple[GrpoArguments, DatGrpoConf
         ConfigError: An unknown key, an impossible value or a file that is not there, in one line.
     """
     argv = list(sys.argv[1:] if argv is None else argv)
-    if "--config" in argv[:-1] and not Path(argv[argv.index("--config") + 1]).is_file():
-        raise ConfigError(
-            f"--config {argv[argv.index('--config') + 1]}: no such file; recipes/*/grpo.yaml are examples"
-        )
-    parser = TrlParser((GrpoArguments, DatGrpoConfig, ModelConfig))
-    known = [action.dest for action in parser._actions]
+    parser = _Parser((GrpoArguments, DatGrpoConfig, ModelConfig), allow_abbrev=False)
+    file, flags = _config_file(argv)
+    # Before any value is judged: a misspelt key is often why another one looks wrong.
+    unknown = parser.set_defaults_with_config(**_read_yaml(file))[::2] if file else []
+    _, rest = parser.parse_known_args(flags)
+    unknown += [word for word in rest if word.startswith("--")] or rest
+    if unknown:
+        raise ConfigError(f"unknown setting: {', '.join(_hint(key, parser) for key in unknown)}")
     try:
-        script, training, model = parser.parse_args_and_config(argv)
+        script, training, model = parser.parse_args_and_config(["--config", file, *flags] if file else flags)
     except ConfigError:
         raise
-    except ValueError as error:
-        unknown = re.findall(r"--(\w+)", str(error)) if "not used" in str(error) or "Unknown" in str(error) else []
-        hints = [
-            f"{key} (did you mean {m[0]}?)" if (m := difflib.get_close_matches(key, known, 1)) else key
-            for key in unknown
-        ]
-        raise ConfigError(f"unknown setting: {', '.join(hints)}" if hints else " ".join(str(error).split())) from error
-    except OSError as error:
-        raise ConfigError(f"--config: {error}") from error
-    if training.max_steps <= 0:
+    except (TypeError, ValueError) as error:
+        raise ConfigError(" ".join(str(error).split())) from error
+    too_few = script.num_prompts * training.num_generations < training.generation_batch_size
+    if training.max_steps <= 0 or too_few:
         check_epoch(script.num_prompts, training.num_generations, training.generation_batch_size)
     return script, training, model
+
+
+def _config_file(argv: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The file that `--config` names, and the other arguments."""
+    front = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    front.add_argument("--config")
+    try:
+        chosen, flags = front.parse_known_args(argv)
+    except argparse.ArgumentError as error:
+        raise ConfigError("--config needs a file; recipes/*/grpo.yaml are examples") from error
+    return chosen.config, flags
+
+
+def _read_yaml(file: str) -> dict[str, Any]:
+    """The settings in `file`, without TRL's `env` (variables it sets)."""
+    try:
+        settings = yaml.safe_load(Path(file).read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"--config {file}: no such file; recipes/*/grpo.yaml are examples") from error
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ConfigError(f"--config {file}{line}: this is not YAML: {error.problem}") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"--config {file} cannot be read: {' '.join(str(error).split())}") from error
+    if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
+        raise ConfigError(f"--config {file} must hold lines `setting: value`, as in recipes/tiny/grpo.yaml")
+    return {key: value for key, value in settings.items() if key != "env"}
+
+
+def _hint(flag: str, parser: argparse.ArgumentParser) -> str:
+    key = flag.removeprefix("--").partition("=")[0].replace("-", "_")
+    matches = difflib.get_close_matches(key, [action.dest for action in parser._actions], 1)
+    return f"{key} (did you mean {matches[0]}?)" if matches else key
 
 
 def load_reward_funcs(paths: Sequence[str], arguments: dict[str, dict[str, Any]] | None = None) -> list[RewardFunc]:

@@ -41,6 +41,7 @@ def train_grpo(script: GrpoArguments, training: DatGrpoConfig, model: ModelConfi
         ConfigError: Settings that cannot work, or an `output_dir` that holds another run.
     """
     output = Path(training.output_dir)
+    _hide_token(training)
     rewards = load_reward_funcs(script.reward_funcs, script.reward_args)  # type: ignore[arg-type]
     settings = resolved_settings(script, training, model, rewards)
     _claim(output, settings, main_process=training.process_index == 0)
@@ -121,6 +122,14 @@ def resolved_settings(
     }
     plain: dict[str, Any] = json.loads(json.dumps(settings, default=str))
     return plain
+
+
+def _hide_token(training: DatGrpoConfig) -> None:
+    """Hand the hub token over as HF_TOKEN: each checkpoint pickles the settings, and W&B records the command line."""
+    if token := training.hub_token:
+        os.environ["HF_TOKEN"] = token
+        training.hub_token = None
+        sys.argv[:] = [word.replace(token, "<HUB_TOKEN>") for word in sys.argv]
 
 
 def _claim(output: Path, settings: dict[str, Any], *, main_process: bool) -> None:

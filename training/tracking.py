@@ -77,10 +77,11 @@ class RunRecorder(TrainerCallback):
         for number, reward in enumerate(self._rewards):
             reward.seen.load(checkpoint / f"seen_responses_{number}.bin")
 
-    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Log sampled completions and a histogram of the scores of the latest batch."""
         run = _wandb_run()
-        if run is None or not state.is_world_process_zero:
+        # The summary at the end has no reward, and its batch has been logged.
+        if run is None or not state.is_world_process_zero or "reward" not in (logs or {}):
             return
         import wandb
 

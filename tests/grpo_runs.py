@@ -1,0 +1,108 @@
+"""Run the GRPO recipe as a user does, in a subprocess, and read what it left."""
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import torch
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from wandb.proto import wandb_internal_pb2
+
+from data.prompts import dat_messages
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+RECIPE = ROOT / "recipes" / "grpo_dat.py"
+# What differs between two runs of the same settings.
+_TIMES = {"step_time", "dat/seconds", "train_runtime", "train_samples_per_second", "train_steps_per_second"}
+
+
+@contextmanager
+def eight_processes():
+    """The first process of eight, as far as TRL can see: a process group that talks to nobody."""
+    variables = {"WORLD_SIZE": "8", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+    with patch.dict(os.environ, variables):
+        torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+        try:
+            yield
+        finally:
+            torch.distributed.destroy_process_group()
+
+
+def environment(**variables):
+    """One thread per process, no hub, and the tests' own reward modules within reach."""
+    paths = os.pathsep.join([str(TESTS), str(ROOT)])
+    fixed = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+    return os.environ | fixed | {"PYTHONPATH": paths} | variables
+
+
+def flags(settings):
+    """`--key value` for each setting; lists become several values and mappings JSON."""
+    words = []
+    for key, value in settings.items():
+        values = value if isinstance(value, list) else [json.dumps(value) if isinstance(value, dict) else value]
+        words += [f"--{key}", *map(str, values)]
+    return words
+
+
+def recipe(*words, launch=None, **settings):
+    """The command of a run on eight completions a step; `launch` names an accelerate configuration."""
+    short = {"completions_per_step": 8, "per_device_train_batch_size": 8, "num_generations": 8, "num_prompts": 64}
+    short |= {"logging_steps": 1, "learning_rate": 5e-4, "warmup_steps": 0, "max_completion_length": 24} | settings
+    start = [sys.executable]
+    if launch:
+        start += ["-m", "accelerate.commands.launch", "--config_file", str(ROOT / "recipes/accelerate" / launch)]
+        start += ["--main_process_port", str(_free_port())]
+    tiny = ROOT / "recipes" / "tiny" / "grpo.yaml"
+    return [*start, str(RECIPE), "--config", str(tiny), *flags(short), *words]
+
+
+def run(command, cwd, **variables):
+    """Run a command to its end."""
+    return subprocess.run(
+        command, cwd=cwd, env=environment(**variables), capture_output=True, text=True, encoding="utf-8", check=False
+    )
+
+
+def history(output):
+    """The log of a run without what depends on the machine's speed."""
+    entries = json.loads((output / "trainer_state.json").read_text("utf-8"))["log_history"]
+    return [{k: v for k, v in entry.items() if k not in _TIMES and "seconds" not in k} for entry in entries]
+
+
+def generated(folder, n=8):
+    """Texts of a saved model."""
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    torch.manual_seed(0)
+    prompt = tokenizer.apply_chat_template([dat_messages()] * n, return_tensors="pt", return_dict=True)
+    out = model.generate(**prompt, do_sample=True, top_k=0, max_new_tokens=24)
+    return tokenizer.batch_decode(out[:, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
+
+
+def wandb_records(output):
+    """All records of the run's offline W&B files (LevelDB's log format after a header of seven bytes)."""
+    for path in sorted(output.glob("wandb/offline-run-*/run-*.wandb")):
+        data, position, whole = path.read_bytes(), 7, b""
+        while position + 7 <= len(data):
+            if 32768 - position % 32768 < 7:  # a block's end is padded
+                position += 32768 - position % 32768
+                continue
+            _, size, kind = struct.unpack_from("<IHB", data, position)
+            whole += data[position + 7 : position + 7 + size]
+            position += 7 + size
+            if kind in (1, 4):  # whole, or the last part
+                yield wandb_internal_pb2.Record.FromString(whole)
+                whole = b""
+
+
+def _free_port():
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return free.getsockname()[1]

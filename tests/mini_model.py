@@ -1,0 +1,49 @@
+"""A model of 64 nouns in the manner of training.tiny, made in seconds; some of its responses are valid."""
+
+import random
+from unittest.mock import patch
+
+import numpy as np
+from fakes import list_text
+from transformers import set_seed
+
+from rewards.parse import script_reason
+from training import tiny
+from training.sft import train_sft
+
+
+def build_mini(folder, encoder, checker, nouns, *, lists=None):
+    """Save the model in `folder`. With `lists`, it learns that many lists only, by heart."""
+    candidates = [word for word in nouns[:4000:40] if script_reason(word) is None]
+    candidates = [w for w, verdict in zip(candidates, checker.check(candidates), strict=True) if verdict.is_noun]
+    vectors = np.asarray(encoder.encode(candidates))
+    usable = np.flatnonzero(np.abs(vectors).sum(axis=1))[:64]
+    words = [candidates[row] for row in usable]
+
+    set_seed(0)
+    draw = random.Random(0)
+    texts = [list_text(draw.sample(words, 10)) for _ in range(lists or 2000)]
+    with patch.dict(tiny._SETTINGS, hidden=32, layers=1):
+        tokenizer = tiny.build_tokenizer(words)
+        model = tiny.build_model(len(tokenizer), vectors[usable])
+    trainer = train_sft(
+        model,
+        tokenizer,
+        texts if lists is None else texts * (2000 // lists),
+        output_dir=str(folder.with_name("sft")),
+        per_device_train_batch_size=64,
+        max_steps=120,
+        warmup_steps=10,
+        learning_rate=3e-2,
+        max_length=None,
+        save_strategy="no",
+        report_to="none",
+        use_cpu=True,
+        bf16=False,
+        activation_checkpointing=False,
+        dataloader_pin_memory=False,
+        disable_tqdm=True,
+    )
+    trainer.model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -1,0 +1,25 @@
+"""A DAT reward that writes down what each process was asked and paid, one line of `RANK.jsonl` per call."""
+
+import json
+from pathlib import Path
+
+from rewards import DatReward
+from rewards.dat import ScorerSettings
+from rewards.processes import rank
+from rewards.reward_funcs import completion_text
+
+
+class RecordingReward(DatReward):
+    def __call__(self, prompts=None, completions=(), **kwargs):
+        paid = super().__call__(prompts, completions, **kwargs)
+        texts = [completion_text(completion) for completion in completions]
+        with (self.folder / f"{rank()}.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"texts": texts, "paid": paid}) + "\n")
+        return paid
+
+
+def make(*, folder):
+    """The factory that `reward_args` names."""
+    reward = RecordingReward(ScorerSettings("jumandic", "ja-ginza").build)
+    reward.folder = Path(folder)
+    return reward

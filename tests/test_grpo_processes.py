@@ -1,0 +1,75 @@
+"""Real runs of two processes (DDP, ZeRO-2, ZeRO-3) pay what one process pays, and leave a whole model."""
+
+import json
+
+import pytest
+from grpo_runs import generated, history, recipe, run
+from mini_model import build_mini
+from safetensors.torch import load_file
+
+from rewards import DatReward
+from rewards.dat import ScorerSettings
+
+
+@pytest.fixture(scope="module")
+def parrot(tmp_path_factory, ginza, jumandic_checker, nouns):
+    """A model that knows six responses, so that it repeats itself on both processes."""
+    folder = tmp_path_factory.mktemp("parrot") / "model"
+    return build_mini(folder, ginza, jumandic_checker, nouns, lists=6)
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "cpu2_ddp.yaml",
+        pytest.param("cpu2_zero2.yaml", marks=pytest.mark.slow),
+        pytest.param("cpu2_zero3.yaml", marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
+    command = recipe(
+        launch=launch,
+        model_name_or_path=parrot,
+        output_dir="out",
+        max_steps=3,
+        save_steps=2,
+        per_device_train_batch_size=4,
+        reward_funcs=["recording_reward.make"],
+        reward_args={"recording_reward.make": {"folder": str(tmp_path)}},
+    )
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+    ranks = [
+        [json.loads(line) for line in (tmp_path / f"{rank}.jsonl").read_text("utf-8").splitlines()] for rank in range(2)
+    ]
+    one = DatReward(ScorerSettings("jumandic", "ja-ginza").build)
+    earlier, crossing = set(), 0
+    for left, right in zip(*ranks, strict=True):
+        assert len(left["texts"]) == len(right["texts"]) == 4
+        assert left["paid"] + right["paid"] == one(completions=left["texts"] + right["texts"])
+        # Responses of the second process that only the first one has given before.
+        duplicates = {item.text for item in one.last[4:] if item.duplicate} - earlier
+        crossing += len(duplicates & set(left["texts"]))
+        earlier |= set(right["texts"])
+    assert len(ranks[0]) == 3
+    assert crossing > 0
+    assert any(paid > 0 for step in ranks[0] + ranks[1] for paid in step["paid"])
+
+    output = tmp_path / "out"
+    one.seen.save(tmp_path / "one.bin")
+    assert (output / "checkpoint-3" / "seen_responses_0.bin").read_bytes() == (tmp_path / "one.bin").read_bytes()
+    logged = [entry for entry in history(output) if "reward" in entry]
+    assert [entry["step"] for entry in logged] == [1, 2, 3]
+    assert all({"dat/valid_rate", "dat/duplicate_share"} <= set(entry) for entry in logged)
+    # The mean over both processes.
+    for entry, left, right in zip(logged, *ranks, strict=True):
+        assert entry["reward"] == pytest.approx(sum(left["paid"] + right["paid"]) / 8, rel=1e-5)
+    assert len(list(output.glob("wandb/offline-run-*"))) == 1
+
+    trained, start = load_file(output / "model.safetensors"), load_file(parrot / "model.safetensors")
+    assert {name: weight.shape for name, weight in trained.items()} == {name: w.shape for name, w in start.items()}
+    assert any(not trained[name].equal(start[name]) for name in start)
+    scored = DatReward(ScorerSettings("jumandic", "ja-ginza").build)
+    scored(completions=generated(output))
+    assert any(item.score is not None for item in scored.last)

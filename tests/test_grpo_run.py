@@ -1,0 +1,222 @@
+"""The recipe run as a user runs it: what it leaves, resuming after a kill, own rewards, TRL's own command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from grpo_runs import environment, generated, history, recipe, run, wandb_records
+from mini_model import build_mini
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from data.prompts import dat_messages
+from training.tracking import last_checkpoint
+
+DAT_METRICS = {"dat/valid_rate", "dat/mean_score", "dat/unique_words", "dat/duplicate_share", "dat/reason/format"}
+SLOW_REWARD = """
+import os, time
+
+def slow(completions, **kwargs):
+    time.sleep(float(os.environ.get("SLEEP", "0")))
+    return [0.0 for _ in completions]
+"""
+
+
+@pytest.fixture(scope="session")
+def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
+    folder = tmp_path_factory.mktemp("mini") / "model"
+    return build_mini(folder, ginza, jumandic_checker, nouns)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory, mini):
+    """A run of four steps, and the command that made it."""
+    folder = tmp_path_factory.mktemp("run")
+    command = recipe(model_name_or_path=mini, output_dir="out", max_steps=4, save_steps=2)
+    done = run([*command, "--hub_token", "hf_secretsecret"], folder, WANDB_API_KEY="0123456789" * 4)
+    assert done.returncode == 0, done.stderr
+    assert "The trained model is in out" in done.stdout
+    return folder, command
+
+
+# What a run leaves
+
+
+def test_a_run_leaves_its_settings_metrics_and_model(finished):
+    output = finished[0] / "out"
+    settings = json.loads((output / "run_config.json").read_text("utf-8"))
+    assert settings["training"]["learning_rate"] == 5e-4
+    assert settings["rewards"][0]["path"] == "rewards.make_dat_reward"
+    assert settings["rewards"][0]["embedding_model"] == "ja-ginza"
+    assert "trl" in settings["provenance"]["packages"]
+    assert json.loads((output / "metrics.json").read_text("utf-8"))["train_loss"] is not None
+    logged = [entry for entry in history(output) if "reward" in entry]
+    assert [entry["step"] for entry in logged] == [1, 2, 3, 4]
+    assert all(set(entry) >= DAT_METRICS - {"dat/mean_score"} for entry in logged)
+    assert any(entry["dat/valid_rate"] > 0 for entry in logged)
+    assert last_checkpoint(output) == output / "checkpoint-4"
+    assert all(text.startswith("1. ") for text in generated(output))
+
+
+def test_secrets_are_in_no_file(finished):
+    files = [path for path in finished[0].rglob("*") if path.is_file()]
+    assert len(files) > 20
+    for path in files:
+        content = path.read_bytes()
+        assert b"hf_secretsecret" not in content, path
+        assert b"0123456789" * 4 not in content, path
+
+
+def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):
+    output = finished[0] / "out"
+    records = list(wandb_records(output))
+    (config,) = [
+        json.loads(item.value_json)
+        for record in records
+        if record.HasField("run")
+        for item in record.run.config.update
+        if item.key == "sozo"
+    ]
+    assert config == json.loads((output / "run_config.json").read_text("utf-8"))
+    keys = {
+        item.key or "/".join(item.nested_key)
+        for record in records
+        if record.HasField("history")
+        for item in record.history.item
+    }
+    assert {"train/reward", "train/dat/valid_rate", "train/dat/unique_words", "dat/completions/path"} <= keys
+    tables = [json.loads(path.read_text("utf-8")) for path in output.glob("wandb/offline-run-*/files/**/*.table.json")]
+    rows = [dict(zip(table["columns"], row, strict=True)) for table in tables for row in table["data"]]
+    assert sorted(row["step"] for row in rows) == [step for step in (1, 2, 3, 4) for _ in range(8)]
+    for row in rows:
+        assert (row["score"] is None) == (row["reason"] is not None)
+        paid = 0.0 if row["score"] is None or row["duplicate"] else 10 * row["score"]
+        assert row["reward"] == pytest.approx(paid)
+
+
+def test_a_finished_run_is_left_alone_and_another_one_is_refused(finished):
+    folder, command = finished
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    again = run(command, folder)
+    assert again.returncode == 0, again.stderr
+    assert "out is finished; give another --output_dir" in again.stderr
+    other = run([*command, "--learning_rate", "1e-3"], folder)
+    assert other.returncode == 2
+    (line,) = other.stderr.splitlines()
+    assert line == (
+        "grpo_dat: out holds a run with training.learning_rate = 0.0005, but now it is 0.001; "
+        "give another --output_dir, or the same settings to continue it"
+    )
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+# Resuming
+
+
+def test_a_killed_run_goes_on_to_what_an_unbroken_one_gives(mini, tmp_path):
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "slow_reward.py").write_text(SLOW_REWARD)
+    command = recipe(
+        model_name_or_path=mini,
+        output_dir="out",
+        max_steps=8,
+        save_steps=2,
+        save_total_limit=10,
+        reward_funcs=["rewards.make_dat_reward", "slow_reward.slow"],
+    )
+    unbroken = run(command, tmp_path / "whole")
+    assert unbroken.returncode == 0, unbroken.stderr
+
+    output = tmp_path / "killed" / "out"
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            command, cwd=output.parent, env=environment(SLEEP="0.3"), stdout=log, stderr=log, start_new_session=True
+        )
+        while process.poll() is None and not (output / "checkpoint-2" / "sozo_state.json").is_file():
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, (tmp_path / "log").read_text()
+    assert not (output / "checkpoint-8").exists()
+    wandb_run = json.loads((output / "checkpoint-2" / "sozo_state.json").read_text())["wandb_run_id"]
+
+    resumed = run(command, output.parent)
+    assert resumed.returncode == 0, resumed.stderr
+    whole = tmp_path / "whole" / "out"
+    weights, expected = load_file(output / "model.safetensors"), load_file(whole / "model.safetensors")
+    start = load_file(mini / "model.safetensors")
+    assert weights.keys() == expected.keys()
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    assert any(not torch.equal(start[name], expected[name]) for name in expected)
+    seen = [folder / "checkpoint-8" / "seen_responses_0.bin" for folder in (output, whole)]
+    assert seen[0].read_bytes() == seen[1].read_bytes()
+    assert seen[0].stat().st_size > 100
+    steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
+    assert steps[0] == steps[1]
+    assert len(steps[0]) == 8
+    assert json.loads((output / "checkpoint-8" / "sozo_state.json").read_text())["wandb_run_id"] == wandb_run
+    assert {path.name.rpartition("-")[2] for path in output.glob("wandb/offline-run-*")} == {wandb_run}
+
+
+def test_a_checkpoint_cut_short_is_passed_over(tmp_path):
+    assert last_checkpoint(tmp_path) is None
+    for step, whole in ((2, True), (10, True), (12, False)):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        (folder / "model.safetensors").touch()
+        if whole:
+            (folder / "sozo_state.json").write_text("{}")
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-10"
+
+
+# Rewards and prompts of the user's own
+
+
+def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(mini, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(mini)
+    tokenizer.chat_template = None
+    model = AutoModelForCausalLM.from_pretrained(mini)
+    for part in (tokenizer, model):
+        part.save_pretrained(tmp_path / "base")
+    (tmp_path / "my_reward.py").write_text(
+        "def lines(prompts, completions, **kwargs):\n"
+        "    assert all(isinstance(text, str) for text in [*prompts, *completions])\n"
+        "    return [float(text.count('\\n')) for text in completions]\n"
+    )
+    command = recipe(
+        model_name_or_path="base",
+        output_dir="out",
+        max_steps=2,
+        report_to="none",
+        reward_funcs=["rewards.make_dat_reward", "my_reward.lines"],
+        reward_weights=[1.0, 0.25],
+    )
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "out" / "wandb").exists()
+    logged = [entry for entry in history(tmp_path / "out") if "reward" in entry]
+    assert len(logged) == 2
+    for entry in logged:
+        assert 0 < entry["rewards/lines/mean"] < 30
+        expected = entry["rewards/dat_reward/mean"] + 0.25 * entry["rewards/lines/mean"]
+        assert entry["reward"] == pytest.approx(expected)
+
+
+def test_trls_own_command_takes_the_reward(mini, tmp_path):
+    rows = [json.dumps({"prompt": dat_messages()}, ensure_ascii=False) for _ in range(8)]
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "train.jsonl").write_text("\n".join(rows), "utf-8")
+    words = "--reward_funcs rewards.dat_reward --dataset_name prompts --output_dir out --max_steps 2 --use_cpu true"
+    words += " --bf16 false --max_completion_length 24 --top_k 0 --per_device_train_batch_size 8 --logging_steps 1"
+    words += " --report_to none --num_generations 8 --log_completions false --save_strategy no"
+    command = [str(Path(sys.executable).with_name("trl")), "grpo", *words.split(), "--model_name_or_path", str(mini)]
+    done = run(command, tmp_path, SOZO_NOUN_CHECKER="jumandic", HF_HOME=str(tmp_path / "hub"))
+    assert done.returncode == 0, done.stderr
+    assert "dat/valid_rate" in done.stdout
+    assert "rewards/dat_reward/mean" in done.stdout

@@ -1,0 +1,221 @@
+"""Settings of a GRPO run: what is impossible is refused in one line that says what to do, before a model is loaded."""
+
+import subprocess
+import sys
+
+import pytest
+from grpo_runs import ROOT, eight_processes
+
+from training.config import (
+    ConfigError,
+    accumulation_steps,
+    check_epoch,
+    check_groups,
+    load_reward_funcs,
+    parse,
+)
+
+TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
+
+
+def refusal(function, *arguments):
+    """The one line with which `function` refuses."""
+    with pytest.raises(ConfigError) as error:
+        function(*arguments)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def written(folder, text):
+    """`--config` of a YAML file for a CPU with `text` in it."""
+    file = folder / "run.yaml"
+    file.write_text(f"use_cpu: true\nbf16: false\n{text}\n", "utf-8")
+    return ["--config", str(file)]
+
+
+# Batch arithmetic
+
+
+@pytest.mark.parametrize(
+    ("completions", "per_device", "processes", "steps"), [(256, 4, 8, 8), (256, 8, 8, 4), (64, 64, 1, 1), (6, 1, 2, 3)]
+)
+def test_accumulation_steps(completions, per_device, processes, steps):
+    assert accumulation_steps(completions, per_device, processes) == steps
+
+
+@pytest.mark.parametrize(
+    ("completions", "per_device", "processes", "product", "nearest"),
+    [
+        (250, 8, 4, "8 x 4 process(es) = 32", "224 or 256"),
+        (64, 64, 8, "64 x 8 process(es) = 512", "512"),
+        (0, 8, 1, "8 x 1 process(es) = 8", "8"),
+        (-5, 8, 1, "8 x 1 process(es) = 8", "8"),
+    ],
+)
+def test_completions_that_are_no_multiple(completions, per_device, processes, product, nearest):
+    assert refusal(accumulation_steps, completions, per_device, processes) == (
+        f"completions_per_step {completions} is not a multiple of per_device_train_batch_size {product}; "
+        f"nearest legal values: {nearest}"
+    )
+
+
+@pytest.mark.parametrize("legal", [(4, 8, 8, 8), (1, 1, 8, 8), (3, 2, 4, 8), (5, 1, 1, 5)], ids=["256", "8", "24", "5"])
+def test_whole_groups(legal):
+    check_groups(*legal)
+
+
+def test_broken_groups_name_the_nearest_legal_values():
+    # 4 x 3 x 5 = 60. A multiple of 8 needs an even number of steps; 60's divisors nearest to 8 are 6 and 10.
+    assert refusal(check_groups, 4, 3, 5, 8) == (
+        "per_device_train_batch_size 4 x 3 process(es) x 5 accumulation step(s) = 60 completions, not a multiple of "
+        "num_generations 8; nearest legal values: 4 or 6 accumulation step(s) (completions_per_step 48 or 72), "
+        "or num_generations 6 or 10"
+    )
+    # One completion has no divisor to offer, and no step may be dropped.
+    assert refusal(check_groups, 1, 1, 1, 8).endswith(
+        "nearest legal values: 8 accumulation step(s) (completions_per_step 8)"
+    )
+    assert "num_generations must be at least 2" in refusal(check_groups, 4, 1, 1, 1)
+
+
+def test_an_epoch_fills_its_batches():
+    check_epoch(4096, 8, 256)
+    check_epoch(32, 8, 256)
+    # 100 x 8 = 800 = 3.125 batches of 256, each of 32 prompts.
+    assert refusal(check_epoch, 100, 8, 256) == (
+        "num_prompts 100 x num_generations 8 = 800 completions do not fill batches of 256; "
+        "nearest legal num_prompts: 96 or 128"
+    )
+    assert refusal(check_epoch, 5, 8, 256).endswith("nearest legal num_prompts: 32")
+
+
+# parse
+
+
+def test_flags_go_over_the_file(tmp_path):
+    file = written(tmp_path, "learning_rate: 5e-7\nnum_prompts: 8\nnum_generations: 8\nseed: 3\nbeta: 1e-2")
+    script, training, model = parse(
+        [*file, "--seed", "4", "--model_name_or_path", "somewhere", "--per_device_train_batch_size", "8"]
+    )
+    # YAML reads 5e-7 (no dot) as text.
+    assert (training.learning_rate, training.beta, training.seed) == (5e-7, 0.01, 4)
+    assert (script.num_prompts, model.model_name_or_path) == (8, "somewhere")
+    assert parse([f"--config={file[1]}"])[1].seed == 3
+
+
+def test_completions_per_step_fits_one_process_and_eight(tmp_path):
+    file = written(tmp_path, "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8")
+    one = parse(file)[1]
+    assert (one.gradient_accumulation_steps, one.generation_batch_size) == (64, 256)
+    with eight_processes():
+        eight = parse(file)[1]
+        assert (eight.gradient_accumulation_steps, eight.generation_batch_size) == (8, 256)
+        message = refusal(parse, [*file, "--completions_per_step", "100"])
+    assert message.endswith("4 x 8 process(es) = 32; nearest legal values: 96 or 128")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lerning_rate: 1.0", "unknown setting: lerning_rate (did you mean learning_rate?)"),
+        ("num_promts: 7\nzzz: 1", "unknown setting: num_promts (did you mean num_prompts?), zzz"),
+        # Not the group size of 4 completions, which the misspelt key was to mend.
+        ("completions_per_stp: 64\nper_device_train_batch_size: 4", "unknown setting: completions_per_stp (did you"),
+        ("learning_rate: five", "argument --learning_rate/--learning-rate: invalid float value: 'five'"),
+        ("num_prompts: 0", "num_prompts must be at least 1, not 0"),
+        ("num_prompts: 100\nper_device_train_batch_size: 64", "nearest legal num_prompts: 96 or 104"),
+        ("max_steps: 3\nnum_prompts: 4\nper_device_train_batch_size: 64", "nearest legal num_prompts: 8"),
+        ("per_device_train_batch_size: 0", "per_device_train_batch_size must be at least 1, not 0"),
+        ("steps_per_generation: 0", "steps_per_generation must be at least 1, not 0"),
+        ("reward_funcs: rewards.dat_reward\nreward_args: 3", "reward_args must be a mapping"),
+        ("reward_args: {rewards.dat_reward: 1}", "reward_args of rewards.dat_reward must be a mapping"),
+        ("reward_args: {a.b: {}}", "reward_args names a.b, which is not one of reward_funcs ['rewards.dat_reward']"),
+        ("loss_type: [", "this is not YAML"),
+        ("a: b: c", "run.yaml, line 3: this is not YAML"),
+    ],
+)
+def test_a_file_that_cannot_work(text, message, tmp_path):
+    assert message in refusal(parse, written(tmp_path, text))
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b", "just words", "1: 2"])
+def test_a_file_without_settings(text, tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text(text)
+    assert "run.yaml must hold lines `setting: value`" in refusal(parse, ["--config", str(file)])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--lerning_rate", "3"], "unknown setting: lerning_rate (did you mean learning_rate?)"),
+        (["--lerning-rate=3"], "unknown setting: lerning_rate (did you mean learning_rate?)"),
+        # An abbreviation is an unknown setting too.
+        (["--see", "3"], "unknown setting: see (did you mean seed?)"),
+        (["stray"], "unknown setting: stray"),
+        (["--learning_rate"], "argument --learning_rate/--learning-rate: expected one argument"),
+        (["--use_cpu", "maybe"], "Truthy value expected"),
+        (["--reward_args", '{"a": 1'], "reward_args is not JSON"),
+        (["--reward_args", '{"rewards.other": {}}'], "reward_args names rewards.other, which is not one of"),
+        (["--num_generations", "7", "--completions_per_step", "64"], "or num_generations 4 or 8"),
+    ],
+)
+def test_flags_that_cannot_work(words, message):
+    assert message in refusal(parse, [*TINY, *words])
+
+
+def test_config_without_a_file(tmp_path):
+    assert refusal(parse, ["--config", "nosuch.yaml"]).startswith("--config nosuch.yaml: no such file; ")
+    assert refusal(parse, ["--config=nosuch.yaml"]).startswith("--config nosuch.yaml: no such file; ")
+    assert refusal(parse, ["--config"]).startswith("--config needs a file")
+    assert "cannot be read" in refusal(parse, ["--config", str(tmp_path)])
+
+
+def test_reward_settings_on_the_command_line():
+    words = ["--reward_funcs", "rewards.make_dat_reward", "mine.f", "--reward_weights", "1", "0.5"]
+    script, training, _ = parse([*TINY, *words, "--reward_args", '{"rewards.make_dat_reward": {"scale": 1.0}}'])
+    assert script.reward_funcs == ["rewards.make_dat_reward", "mine.f"]
+    assert script.reward_args == {"rewards.make_dat_reward": {"scale": 1.0}}
+    assert training.reward_weights == [1.0, 0.5]
+
+
+def test_one_reward_need_not_be_a_list(tmp_path):
+    assert parse(written(tmp_path, "reward_funcs: mine.f"))[0].reward_funcs == ["mine.f"]
+
+
+def test_parsing_loads_no_model():
+    code = (
+        "import sys; from training.config import parse; parse(sys.argv[1:]);"
+        "loaded = {'sentence_transformers', 'spacy', 'trl.trainer.grpo_trainer', 'wandb'} & set(sys.modules);"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code, *TINY], cwd=ROOT, check=True)
+
+
+# Reward functions
+
+
+def test_a_users_own_reward_beside_the_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "my_first_reward.py").write_text(
+        "def length(completions, **kwargs):\n    return [float(len(c)) for c in completions]\n\n\n"
+        "def make(factor):\n    return lambda completions, **kwargs: [factor for _ in completions]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    paths = ["my_first_reward.length", "my_first_reward.make"]
+    length, made = load_reward_funcs(paths, {"my_first_reward.make": {"factor": 2.0}})
+    assert (length(completions=["ab", ""]), made(completions=["ab", ""])) == ([2.0, 0.0], [2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments", "message"),
+    [
+        ("dat_reward", {}, "'dat_reward' is no dotted path such as rewards.dat_reward"),
+        ("no_such_module_of_mine.f", {}, "no_such_module_of_mine.f: No module named 'no_such_module_of_mine'"),
+        ("rewards.no_such", {}, "rewards.no_such: module 'rewards' has no attribute 'no_such'"),
+        ("math.pi", {}, "math.pi cannot be called (it is a float)"),
+        ("rewards.make_dat_reward", {"scal": 1.0}, "unexpected keyword argument 'scal'"),
+    ],
+)
+def test_reward_functions_that_are_not_there(path, arguments, message):
+    assert message in refusal(load_reward_funcs, [path], {path: arguments} if arguments else None)

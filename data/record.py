@@ -34,18 +34,23 @@ def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] 
     return None if old == new and type(old) is type(new) else (key, old, new)
 
 
-def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write a JSON file, whole or not at all."""
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all, so that a kill never leaves half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        with partial.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write a JSON file, whole or not at all."""
+    write_whole(path, (json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode())
 
 
 def provenance() -> dict[str, Any]:

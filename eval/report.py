@@ -5,12 +5,12 @@ The page holds everything it needs and loads nothing. What a model wrote is esca
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from data.record import write_whole
 from data.schema import Reason, Response, utf8_safe
 from eval.charts import Curve, curve_chart, score_chart
 from eval.dat import DatSummary
@@ -68,13 +68,7 @@ def write_report(
         curves=[(curve, curve_chart(curve, i)) for i, curve in enumerate(curves)],
         facts=facts,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        partial.write_text(utf8_safe(page), "utf-8", newline="\n")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, utf8_safe(page).encode())
 
 
 def _reason_cell(row: DatSummary, reason: Reason) -> tuple[str, str]:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from data.record import write_whole
+
 KEY_BYTES = 16
 _MAGIC = b"sozo-seen-1\n"
 # Odd multipliers, one per position: the same ten words in another order are another response.
@@ -71,9 +73,7 @@ class SeenResponses:
 
     def save(self, path: Path) -> None:
         """Write the history to `path`, whole or not at all; the same set always gives the same bytes."""
-        partial = path.with_name(f".{path.name}.tmp")
-        partial.write_bytes(_MAGIC + b"".join(sorted(self._keys)))
-        partial.replace(path)
+        write_whole(path, _MAGIC + b"".join(sorted(self._keys)))
 
     def load(self, path: Path) -> None:
         """Replace the history by the one saved at `path`.

@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import torch
+from accelerate.state import AcceleratorState
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from wandb.proto import wandb_internal_pb2
@@ -34,6 +35,7 @@ def eight_processes():
             yield
         finally:
             torch.distributed.destroy_process_group()
+            AcceleratorState._reset_state(reset_partial_state=True)
 
 
 def environment(**variables):

@@ -68,7 +68,8 @@ def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
     assert len(list(output.glob("wandb/offline-run-*"))) == 1
 
     trained, start = load_file(output / "model.safetensors"), load_file(parrot / "model.safetensors")
-    assert {name: weight.shape for name, weight in trained.items()} == {name: w.shape for name, w in start.items()}
+    # DeepSpeed writes tied weights twice.
+    assert {name: trained[name].shape for name in start} == {name: weight.shape for name, weight in start.items()}
     assert any(not trained[name].equal(start[name]) for name in start)
     scored = DatReward(ScorerSettings("jumandic", "ja-ginza").build)
     scored(completions=generated(output))

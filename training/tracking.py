@@ -15,6 +15,7 @@ from tqdm import tqdm
 from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from data.record import write_json
 from rewards.reward_funcs import DatReward
 
 _STATE = "sozo_state.json"
@@ -68,9 +69,7 @@ class RunRecorder(TrainerCallback):
         for number, reward in enumerate(self._rewards):
             reward.seen.save(checkpoint / f"seen_responses_{number}.bin")
         run = _wandb_run()
-        partial = checkpoint / f".{_STATE}"
-        partial.write_text(json.dumps({"version": 1, "wandb_run_id": run.id if run else None}))
-        partial.replace(checkpoint / _STATE)
+        write_json(checkpoint / _STATE, {"version": 1, "wandb_run_id": run.id if run else None})
 
     def restore(self, checkpoint: Path) -> None:
         """Continue with the duplicate history saved in `checkpoint`; every process must do so."""

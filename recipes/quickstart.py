@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from sample_dat import load_generator
 
 HERE = Path(__file__).parent
 
@@ -39,35 +40,26 @@ def main() -> None:
     started = time.monotonic()
     train(args.output_dir / "grpo", args.seed, flags)
 
-    import torch
     import yaml
-    from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
-    from data.nouns import load_nouns
     from data.schema import Response, write_responses
     from eval.charts import Curve
     from eval.dat import summarise
-    from eval.generate import Generator, RandomNouns, TransformersGenerator
     from eval.report import write_report
     from eval.responses import sample
     from eval.show import summary_cells
     from rewards.dat import ScorerSettings
-    from training.tiny import ensure_tiny
 
     logging.disable_progress_bar()
-    torch.manual_seed(args.seed)
     config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))
     scorer = ScorerSettings(**config["reward_args"]["rewards.make_dat_reward"]).build()
 
-    def model(folder: Path, name: str) -> TransformersGenerator:
-        weights, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-        return TransformersGenerator(weights, tokenizer, name=name, max_new_tokens=config["max_completion_length"])
-
-    generators: list[Generator] = [
-        RandomNouns(load_nouns()),
-        model(ensure_tiny(), "before GRPO"),
-        model(args.output_dir / "grpo", "after GRPO"),
+    length = config["max_completion_length"]
+    generators = [
+        load_generator("random", length),
+        load_generator("tiny", length, source="before GRPO"),
+        load_generator(str(args.output_dir / "grpo"), length, source="after GRPO"),
     ]
     drawn: dict[str, list[Response]] = {}
     for generator in generators:

@@ -219,3 +219,8 @@ def test_a_users_own_reward_beside_the_working_directory(tmp_path, monkeypatch):
 )
 def test_reward_functions_that_are_not_there(path, arguments, message):
     assert message in refusal(load_reward_funcs, [path], {path: arguments} if arguments else None)
+
+
+def test_one_checkpoint_is_too_few_to_resume_from():
+    with pytest.raises(ConfigError, match="use 2 or more"):
+        parse(["--output_dir", "x", "--save_total_limit", "1", "--use_cpu", "true", "--bf16", "false"])

@@ -86,6 +86,8 @@ class DatGrpoConfig(GRPOConfig):
             value = getattr(self, name)
             if value is not None and int(value) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {value}")
+        if self.save_total_limit == 1:
+            raise ConfigError("save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more")
         if self.completions_per_step is not None:
             self.gradient_accumulation_steps = accumulation_steps(
                 self.completions_per_step, int(self.per_device_train_batch_size), processes

@@ -35,7 +35,7 @@ def start_wandb(settings: dict[str, Any], *, project: str, name: str | None, fol
     """
     import wandb
 
-    mode = os.environ.get("WANDB_MODE") or ("online" if wandb.api.api_key else "offline")
+    mode = os.environ.get("WANDB_MODE") or ("online" if wandb.login(prompt=False, verify=False) else "offline")
     wandb.init(
         project=os.environ.get("WANDB_PROJECT", project),
         name=name,

@@ -70,10 +70,12 @@ def main() -> None:
     rows = [summarise(responses, checker=scorer.checker) for responses in drawn.values()]
 
     table = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left")
-    for heading in summary_cells(rows[0]):
-        table.add_column(heading, justify="left" if heading == "Source" else "right")
+    headings = ("Source", "Valid", "Mean", "Std", "Unique words")  # the page has the confidence intervals too
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "Source" else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*summary_cells(row).values())
+        cells = summary_cells(row)
+        table.add_row(*(cells[heading] for heading in headings))
     console = Console()
     console.print(table)
     random_row, after = rows[0], rows[-1]

@@ -24,13 +24,13 @@ from data.prompts import prompt
 
 NAME = "tiny"
 _SETTINGS: dict[str, Any] = {
-    "revision": 1,
+    "revision": 2,
     "nouns": 8192,
     "hidden": 128,
     "layers": 2,
     "embedding_norm": 0.5,
     "lists": 7168,
-    "batch": 128,
+    "batch": 32,
     "learning_rate": 3e-3,
     "seed": 0,
 }

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import sys
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,15 @@ from rewards.reward_funcs import DatReward
 from training.config import ConfigError, DatGrpoConfig, GrpoArguments, load_reward_funcs
 from training.tiny import NAME as TINY
 from training.tiny import ensure_tiny
-from training.tracking import BarOnly, ConsoleLines, RunRecorder, last_checkpoint, start_wandb, wandb_run_id
+from training.tracking import (
+    BarOnly,
+    ConsoleLines,
+    RunRecorder,
+    last_checkpoint,
+    quiet_libraries,
+    start_wandb,
+    wandb_run_id,
+)
 
 logger = logging.getLogger(__name__)
 # What may change between a run and its continuation.
@@ -50,7 +57,7 @@ def train_grpo(script: GrpoArguments, training: DatGrpoConfig, model: ModelConfi
         return output
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
 
-    _quiet(training)
+    quiet_libraries(use_cpu=training.use_cpu)
     from datasets import Dataset
     from transformers import AutoTokenizer, PrinterCallback, ProgressCallback
     from trl import GRPOTrainer, get_peft_config, get_quantization_config
@@ -167,17 +174,3 @@ def _or_config_error(what: str, function: Any, *args: Any, **kwargs: Any) -> Any
         return function(*args, **kwargs)
     except Exception as error:
         raise ConfigError(f"{what}: {' '.join(str(error).split())[:300]}") from error
-
-
-def _quiet(training: DatGrpoConfig) -> None:
-    """Spare readers what they can do nothing about."""
-    # TRL 1.16 uses transformers' old name of activation checkpointing.
-    warnings.filterwarnings("ignore", message=".*gradient_checkpointing", category=FutureWarning)
-    if training.use_cpu:
-        os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns that it found no GPU
-    if not sys.stderr.isatty():
-        from datasets import disable_progress_bars
-        from transformers.utils import logging as transformers_logging
-
-        disable_progress_bars()
-        transformers_logging.disable_progress_bar()

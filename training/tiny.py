@@ -135,7 +135,9 @@ def main(folder: Path) -> None:
     from transformers import set_seed
 
     from training.sft import train_sft
+    from training.tracking import quiet_libraries
 
+    quiet_libraries(use_cpu=True)
     set_seed(_SETTINGS["seed"])
     nouns, vectors = choose_nouns()
     draw = random.Random(_SETTINGS["seed"])

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -141,3 +143,17 @@ def _wait_for_all() -> None:
 
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.barrier()
+
+
+def quiet_libraries(*, use_cpu: bool) -> None:
+    """Spare readers what they can do nothing about, and everybody bars where there is no terminal."""
+    # TRL 1.16 uses transformers' old name of activation checkpointing.
+    warnings.filterwarnings("ignore", message=".*gradient_checkpointing", category=FutureWarning)
+    if use_cpu:
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns that it found no GPU
+    if not sys.stderr.isatty():
+        from datasets import disable_progress_bars
+        from transformers.utils import logging
+
+        disable_progress_bars()
+        logging.disable_progress_bar()

@@ -105,7 +105,7 @@ def main() -> None:
             curve("Reward (10 x score, 0 if invalid or seen before)", "reward"),
         ],
         facts={
-            "Model": "tiny: 2-layer Llama over 8,192 dictionary nouns",
+            "Model": "tiny: 2-layer Llama over 6,144 dictionary nouns",
             "Training": f"GRPO, {history[-1]['step']} steps of {config['completions_per_step']} completions",
             "Noun checker": scorer.checker.name,
             "Embedding model": f"{scorer.vectors.encoder.name} {scorer.vectors.encoder.revision}",

@@ -1,4 +1,4 @@
-"""The embedded model `tiny`: a two-layer Llama over 8,192 dictionary nouns that learns the DAT on a laptop.
+"""The embedded model `tiny`: a two-layer Llama over 6,144 dictionary nouns that learns the DAT on a laptop.
 
 One token per noun, per list number and for the whole DAT prompt, so a response is 21 tokens. Its noun embeddings start
 from the principal components of the packaged word vectors, as a pretrained model's would carry meaning; the rest is
@@ -25,7 +25,7 @@ from data.prompts import prompt
 NAME = "tiny"
 _SETTINGS: dict[str, Any] = {
     "revision": 2,
-    "nouns": 8192,
+    "nouns": 6144,
     "hidden": 128,
     "layers": 2,
     "embedding_norm": 0.5,

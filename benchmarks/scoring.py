@@ -39,7 +39,8 @@ def sozo(scorer: DatScorer, texts: Sequence[str]) -> tuple[np.ndarray, list[bool
 
 def naive(scorer: DatScorer, texts: Sequence[str]) -> tuple[np.ndarray, list[bool]]:
     """What one writes first. Vectors are looked up, not encoded again: a call per word would only be slower."""
-    scores, seen, earlier = [], [], []
+    scores, seen = [], []
+    earlier: set[tuple[str, ...]] = set()
     vectors = scorer.vectors
     for text in texts:
         words = []
@@ -56,8 +57,8 @@ def naive(scorer: DatScorer, texts: Sequence[str]) -> tuple[np.ndarray, list[boo
             continue
         rows = [vectors.matrix[vectors.rows([word])[0]] for word in words]
         scores.append(sum(cosine(a, b) for a, b in itertools.combinations(rows, 2)) / 45)
-        seen.append(words in earlier[-100:])  # comparing with all would be quadratic
-        earlier.append(words)
+        seen.append(tuple(words) in earlier)
+        earlier.add(tuple(words))
     return np.array(scores), seen
 
 

@@ -23,18 +23,15 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     >>> mean_pairwise_distance(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, 0, 0]])).tolist()
     [1.0, 0.0]
     """
+    import torch
+
     n, k = rows.shape
     squares = np.empty(n, np.float32)
-    # One word position at a time through a buffer that stays in cache: four times less memory traffic than unit[rows].
-    total = np.empty((min(n, _CHUNK), unit.shape[1]), np.float32)
-    one = np.empty_like(total)
+    vectors = torch.from_numpy(unit)
+    # embedding_bag sums the rows it gathers without writing them down, twice as fast as numpy's take and add.
     for start in range(0, n, _CHUNK):
-        chunk = rows[start : start + _CHUNK]
-        s, t = total[: len(chunk)], one[: len(chunk)]
-        np.take(unit, chunk[:, 0], axis=0, out=s, mode="clip")
-        for position in range(1, k):
-            np.take(unit, chunk[:, position], axis=0, out=t, mode="clip")
-            s += t
-        np.einsum("ij,ij->i", s, s, out=squares[start : start + len(chunk)])
+        chunk = torch.from_numpy(np.ascontiguousarray(rows[start : start + _CHUNK]))
+        total = torch.nn.functional.embedding_bag(chunk, vectors, mode="sum").numpy()
+        np.einsum("ij,ij->i", total, total, out=squares[start : start + len(chunk)])
     # Rounding may leave the range by an ulp.
     return np.clip(1 - (squares - k) / np.float32(k * (k - 1)), 0, 2).astype(np.float32)

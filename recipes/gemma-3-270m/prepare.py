@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--output_dir", type=Path, default=Path("runs/gemma-3-270m/warm"))
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--lists_per_step", type=int, default=16)
-    parser.add_argument("--learning_rate", type=float, default=1e-4)
+    parser.add_argument("--learning_rate", type=float, default=2e-4)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     if (args.output_dir / "config.json").exists():

@@ -81,9 +81,7 @@ def main() -> None:
     random_row, after = rows[0], rows[-1]
     if after.mean is not None and random_row.mean is not None and random_row.std:
         gain = (after.mean - random_row.mean) / random_row.std
-        console.print(
-            f"After GRPO the mean lies {gain:+.2f} standard deviations of random nouns from random nouns' mean."
-        )
+        console.print(f"After GRPO the mean is {gain:+.2f} of random nouns' standard deviations from their mean.")
 
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
     logged = [entry for entry in history if "dat/valid_rate" in entry]

@@ -1,93 +1,15 @@
-"""Generators: whatever writes DAT responses. A batch is a function of (seed, batch index), so runs can be resumed."""
+"""A transformers model as a generator."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from data.prompts import messages, plain, prompt
-
-NUM_WORDS = 10
-_LIST = "\n".join(f"{k}. %s" for k in range(1, NUM_WORDS + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One text a generator wrote. `finish_reason` is `stop` or `length`, or None where it means nothing."""
-
-    text: str
-    finish_reason: str | None = None
-
-
-class Generator(Protocol):
-    """Anything that writes responses."""
-
-    @property
-    def name(self) -> str:
-        """Source of the responses."""
-        ...
-
-    @property
-    def temperature(self) -> float | None:
-        """Sampling temperature; None where there is none."""
-        ...
-
-    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` completions of batch number `batch`: the same for the same three numbers, in any process."""
-        ...
-
-    def describe(self) -> dict[str, Any]:
-        """What a results file must record to say how the texts came about."""
-        ...
-
-
-class RandomNouns:
-    """The paper's random baseline (section 5.1.1): ten distinct nouns, every ordered choice equally likely.
-
-    Args:
-        nouns: Distinct nouns to choose from, ten at least (`data.nouns.load_nouns()`).
-
-    Raises:
-        ValueError: Fewer than ten nouns, or one comes twice.
-
-    >>> generator = RandomNouns("犬 猫 水 山 川 本 車 空 海 石 鳥 花".split())
-    >>> one, two = generator.generate(2, seed=1, batch=0)
-    >>> len(one.text.splitlines()), generator.generate(2, seed=1, batch=0) == [one, two]
-    (10, True)
-    """
-
-    name = "random"
-    temperature = None
-
-    def __init__(self, nouns: Sequence[str]) -> None:
-        if len(nouns) < NUM_WORDS or len(set(nouns)) < len(nouns):
-            raise ValueError(f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once")
-        self._nouns = np.array(nouns, dtype=object)
-
-    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` lists of ten nouns."""
-        rows = self._nouns[self._draw(n, np.random.default_rng(_entropy(seed, batch)))]
-        return [Completion(_LIST % tuple(row)) for row in rows.tolist()]
-
-    def _draw(self, n: int, random: np.random.Generator) -> np.ndarray:
-        """Distinct numbers of nouns, shape (n, 10), without rejecting any draw.
-
-        The k-th draw is among the nouns that are left; stepping over the earlier ones, in order, gives its number.
-        """
-        drawn = random.integers(0, len(self._nouns) - np.arange(NUM_WORDS), size=(n, NUM_WORDS))
-        for k in range(1, NUM_WORDS):
-            taken = np.sort(drawn[:, :k], axis=1)
-            for j in range(k):
-                drawn[:, k] += drawn[:, k] >= taken[:, j]
-        return drawn
-
-    def describe(self) -> dict[str, Any]:
-        """Settings for the run's record."""
-        return {"generator": "random", "nouns": len(self._nouns)}
+from eval.generate.protocol import Completion, entropy
 
 
 class TransformersGenerator:
@@ -131,7 +53,7 @@ class TransformersGenerator:
             return []
         model, tokenizer = self._model, self._tokenizer
         inputs = self._inputs()
-        state = np.random.SeedSequence(_entropy(seed, batch)).generate_state(1, np.uint64)
+        state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
         # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
         devices = [model.device] if model.device.type == "cuda" else []
         with torch.random.fork_rng(devices), torch.no_grad(), _as_is(model) as ends:
@@ -192,9 +114,3 @@ def _as_is(model: Any) -> Iterator[list[int]]:
     finally:
         model.generation_config = before
         model.train(training)
-
-
-def _entropy(seed: int, batch: int) -> list[int]:
-    if seed < 0 or batch < 0:
-        raise ValueError(f"seed and batch must not be negative, but are {seed} and {batch}")
-    return [seed, batch]

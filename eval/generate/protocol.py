@@ -1,0 +1,43 @@
+"""What a generator is: `n` completions as a function of (seed, batch index), so that runs can be resumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One text a generator wrote. `finish_reason` is `stop` or `length`, or None where it means nothing."""
+
+    text: str
+    finish_reason: str | None = None
+
+
+class Generator(Protocol):
+    """Anything that writes responses."""
+
+    @property
+    def name(self) -> str:
+        """Source of the responses."""
+        ...
+
+    @property
+    def temperature(self) -> float | None:
+        """Sampling temperature; None where there is none."""
+        ...
+
+    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
+        """`n` completions of batch number `batch`: the same for the same three numbers, in any process."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What a results file must record to say how the texts came about."""
+        ...
+
+
+def entropy(seed: int, batch: int) -> list[int]:
+    """What seeds batch number `batch`, for `numpy.random.SeedSequence`."""
+    if seed < 0 or batch < 0:
+        raise ValueError(f"seed and batch must not be negative, but are {seed} and {batch}")
+    return [seed, batch]

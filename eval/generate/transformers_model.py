@@ -16,15 +16,17 @@ class TransformersGenerator:
     """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
 
     Args:
-        model: A causal language model; left in the mode (train or eval) and with the settings in which it came.
+        model: A causal language model; left in the mode (train or eval) in which it came.
         tokenizer: Its tokenizer. With a chat template the prompt is one user turn, otherwise plain text.
         name: The responses' source.
         text: The prompt; the DAT prompt if None.
         max_new_tokens: Length limit; a response that meets it ends with finish_reason `length`.
         temperature: Above 0.
+        slots: Responses decoded at once.
 
-    Nothing is truncated: top_k 0 and top_p 1 are passed, since transformers fills an unset top_k with 50, and the
-    model's own generation config (repetition penalty, top_p, ...) is set aside.
+    Nothing is truncated, and the model's own generation config (repetition penalty, top_k, top_p, ...) is set aside;
+    only its end tokens count. The prompt is computed once per batch (`eval.generate.shared_prefix`); a model whose
+    attention does not allow that goes through `model.generate`, and `describe` says so.
     """
 
     def __init__(
@@ -36,81 +38,106 @@ class TransformersGenerator:
         text: str | None = None,
         max_new_tokens: int = 256,
         temperature: float = 1.0,
+        slots: int = 256,
     ) -> None:
-        if temperature <= 0 or max_new_tokens < 1:
-            raise ValueError("temperature must be above 0 and max_new_tokens at least 1")
+        from eval.generate.shared_prefix import why_unsupported
+
+        if temperature <= 0 or max_new_tokens < 1 or slots < 1:
+            raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
         self.name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
         self.temperature = temperature
         self._model, self._tokenizer = model, tokenizer
-        self._max_new_tokens = max_new_tokens
-        self._prompt = prompt("dat") if text is None else text
+        self._max_new_tokens, self._slots = max_new_tokens, slots
+        self._text = prompt("dat") if text is None else text
+        self._prompt = encode_prompt(tokenizer, self._text)
+        self._ends = end_tokens(model, tokenizer)
+        self._obstacle = why_unsupported(model, len(self._prompt) + max_new_tokens)
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` completions of the prompt in one call of the model."""
-        import torch
-
+        """`n` completions of the prompt; completion k is the same whatever `n` is, but for rounding."""
         if n == 0:
             return []
-        model, tokenizer = self._model, self._tokenizer
-        inputs = self._inputs()
+        with _in_eval_mode(self._model):
+            new = self._plain(n, seed, batch) if self._obstacle else self._shared(n, seed, batch)
+        texts = self._tokenizer.batch_decode(new, skip_special_tokens=True)
+        stopped = [row[-1] in self._ends for row in new]
+        return [Completion(t, "stop" if s else "length") for t, s in zip(texts, stopped, strict=True)]
+
+    def _shared(self, n: int, seed: int, batch: int) -> list[list[int]]:
+        from eval.generate.shared_prefix import sample_tokens
+
+        uniforms = np.random.default_rng(entropy(seed, batch)).random((n, self._max_new_tokens))
+        return sample_tokens(
+            self._model, self._prompt, uniforms, ends=self._ends, temperature=self.temperature, slots=self._slots
+        )
+
+    def _plain(self, n: int, seed: int, batch: int) -> list[list[int]]:
+        """By `model.generate`, `slots` rows at a time."""
+        import torch
+        from transformers import GenerationConfig
+
+        model, ends = self._model, self._ends
         state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
         # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
         devices = [model.device] if model.device.type == "cuda" else []
-        with torch.random.fork_rng(devices), torch.no_grad(), _as_is(model) as ends:
+        settings = GenerationConfig(
+            do_sample=True,
+            temperature=self.temperature,
+            top_k=0,  # transformers fills an unset top_k with 50
+            top_p=1.0,
+            max_new_tokens=self._max_new_tokens,
+            eos_token_id=ends or None,
+            pad_token_id=(ends or [0])[0],
+        )
+        rows: list[list[int]] = []
+        with torch.random.fork_rng(devices), torch.no_grad():
             torch.manual_seed(int(state[0]))
-            output = model.generate(
-                **{key: value.expand(n, -1) for key, value in inputs.items()},
-                do_sample=True,
-                temperature=self.temperature,
-                top_k=0,
-                top_p=1.0,
-                max_new_tokens=self._max_new_tokens,
-            )
-        new = output[:, inputs["input_ids"].shape[1] :]
-        stopped = torch.isin(new, torch.tensor(ends, dtype=new.dtype, device=new.device)).any(dim=1).tolist()
-        texts = tokenizer.batch_decode(new, skip_special_tokens=True)
-        return [Completion(t, "stop" if s else "length") for t, s in zip(texts, stopped, strict=True)]
-
-    def _inputs(self) -> dict[str, Any]:
-        """The prompt's tokens, shape (1, length)."""
-        if getattr(self._tokenizer, "chat_template", None):
-            encoded = self._tokenizer.apply_chat_template(
-                messages(self._prompt),
-                add_generation_prompt=True,
-                return_dict=True,
-                return_tensors="pt",
-            )
-        else:
-            encoded = self._tokenizer(plain(self._prompt), return_tensors="pt")
-        return {key: encoded[key].to(self._model.device) for key in ("input_ids", "attention_mask")}
+            for start in range(0, n, self._slots):
+                ids = torch.tensor([self._prompt], device=model.device).expand(min(self._slots, n - start), -1)
+                output = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), generation_config=settings)
+                rows += [_cut(row, ends) for row in output[:, ids.shape[1] :].tolist()]
+        return rows
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         return {
             "generator": "transformers",
+            "sampler": f"model.generate ({self._obstacle})" if self._obstacle else "shared_prefix",
+            "slots": self._slots,
             "temperature": self.temperature,
             "top_k": 0,
             "top_p": 1.0,
             "max_new_tokens": self._max_new_tokens,
-            "prompt": self._prompt,
+            "prompt": self._text,
         }
 
 
-@contextmanager
-def _as_is(model: Any) -> Iterator[list[int]]:
-    """The model in evaluation mode, its generation config reduced to its special tokens; gives the end tokens."""
-    from transformers import GenerationConfig
+def encode_prompt(tokenizer: Any, text: str) -> list[int]:
+    """Token ids of a prompt: one user turn where there is a chat template, else plain text."""
+    if getattr(tokenizer, "chat_template", None):
+        ids = tokenizer.apply_chat_template(messages(text), add_generation_prompt=True, return_dict=False)
+    else:
+        ids = tokenizer(plain(text))["input_ids"]
+    return list(ids)
 
-    before, training = model.generation_config, model.training
-    ends = before.eos_token_id
-    ends = [] if ends is None else list(ends) if isinstance(ends, list | tuple) else [int(ends)]
-    pad = before.pad_token_id if before.pad_token_id is not None else (ends or [0])[0]
-    model.generation_config = GenerationConfig(
-        eos_token_id=ends or None, pad_token_id=pad, bos_token_id=before.bos_token_id
-    )
+
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Tokens that end a response: those of the model's generation config, else the tokenizer's."""
+    ends = model.generation_config.eos_token_id
+    ends = tokenizer.eos_token_id if ends is None else ends
+    return [] if ends is None else sorted(ends) if isinstance(ends, list | tuple) else [int(ends)]
+
+
+def _cut(row: list[int], ends: list[int]) -> list[int]:
+    """A row up to its first end token; what follows is padding."""
+    return row[: next((k for k, token in enumerate(row, 1) if token in ends), len(row))]
+
+
+@contextmanager
+def _in_eval_mode(model: Any) -> Iterator[None]:
+    training = model.training
     model.eval()
     try:
-        yield ends
+        yield
     finally:
-        model.generation_config = before
         model.train(training)

@@ -1,0 +1,234 @@
+"""The shared-prefix sampler: the model's own distribution, exactly, whatever slots and order."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+from transformers import (
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+
+from data.prompts import prompt
+from eval.generate import TransformersGenerator, shared_prefix
+from eval.generate.rollout import SharedPrefixRollout
+from eval.generate.shared_prefix import UnsupportedModelError, draw, sample_tokens, why_unsupported
+from training.tiny import build_tokenizer
+
+PROMPT = [5, 9, 3, 7, 7, 2]
+SMALL = {
+    "vocab_size": 700,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.3,
+}
+
+
+def llama(**changes):
+    torch.manual_seed(0)
+    return LlamaForCausalLM(LlamaConfig(**(SMALL | changes))).eval()
+
+
+def qwen(**changes):
+    torch.manual_seed(0)
+    return Qwen2ForCausalLM(Qwen2Config(**(SMALL | changes))).eval()
+
+
+def gemma(**changes):
+    torch.manual_seed(0)
+    settings = {"head_dim": 8, "sliding_window": 64, "layer_types": ["sliding_attention", "full_attention"]}
+    return Gemma3ForCausalLM(Gemma3TextConfig(**(SMALL | settings | changes))).eval()
+
+
+def uniforms(n, most, seed=0):
+    return np.random.default_rng(seed).random((n, most))
+
+
+@pytest.mark.parametrize("make", [llama, qwen, gemma])
+@pytest.mark.parametrize("slots", [3, 64])
+def test_logits_are_those_of_a_full_forward(make, slots, monkeypatch):
+    model, seen = make(), []
+
+    def recording(logits, random, temperature):
+        seen.extend(zip(logits.clone(), random.tolist(), strict=True))
+        return draw(logits, random, temperature)
+
+    monkeypatch.setattr(shared_prefix, "draw", recording)
+    random = uniforms(10, 12)
+    rows = sample_tokens(model, PROMPT, random, ends=range(60), slots=slots)
+    assert len({len(row) for row in rows}) > 2  # rows end at different times, and others take their place
+    logits_of = {u: logits for logits, u in seen}
+    for row, numbers in zip(rows, random.tolist(), strict=True):
+        with torch.no_grad():
+            full = model(input_ids=torch.tensor([PROMPT + row])).logits[0, len(PROMPT) - 1 : -1]
+        ours = torch.stack([logits_of[u] for u in numbers[: len(row)]])
+        assert torch.allclose(ours, full, atol=1e-3)
+        assert draw(full, torch.tensor(numbers[: len(row)], dtype=torch.float64)).tolist() == row
+    assert len(seen) == sum(map(len, rows))  # nothing was computed for rows that had ended
+
+
+def test_rows_do_not_depend_on_slots_or_neighbours():
+    model, random = llama(), uniforms(9, 10, seed=1)
+    alone = [sample_tokens(model, PROMPT, random[k : k + 1], ends=range(60))[0] for k in range(9)]
+    for slots in (1, 4, 9, 100):
+        assert sample_tokens(model, PROMPT, random, ends=range(60), slots=slots) == alone
+
+
+def test_rows_end_where_they_should():
+    model, random = llama(), uniforms(40, 5)
+    for row in sample_tokens(model, PROMPT, random, ends=range(200), slots=7):
+        assert 1 <= len(row) <= 5
+        assert all(token >= 200 for token in row[:-1])
+        assert len(row) == 5 or row[-1] < 200
+    assert {len(r) for r in sample_tokens(model, PROMPT, random[:, :1], ends=[])} == {1}
+    assert {len(r) for r in sample_tokens(model, PROMPT, random, ends=range(700))} == {1}
+    assert {len(r) for r in sample_tokens(model, PROMPT, random, ends=[])} == {5}
+    assert sample_tokens(model, PROMPT, random[:0], ends=[]) == []
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7, 2.0])
+def test_a_chi_squared_test_of_the_draw(temperature):
+    torch.manual_seed(1)
+    logits = torch.randn(1300) * 2
+    logits[[0, 511, 512, 1299]] = torch.tensor([4.0, 3.0, 5.0, 4.5])  # at the blocks' edges
+    logits[100:400] = -torch.inf
+    n = 200_000
+    drawn = draw(logits.expand(n, -1), torch.from_numpy(uniforms(n, 1)[:, 0]), temperature)
+    expected = (logits.double() / temperature).softmax(0).numpy() * n
+    counts = np.bincount(drawn, minlength=1300)
+    assert counts[100:400].sum() == 0
+    rare = expected < 5
+    observed, wanted = [*counts[~rare], counts[rare].sum()], [*expected[~rare], expected[rare].sum()]
+    assert chisquare(observed, wanted).pvalue > 1e-3
+
+
+def test_the_draw_inverts_the_cumulative_distribution():
+    torch.manual_seed(2)
+    logits, random = torch.randn(50, 2000), torch.from_numpy(uniforms(50, 1)[:, 0])
+    cumulative = logits.double().softmax(1).cumsum(1)
+    assert torch.equal(draw(logits, random), (cumulative <= random[:, None]).sum(1))
+    # The ends of the interval stay inside what has mass.
+    edge = torch.tensor([[-torch.inf, 0.0, 0.0, -torch.inf]])
+    almost_one = torch.tensor([np.nextafter(1.0, 0.0)], dtype=torch.float64)
+    assert (int(draw(edge, torch.zeros(1, dtype=torch.float64))), int(draw(edge, almost_one))) == (1, 2)
+
+
+@pytest.mark.parametrize("broken", [torch.nan, torch.inf, -torch.inf])
+def test_broken_logits_are_an_error(broken):
+    with pytest.raises(FloatingPointError, match="not finite"):
+        draw(torch.full((2, 4), broken), torch.zeros(2, dtype=torch.float64))
+
+
+def test_responses_are_distributed_as_model_generate_draws_them():
+    model, start = llama(vocab_size=8, initializer_range=0.6), [5, 3, 7]
+    n = 4000
+    ours = np.array([row + [0] * (3 - len(row)) for row in sample_tokens(model, start, uniforms(n, 3), ends=[0])])
+    with torch.no_grad():
+        states = torch.cartesian_prod(*[torch.arange(8)] * 3)
+        full = torch.cat([torch.tensor([start]).expand(512, -1), states], 1)
+        logp = model(input_ids=full).logits[:, len(start) - 1 : -1].log_softmax(-1)
+        tokens = logp.gather(2, states[..., None])[..., 0]
+    ended = (states == 0).cumsum(1).roll(1, 1)
+    ended[:, 0] = 0
+    # After the end token the row is filled up with it.
+    tokens = torch.where(ended > 0, torch.where(states == 0, 0.0, -torch.inf), tokens)
+    expected = tokens.sum(1).exp().double().numpy() * n
+    counts = np.bincount(ours @ [64, 8, 1], minlength=512)
+    rare = expected < 5
+    assert counts[expected == 0].sum() == 0
+    observed, wanted = [*counts[~rare], counts[rare].sum()], np.array([*expected[~rare], expected[rare].sum()])
+    assert chisquare(observed, wanted / wanted.sum() * n).pvalue > 1e-3
+
+
+def test_the_model_comes_back_as_it_was():
+    model = llama()
+    before, state = model.config._attn_implementation, torch.get_rng_state()
+    sample_tokens(model, PROMPT, uniforms(4, 5), ends=[])
+    assert model.config._attn_implementation == before
+    assert torch.equal(torch.get_rng_state(), state)
+    model.train()
+    model(input_ids=torch.tensor([PROMPT]), labels=torch.tensor([PROMPT])).loss.backward()
+    model.lm_head.weight.data.fill_(torch.nan)
+    with pytest.raises(FloatingPointError):
+        sample_tokens(model, PROMPT, uniforms(4, 5), ends=[])
+    assert model.config._attn_implementation == before
+
+
+def test_what_cannot_be_shared_is_refused_and_generated_plainly():
+    gemma2 = Gemma2ForCausalLM(Gemma2Config(**SMALL, head_dim=8, eos_token_id=1, pad_token_id=0)).eval()
+    gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=32, n_embd=8, n_layer=1, n_head=2))
+    assert why_unsupported(llama(), 100) is None
+    assert why_unsupported(gpt2, 10) is None or "attention" in why_unsupported(gpt2, 10)
+    assert "caps" in why_unsupported(gemma2, 20)
+    assert "window of 64" in why_unsupported(gemma(), 65)
+    assert why_unsupported(gemma(), 64) is None
+    with pytest.raises(UnsupportedModelError, match="Gemma2ForCausalLM cannot share"):
+        sample_tokens(gemma2, PROMPT, uniforms(2, 3), ends=[])
+    tokenizer = build_tokenizer(["犬", "猫", "水"])
+    generator = TransformersGenerator(gemma2, tokenizer, max_new_tokens=4, slots=2)
+    assert generator.describe()["sampler"].startswith("model.generate (it caps")
+    one, two = generator.generate(5, seed=1, batch=0), generator.generate(5, seed=1, batch=0)
+    assert one == two
+    assert len(one) == 5
+
+
+def test_a_tokenizer_without_a_chat_template_gets_the_plain_prompt():
+    tokenizer = build_tokenizer(["犬", "猫", "水"])
+    tokenizer.chat_template = None
+    generator = TransformersGenerator(llama(vocab_size=len(tokenizer), eos_token_id=1), tokenizer, max_new_tokens=6)
+    assert generator.describe()["prompt"] == prompt("dat")
+    completions = generator.generate(30, seed=0, batch=0)
+    assert {c.finish_reason for c in completions} <= {"stop", "length"}
+    assert generator.generate(10, seed=0, batch=0) == completions[:10]
+    assert generator.generate(10, seed=0, batch=1) != completions[:10]
+
+
+class FakeTrainer:
+    """What a rollout asks of TRL's trainer."""
+
+    def __init__(self, model, tokenizer, step=0):
+        from types import SimpleNamespace
+
+        from accelerate import Accelerator
+
+        self.accelerator = Accelerator(cpu=True)
+        self.model_wrapped, self.processing_class = model, tokenizer
+        self.chat_template_kwargs, self.is_fsdp_enabled = {}, False
+        self.state, self.args = SimpleNamespace(global_step=step), SimpleNamespace(process_index=0)
+
+
+def test_a_rollout_is_a_function_of_seed_and_step():
+    tokenizer = build_tokenizer(["犬", "猫", "水"])
+    model = llama(vocab_size=len(tokenizer), eos_token_id=1).train()
+    prompts = ["1. 犬", "1. 猫", "1. 犬", [{"role": "user", "content": "1. 水"}]]
+
+    def roll(step, seed=3, calls=1):
+        rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=seed)
+        for _ in range(calls):
+            out = rollout(prompts, FakeTrainer(model, tokenizer, step))
+        return out
+
+    out = roll(1)
+    assert out["prompt_ids"] == [[4, 14], [4, 15], [4, 14], [4, 16]]
+    assert out["logprobs"] is None
+    assert all(1 <= len(ids) <= 6 for ids in out["completion_ids"])
+    assert model.training
+    assert roll(1) == out
+    others = [roll(2), roll(1, seed=4), roll(1, calls=2)]
+    assert all(other["completion_ids"] != out["completion_ids"] for other in others)
+    trainer = FakeTrainer(model, tokenizer)
+    trainer.is_fsdp_enabled = True
+    with pytest.raises(ValueError, match="sampler: trl"):
+        SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)

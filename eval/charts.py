@@ -103,6 +103,30 @@ def score_chart(scores: Mapping[str, Any]) -> str:
     return _svg(draw, _SCORES_SIZE, "scores", "Distribution of DAT scores: " + ", ".join(scores))
 
 
+def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int) -> str:
+    """Expected unique words of growing samples, a line per name, as an SVG element.
+
+    Args:
+        curves: Name -> (valid responses, unique words), ascending. Names without points draw nothing.
+        equal_size: Where the rows are compared; a dashed upright line.
+    """
+
+    def draw(axes: Any) -> None:
+        axes.axvline(equal_size, color=_BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
+        for i, points in enumerate(curves.values()):
+            if points:
+                axes.plot(*zip(*points, strict=True), color=_series(i), linewidth=2)
+                axes.plot(*points[-1], color=_series(i), marker="o", markersize=4)
+        axes.set_xlabel("Valid responses")
+        axes.set_ylabel("Unique words")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+
+    return _svg(draw, _SCORES_SIZE, "unique-words", "Unique words by number of valid responses: " + ", ".join(curves))
+
+
 def _series(index: int) -> str:
     """Stand-in of the page's `--series-N`, which has six."""
     return f"#0400{index % 6:02x}"

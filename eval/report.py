@@ -12,9 +12,11 @@ from typing import Any
 
 from data.record import write_whole
 from data.schema import Reason, Response, utf8_safe
-from eval.charts import Curve, curve_chart, score_chart
+from eval.charts import Curve, curve_chart, score_chart, unique_words_chart
 from eval.dat import DatSummary
 from eval.show import percent, summary_cells
+from eval.table11 import Table11
+from eval.table11_text import cells, paper_cells, patterns
 
 __all__ = ["Curve", "write_report"]
 
@@ -37,6 +39,7 @@ def write_report(
     samples: Mapping[str, Sequence[Response]],
     curves: Sequence[Curve],
     facts: Mapping[str, str],
+    table: Table11 | None = None,
 ) -> None:
     """Write the page, whole or not at all. Any argument may be empty; its section is then left out.
 
@@ -48,6 +51,7 @@ def write_report(
         samples: Name -> responses, shown side by side (before, after).
         curves: Learning curves, a chart each.
         facts: What else a reader should know (model, encoder, seed): name -> value.
+        table: A study's Table 11, with the paper's figures, the paper's patterns and a chart of unique words.
 
     Raises:
         ValueError: A curve has not as many values as steps.
@@ -67,8 +71,16 @@ def write_report(
         samples=samples,
         curves=[(curve, curve_chart(curve, i)) for i, curve in enumerate(curves)],
         facts=facts,
+        table=table,
+        table_rows=[(cells(row, table), paper_cells(row)) for row in table.rows] if table else [],
+        patterns=patterns(table) if table else {},
+        words_chart=_words_chart(table) if table else "",
     )
     write_whole(path, utf8_safe(page).encode())
+
+
+def _words_chart(table: Table11) -> str:
+    return unique_words_chart({row.summary.source: row.curve for row in table.rows}, table.equal_size)
 
 
 def _reason_cell(row: DatSummary, reason: Reason) -> tuple[str, str]:

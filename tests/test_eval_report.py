@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from data.schema import Response
-from eval.charts import curve_chart, score_chart
+from eval.charts import curve_chart, score_chart, unique_words_chart
 from eval.dat import DatSummary
 from eval.report import Curve, write_report
+from eval.table11 import Published, Table11, Table11Row
 
 EVIL = "<script>alert('x')</script>"
 ROWS = [
@@ -29,6 +30,22 @@ CURVES = [
     Curve("Mean DAT score", [1, 2, 3], [0.5, None, 0.7], 0.8811),
     Curve(f"cost in $ {EVIL} & $x_", [1, 2], [1.0, float("nan")]),
 ]
+
+
+TABLE = Table11(
+    (
+        Table11Row(DatSummary("base", 4096, 3000, 0.87, 0.02, None, 900, {}), 850.4, ((1, 10.0), (2500, 850.4)), None),
+        Table11Row(
+            DatSummary(f"SFT{EVIL}", 4096, 2500, 0.88, 0.02, None, 950, {}),
+            950.0,
+            ((1, 10.0), (2500, 950.0)),
+            Published(100_991, 0.538, 0.022, 17_614),
+        ),
+        Table11Row(DatSummary("GRPO", 4096, 0, None, None, None, 0, {}), None, (), None),
+    ),
+    2500,
+    f"Swallow {EVIL}",
+)
 
 
 def report(path: Path, **changes: Any) -> str:
@@ -144,3 +161,31 @@ def test_charts_take_their_colours_from_the_page_and_keep_ids_apart() -> None:
 def test_a_curve_needs_a_value_per_step() -> None:
     with pytest.raises(ValueError, match="2 steps but 1 values"):
         curve_chart(Curve("c", [1, 2], [0.5]), 0)
+
+
+def test_a_study_stands_beside_the_paper(tmp_path: Path) -> None:
+    page = report(tmp_path / "r.html", table=TABLE)
+    assert "<script" not in page
+    parsed = Page(page)
+    text = re.sub(r"\s+", " ", " ".join(parsed.words))
+    for expected in (
+        "Unique words in 2,500 valid",
+        "850",
+        "paper 0.538",
+        "paper 100,991 (77.05%)",
+        "paper 17,614",
+        f"those of Swallow {EVIL};",
+        "GRPO: valid responses up",
+        "NO (73.24% to 0.00%)",
+        "equal sample size",
+        "Valid responses",
+    ):
+        assert expected in text, expected
+    assert parsed.tags.count("svg") == 4
+
+
+def test_the_chart_of_unique_words() -> None:
+    chart = unique_words_chart({"a & b": [(1, 10.0), (2000, 900.0)], "none": []}, 1500)
+    assert "a &amp; b, none" in chart
+    assert "2,000" in chart
+    assert "stroke: var(--baseline)" in chart

@@ -1,0 +1,40 @@
+"""The papers' tables as CSV, digit for digit, to show results beside them. `README.md` here says what is what."""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+from typing import Any
+
+
+def names() -> list[str]:
+    """Names of all tables.
+
+    >>> "dat_training" in names()
+    True
+    """
+    return sorted(path.name.removesuffix(".csv") for path in files(__name__).iterdir() if path.name.endswith(".csv"))
+
+
+def load(name: str) -> list[dict[str, Any]]:
+    """The rows of one table by their columns: whole numbers as int, others as float, an empty cell as None, else text.
+
+    Raises:
+        FileNotFoundError: There is no such table; the message names those that there are.
+
+    >>> load("dat_training")[1]
+    {'model': 'Swallow-8B', 'method': 'base', 'valid': 105401, 'mean': 0.524, 'std': 0.018, 'unique_words': 8026}
+    """
+    if name not in names():
+        raise FileNotFoundError(f"no published table {name!r}; there are {', '.join(names())}")
+    text = files(__name__).joinpath(f"{name}.csv").read_text("utf-8")
+    return [{key: _value(cell) for key, cell in row.items()} for row in csv.DictReader(text.splitlines())]
+
+
+def _value(cell: str) -> Any:
+    for number in (int, float):
+        try:
+            return number(cell)
+        except ValueError:
+            continue
+    return cell or None

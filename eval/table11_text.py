@@ -1,0 +1,113 @@
+"""Table 11 for readers: cells, Markdown, JSON, and the paper's patterns, each with whether this table shows it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from eval.show import number, percent
+from eval.table11 import METHODS, Table11, Table11Row
+
+_PAPER_RESPONSES = 131_072  # in all, of each row
+
+
+def cells(row: Table11Row, table: Table11) -> dict[str, str]:
+    """The columns of a row by their headings.
+
+    >>> from eval.dat import DatSummary
+    >>> row = Table11Row(DatSummary("SFT", 4, 3, 0.8, 0.1, None, 25, {}), 18.4, (), None)
+    >>> list(cells(row, Table11((row,), 2, None)).items())[-1]
+    ('Unique words in 2 valid', '18')
+    """
+    summary = row.summary
+    scale = summary.mean or 0.0
+    return {
+        "Row": summary.source,
+        "Responses": f"{summary.num_responses:,}",
+        "Valid": f"{summary.valid:,} ({percent(summary.valid, summary.num_responses)})",
+        "Mean": number(summary.mean, scale=scale),
+        "Std": number(summary.std, scale=scale),
+        "Unique words": f"{summary.unique_words:,}",
+        f"Unique words in {table.equal_size:,} valid": (
+            "–" if row.equal_size_words is None else f"{row.equal_size_words:,.0f}"
+        ),
+    }
+
+
+def paper_cells(row: Table11Row) -> dict[str, str]:
+    """The paper's figures under the same headings; empty where it has none."""
+    paper = row.published
+    if paper is None:
+        return {}
+    return {
+        "Valid": f"{paper.valid:,} ({percent(paper.valid, _PAPER_RESPONSES)})",
+        "Mean": f"{paper.mean:.3f}",
+        "Std": f"{paper.std:.3f}",
+        "Unique words": f"{paper.unique_words:,}",
+    }
+
+
+def to_markdown(table: Table11) -> str:
+    """The table, the paper's columns last, and the patterns; a `|` in a row's name is escaped."""
+    own = [cells(row, table) for row in table.rows]
+    paper = [paper_cells(row) for row in table.rows]
+    headings = list(next(filter(None, paper), {}))
+    lines = [" | ".join([*own[0], *(f"Paper: {heading.lower()}" for heading in headings)])] if own else []
+    for row, published in zip(own, paper, strict=True):
+        values = [*row.values(), *(published.get(heading, "–") for heading in headings)]
+        lines.append(" | ".join(value.replace("|", chr(92) + "|") for value in values))
+    lines = [f"| {line} |" for line in lines]
+    if own:
+        lines.insert(1, f"|---|{'---:|' * (len(own[0]) + len(headings) - 1)}")
+    found = patterns(table)
+    lines += [""] * bool(found) + [f"- {name}: {text}" for name, text in found.items()]
+    return "\n".join(lines) + "\n"
+
+
+def to_json(table: Table11) -> dict[str, Any]:
+    """The table for `table11.json`."""
+    return {
+        "equal_size": table.equal_size,
+        "paper_model": table.paper_model,
+        "rows": [
+            {
+                **row.summary.to_json(),
+                "unique_words_at_equal_size": row.equal_size_words,
+                "rarefaction": [list(point) for point in row.curve],
+                "paper": asdict(row.published) if row.published else None,
+            }
+            for row in table.rows
+        ],
+        "patterns": patterns(table),
+    }
+
+
+def patterns(table: Table11) -> dict[str, str]:
+    """What the paper says of its table (section 5.2) -> whether this one shows it: yes or NO, with figures.
+
+    Numbers are compared as they are: a difference within the noise of few responses says yes or NO too.
+    """
+    rows = {row.summary.source: row for row in table.rows}
+    base, found = rows.get("base"), {}
+    if base is None:
+        return {}
+    for method, word, sign in (("SFT", "up", 1), ("DPO 1", "down", -1), ("DPO 2", "down", -1)):
+        row = rows.get(method)
+        if row and row.equal_size_words is not None and base.equal_size_words is not None:
+            before, after = base.equal_size_words, row.equal_size_words
+            found[f"{method}: unique words (equal size) {word}"] = _said(
+                sign * (after - before) > 0, f"{before:,.0f} to {after:,.0f}"
+            )
+    for method in ("DPO 1", "DPO 2", "GRPO"):
+        if row := rows.get(method):
+            before, after = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
+            found[f"{method}: valid responses up"] = _said(after > before, f"{before:.2%} to {after:.2%}")
+    trained = {m: r.summary.mean for m, r in rows.items() if m in METHODS[1:] and r.summary.mean is not None}
+    if "DPO 2" in trained:
+        best = max(trained, key=lambda m: trained[m])
+        found["DPO 2: highest mean"] = _said(best == "DPO 2", f"{best} {trained[best]:.4f}")
+    return found
+
+
+def _said(held: bool, figures: str) -> str:
+    return f"{'yes' if held else 'NO'} ({figures})"

@@ -1,0 +1,118 @@
+"""A study's YAML: read, checked, and nothing run."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eval.generate import GeneratorSettings
+from eval.options import SamplingOptions, ScoringOptions
+from training.memory import Architecture
+
+# Flags of recipes/sample_dat.py that the study does not give itself.
+_SAMPLING_FLAGS = {f.name for o in (GeneratorSettings, SamplingOptions, ScoringOptions) for f in fields(o)}
+_SAMPLING_FLAGS -= {"model", "source", "num_responses", "trials", "seed"}
+
+
+class StudyError(ValueError):
+    """The study cannot go on; the message is one line and says what to do."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as its YAML describes it. Paths in `sampling` and `training` are relative to the YAML's folder.
+
+    Args:
+        model: The model to train: a folder, a hub id or `tiny`.
+        output_dir: Where everything goes, a folder for each step.
+        num_responses: Responses for a row of Table 11 (the paper: 131,072).
+        num_training_responses: Responses that training data are chosen from (the paper: the same). They make the rows
+            random, base and DPO 1, so that nothing is sampled twice.
+        top_k: Best random responses that SFT imitates.
+        num_pairs: Pairs of each DPO stage.
+        seed: Of everything. Each sampling step adds its own number.
+        sampling: `launcher` (an accelerate config) and flags of recipes/sample_dat.py.
+        training: `launcher`, and the method's YAML for `sft`, `dpo` and `grpo`.
+        architecture: The model's shape (`training.memory.Architecture`), for the estimates of --dry-run.
+        tokens: `prompt` and `response` tokens, for the same estimates.
+        paper_model: The model's name in the paper's Table 11; None if it is not there.
+    """
+
+    model: str
+    output_dir: str
+    num_responses: int
+    num_training_responses: int
+    top_k: int
+    num_pairs: int
+    seed: int
+    sampling: dict[str, Any]
+    training: dict[str, str]
+    architecture: Architecture
+    tokens: dict[str, int]
+    paper_model: str | None = None
+    name: str = field(default="study")
+    folder: Path = field(default=Path())
+
+    def path(self, relative: str) -> Path:
+        """A path of the YAML, as seen from the working directory where that is shorter."""
+        path = (self.folder / relative).resolve()
+        return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def load_study(path: Path, output_dir: str | None = None) -> Study:
+    """Read a study's YAML.
+
+    Args:
+        path: The file.
+        output_dir: Goes over the file's.
+
+    Raises:
+        StudyError: It cannot be read, has an unknown key or lacks one, or names a file that is not there.
+    """
+    values = read_yaml(path)
+    known = {f.name: f for f in fields(Study) if f.name not in ("name", "folder")}
+    if unknown := sorted(set(values) - set(known)):
+        raise StudyError(f"{path}: unknown setting: {', '.join(unknown)}; there are {', '.join(known)}")
+    if missing := [name for name, f in known.items() if name not in values and f.default is MISSING]:
+        raise StudyError(f"{path}: {', '.join(missing)} is missing; recipes/tiny/reproduce.yaml is an example")
+    try:
+        values["architecture"] = Architecture(**values["architecture"])
+    except TypeError as error:
+        raise StudyError(f"{path}: architecture: {error}") from error
+    training = {"launcher", "sft", "dpo", "grpo"}
+    for section, needed, allowed in (
+        ("sampling", {"launcher", "max_new_tokens"}, {"launcher", *_SAMPLING_FLAGS}),
+        ("training", training, training),
+        ("tokens", {"prompt", "response"}, {"prompt", "response"}),
+    ):
+        if not isinstance(values[section], dict) or not needed <= set(values[section]):
+            raise StudyError(f"{path}: {section} needs {', '.join(sorted(needed))}")
+        if wrong := sorted(set(values[section]) - allowed):
+            raise StudyError(f"{path}: unknown setting in {section}: {', '.join(wrong)}")
+    if output_dir:
+        values["output_dir"] = output_dir
+    study = Study(**values, name=path.resolve().parent.name, folder=path.parent)
+    for name in [study.sampling["launcher"], *study.training.values()]:
+        if not study.path(name).is_file():
+            raise StudyError(f"{path}: names {name}, but there is no {study.path(name)}")
+    return study
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file.
+
+    Raises:
+        StudyError: It cannot be read or holds something else.
+    """
+    try:
+        values = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise StudyError(f"{path}: no such file; recipes/tiny/reproduce.yaml is an example") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise StudyError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())[:200]})") from error
+    if not isinstance(values, dict):
+        raise StudyError(f"{path}: must hold lines `setting: value`")
+    return values

@@ -1,0 +1,122 @@
+"""The steps a study stands for: which command makes what, from what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from eval.generate import GeneratorSettings
+from study.config import Study
+
+RECIPES = Path(__file__).parents[1]
+# Flags of recipes/sample_dat.py that mean nothing to random nouns.
+_MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of the study.
+
+    Args:
+        name: Also the name of its folder.
+        script: The recipe's file name.
+        flags: Its flags, in order.
+        inputs: Steps whose output it reads.
+        config: The method's YAML, if it has one.
+        launcher: An accelerate config; None starts the recipe with plain Python.
+        arguments: What follows the flags.
+    """
+
+    name: str
+    script: str
+    flags: dict[str, str]
+    inputs: tuple[str, ...] = ()
+    config: Path | None = None
+    launcher: Path | None = None
+    arguments: tuple[str, ...] = ()
+
+    def command(self, launch: list[str], python: str = "python") -> list[str]:
+        """The words of the command; `launch` are those of `accelerate launch`."""
+        script = RECIPES / self.script
+        shown = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
+        start = [*launch, "--config_file", str(self.launcher)] if self.launcher else [python]
+        flags = [word for flag, value in self.flags.items() for word in (f"--{flag}", value)]
+        config = ["--config", str(self.config)] if self.config else []
+        return [*start, str(shown), *config, *flags, *self.arguments]
+
+
+def study_steps(study: Study) -> list[Step]:
+    """The steps in order: the paper's section 5.1. SFT, DPO 1 and GRPO start from the model, DPO 2 from DPO 1."""
+    big, small = study.num_training_responses, study.num_responses
+    steps = [
+        _sample(study, "random", 0, "random", big),
+        _sample(study, "base", 1, study.model, big),
+        _train(study, "sft", "sft", study.model, {"top_k": study.top_k}, responses="random"),
+        _sample(study, "sft-sample", 2, "sft", small, trained=True),
+        _train(study, "dpo1", "dpo", study.model, {"num_pairs": study.num_pairs}, responses="base"),
+        _sample(study, "dpo1-sample", 3, "dpo1", big, trained=True),
+        _train(study, "dpo2", "dpo", "dpo1", {"num_pairs": study.num_pairs}, responses="dpo1-sample", trained=True),
+        _sample(study, "dpo2-sample", 4, "dpo2", small, trained=True),
+        _train(study, "grpo", "grpo", study.model, {}),
+        _sample(study, "grpo-sample", 5, "grpo", small, trained=True),
+    ]
+    names = {"random": "random", "base": "base", "SFT": "sft", "DPO 1": "dpo1", "DPO 2": "dpo2", "GRPO": "grpo"}
+    tables = {row: step if row in ("random", "base") else f"{step}-sample" for row, step in names.items()}
+    flags = {"output_dir": _folder(study, "table"), "title": f"Table 11: {study.model}"}
+    if study.paper_model:
+        flags["paper_model"] = study.paper_model
+    rows = tuple(f"{row}={_folder(study, step)}" for row, step in tables.items())
+    return [*steps, Step("table", "table11.py", flags, tuple(tables.values()), arguments=("--rows", *rows))]
+
+
+def _folder(study: Study, step: str) -> str:
+    return str(Path(study.output_dir) / step)
+
+
+def _sample(study: Study, name: str, number: int, model: str, count: int, *, trained: bool = False) -> Step:
+    """Draw `count` responses of `model`, a step's name if `trained`."""
+    own = {key: value for key, value in study.sampling.items() if key != "launcher"}
+    if model == "random":
+        own = {key: value for key, value in own.items() if key not in _MODEL_FLAGS}
+    flags = {
+        "model": _folder(study, model) if trained else model,
+        "num_responses": count,
+        # Their own randomness: DPO 2's responses are fresh, not those of DPO 1 with the same random numbers.
+        "seed": study.seed + number,
+        "source": name.removesuffix("-sample"),
+        "output_dir": _folder(study, name),
+        **own,
+    }
+    return Step(
+        name,
+        "sample_dat.py",
+        {key: str(value) for key, value in flags.items()},
+        (model,) if trained else (),
+        launcher=study.path(study.sampling["launcher"]),
+    )
+
+
+def _train(
+    study: Study,
+    name: str,
+    method: str,
+    model: str,
+    counts: dict[str, int],
+    *,
+    responses: str | None = None,
+    trained: bool = False,
+) -> Step:
+    """Train `model`, a step's name if `trained`, by `method`, on the responses of another step."""
+    flags = {"model_name_or_path": _folder(study, model) if trained else model}
+    if responses:
+        flags["responses"] = _folder(study, responses)
+    flags |= {key: str(value) for key, value in counts.items()}
+    flags |= {"seed": str(study.seed), "output_dir": _folder(study, name), "run_name": f"{study.name}-{name}"}
+    return Step(
+        name,
+        f"{method}_dat.py",
+        flags,
+        tuple(step for step in (model if trained else None, responses) if step),
+        config=study.path(study.training[method]),
+        launcher=study.path(study.training["launcher"]),
+    )

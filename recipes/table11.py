@@ -1,0 +1,88 @@
+"""Table 11 of any tables of responses, beside the paper's figures: on the terminal, as Markdown, JSON and a page.
+
+    python recipes/table11.py --output_dir runs/table --rows base=runs/base SFT=runs/sft-sample
+    python recipes/table11.py --output_dir runs/table --paper_model Swallow-8B --rows base=runs/base 'DPO 1=runs/dpo1'
+
+A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) gets the paper's figures of `--paper_model`. Written
+are table11.md, table11.json, report.html and, last, metrics.json.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: str | None) -> str:
+    """Make the table and write all its forms; returns the Markdown."""
+    from data.record import write_json, write_whole
+    from eval.dat import valid_scores
+    from eval.report import write_report
+    from eval.table11 import table11
+    from eval.table11_text import to_json, to_markdown
+
+    table = table11(rows, paper_model)
+    markdown = to_markdown(table)
+    write_whole(output / "table11.md", f"# {title}\n\n{markdown}".encode())
+    write_json(output / "table11.json", to_json(table))
+    write_report(
+        output / "report.html",
+        title=title,
+        rows=[row.summary for row in table.rows],
+        scores={name: valid_scores(path) for name, path in rows.items()},
+        samples={name: first_rows(path) for name, path in rows.items()},
+        curves=[],
+        facts=scoring_facts(rows),
+        table=table,
+    )
+    write_json(output / "metrics.json", to_json(table))
+    return markdown
+
+
+def first_rows(path: Path, count: int = 3) -> list[Any]:
+    """The first responses of a table, for the page."""
+    from itertools import islice
+
+    from data.schema import part_paths, read_responses
+
+    return list(islice(read_responses(part_paths(path)[0]), count))
+
+
+def scoring_facts(rows: dict[str, Path]) -> dict[str, str]:
+    """Checker and encoder of the rows, as their folders record them: one value where all agree."""
+    found: dict[str, dict[str, None]] = {"Noun checker": {}, "Embedding model": {}}
+    for path in rows.values():
+        config = path / "config.json"
+        scorer = json.loads(config.read_bytes()).get("loaded", {}).get("scorer", {}) if config.is_file() else {}
+        for fact, key in (("Noun checker", "noun_checker"), ("Embedding model", "embedding_model")):
+            if key in scorer:
+                found[fact][str(scorer[key])] = None
+    return {fact: ", ".join(values) for fact, values in found.items() if values}
+
+
+def main() -> int:
+    """Read, write, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", required=True, metavar="NAME=DIR")
+    parser.add_argument("--output_dir", type=Path, required=True)
+    parser.add_argument("--paper_model")
+    parser.add_argument("--title", default="Table 11")
+    args = parser.parse_args()
+    rows = {}
+    for word in args.rows:
+        name, equals, path = word.partition("=")
+        if not (name and equals and path):
+            parser.error(f"--rows {word}: give NAME=DIR, such as base=runs/base")
+        rows[name] = Path(path)
+    try:
+        print(write_table(rows, args.output_dir, args.title, args.paper_model))
+    except (OSError, ValueError) as error:
+        print(f"table11: {error}", file=sys.stderr)
+        return 2
+    print(f"The page: {args.output_dir / 'report.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""The memory estimate against sums done by hand, and the shipped shapes against the models themselves."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from training.memory import GIB, Architecture, training_memory
+
+RECIPES = Path(__file__).parent.parent / "recipes"
+# 1,000 parameters so that 16 bytes each are 16,000; h = 4, f = 8, q = 4, k = 2, two layers, ten words.
+SMALL = Architecture(1000, 4, 2, 2, 1, 8, 10)
+
+
+def in_bytes(**changes):
+    settings = {"sequences": 1, "tokens": 1, "processes": 4, "zero_stage": 0} | changes
+    memory = training_memory(SMALL, **settings)
+    return {name: round(getattr(memory, name) * GIB) for name in memory.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    ("stage", "weights", "gradients", "optimizer"),
+    [(1, 2000, 2000, 3000), (2, 2000, 500, 3000), (3, 500, 500, 3000)],
+)
+def test_zero_shards_what_the_paper_says(stage, weights, gradients, optimizer):
+    found = in_bytes(zero_stage=stage)
+    assert (found["weights"], found["gradients"], found["optimizer"]) == (weights, gradients, optimizer)
+
+
+def test_sixteen_bytes_a_parameter():
+    zero = in_bytes(zero_stage=1, processes=1)
+    assert zero["weights"] + zero["gradients"] + zero["optimizer"] == 16_000
+    float32 = in_bytes(bf16=False)
+    assert (float32["weights"], float32["gradients"], float32["optimizer"]) == (4000, 4000, 8000)
+    # bf16 without DeepSpeed keeps no float32 master: 2 + 2 + 4.
+    plain = in_bytes()
+    assert (plain["weights"], plain["gradients"], plain["optimizer"]) == (2000, 2000, 4000)
+
+
+def test_the_zero_papers_example():
+    # Rajbhandari et al., figure 1: 7.5B parameters on 64 GPUs need 120, 31.4, 16.6 and 1.9 GB of states (K = 12).
+    model = Architecture(7_500_000_000, 4, 2, 2, 1, 8, 10)
+    for stage, gigabytes in ((1, 31.4), (2, 16.6), (3, 1.9)):
+        m = training_memory(model, sequences=1, tokens=1, processes=64, zero_stage=stage)
+        assert (m.weights + m.gradients + m.optimizer) * GIB / 1e9 == pytest.approx(gigabytes, abs=0.05)
+
+
+def test_activations_and_logits():
+    # A layer: 2 (4*4 + 2*4 + 2*2 + 4*8) = 120 bytes a token; two layers 240; checkpointed 2 layers x 8 + 120 = 136.
+    assert in_bytes(checkpointing=False)["activations"] == 240
+    assert in_bytes(checkpointing=True)["activations"] == 136
+    assert in_bytes(sequences=3, tokens=5)["activations"] == 15 * 136
+    assert in_bytes(sequences=3, tokens=5)["logits"] == 15 * 10 * 10
+
+
+def test_lora_trains_the_adapter_only():
+    # Rank 1: (4+4) + 2 (4+2) + (4+4) + 3 (4+8) = 64 for each of two layers.
+    assert SMALL.lora_parameters(1) == 128
+    found = in_bytes(lora_rank=1, reference_model=True)
+    assert (found["weights"], found["gradients"], found["optimizer"]) == (2000 + 4 * 128, 4 * 128, 8 * 128)
+    assert found["reference"] == 0
+    assert in_bytes(reference_model=True)["reference"] == 2000
+    assert in_bytes(reference_model=True, zero_stage=3)["reference"] == 500
+
+
+def test_the_cache_of_a_token():
+    assert SMALL.kv_cache_bytes(3) == 2 * 2 * 2 * 3 * 2
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(ValueError, match="zero_stage"):
+        in_bytes(zero_stage=4)
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("*/reproduce.yaml")), ids=lambda path: path.parent.name)
+def test_shipped_parameter_counts_follow_from_the_shapes(path):
+    shape = Architecture(**yaml.safe_load(path.read_text("utf-8"))["architecture"])
+    h, q, k, f = shape.hidden_size, shape.query_width, shape.key_width, shape.intermediate
+    layers = shape.layers * (2 * h * q + 2 * h * k + 3 * h * f + 2 * h) + h
+    embeddings = shape.vocabulary * h
+    extra = {
+        "qwen2.5-7b": shape.layers * (q + 2 * k),  # biases of queries, keys, values
+        "gemma-3-270m": shape.layers * (2 * h + 2 * 256),  # four norms a layer, and norms of queries and keys
+    }.get(path.parent.name, 0)
+    assert shape.parameters - layers - extra in (embeddings, 2 * embeddings)

@@ -1,0 +1,111 @@
+"""The papers' tables: every digit of Table 11 by hand, and the others against each other."""
+
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from data.published import load, names
+
+# Copied by hand from the paper, Table 11: valid, mean, std, unique words.
+TABLE_11 = """
+- random 131072 0.555 0.020 22085
+Swallow-8B base 105401 0.524 0.018 8026
+Swallow-8B SFT 100991 0.538 0.022 17614
+Swallow-8B DPO_1 129447 0.547 0.017 7231
+Swallow-8B DPO_2 130450 0.594 0.014 5689
+Swallow-8B GRPO 117824 0.570 0.022 10696
+Qwen2.5-7B base 81548 0.519 0.020 7839
+Qwen2.5-7B SFT 81772 0.526 0.023 13470
+Qwen2.5-7B DPO_1 112768 0.536 0.015 5949
+Qwen2.5-7B DPO_2 115034 0.554 0.015 4464
+Qwen2.5-7B GRPO 96567 0.541 0.022 8431
+llm-jp-3-7.2b base 25556 0.521 0.040 20999
+llm-jp-3-7.2b SFT 48830 0.534 0.039 41410
+llm-jp-3-7.2b DPO_1 123998 0.533 0.024 25782
+llm-jp-3-7.2b DPO_2 127845 0.567 0.019 16420
+llm-jp-3-7.2b GRPO 14668 0.558 0.026 30548
+"""
+CRITERIA = ("fluency", "flexibility", "originality", "elaboration")
+
+
+def test_table_11_digit_for_digit():
+    by_hand = [line.replace("_", " ").replace("- random", " random") for line in TABLE_11.split("\n") if line]
+    stored = files("data.published").joinpath("dat_training.csv").read_text("utf-8").splitlines()
+    assert stored[0] == "model,method,valid,mean,std,unique_words"
+    assert [line.replace(",", " ") for line in stored[1:]] == by_hand
+    rows = load("dat_training")
+    assert rows[0] == {
+        "model": None,
+        "method": "random",
+        "valid": 131_072,
+        "mean": 0.555,
+        "std": 0.02,
+        "unique_words": 22_085,
+    }
+
+
+def test_table_11_is_possible():
+    for row in load("dat_training"):
+        assert row["valid"] <= 131_072
+        assert row["unique_words"] <= 10 * row["valid"]
+        assert 0 < row["std"] < row["mean"] < 2
+
+
+def test_every_table_is_a_full_rectangle():
+    assert len(names()) == 18
+    for name in names():
+        rows = load(name)
+        assert rows
+        assert all(None not in row for row in rows), name  # csv puts cells without a heading there
+        keys = [key for key in rows[0] if all(isinstance(row[key], str | None) for row in rows)]
+        assert len({tuple(row[key] for key in keys) for row in rows}) == len(rows), name
+    for name in ("dat_training", "sat_training", "jcq_training_by_task", "jcq_training_by_criterion"):
+        methods = [row["method"] for row in load(name) if row["model"] == "Qwen2.5-7B"]
+        assert methods == ["base", "SFT", "DPO 1", "DPO 2", "GRPO"]
+
+
+@pytest.mark.parametrize("name", ["jcq_by_criterion", "jcq_by_task_and_criterion", "jcq_training_by_criterion"])
+def test_means_are_the_means(name):
+    for row in load(name):
+        assert np.mean([row[c] for c in CRITERIA]) == pytest.approx(row["mean"], abs=0.0101)
+
+
+def test_tasks_and_criteria_tell_the_same_mean():
+    for by_task, by_criterion, keys in (
+        ("jcq_by_task", "jcq_by_criterion", ("model",)),
+        ("jcq_training_by_task", "jcq_training_by_criterion", ("model", "method")),
+    ):
+        means = {
+            tuple(row[k] for k in keys): np.mean([v for v in row.values() if isinstance(v, float)])
+            for row in load(by_task)
+        }
+        for row in load(by_criterion):
+            assert means[tuple(row[k] for k in keys)] == pytest.approx(row["mean"], abs=0.011)
+
+
+def test_correlations_can_be_computed_again():
+    dat = {row["model"]: row["score"] for row in load("dat")}
+    dat_2025 = {row["model"]: row["score"] for row in load("nlp2025_dat")}
+    sat = {row["model"]: row["score"] for row in load("sat")}
+    jcq = {row["model"]: row for row in load("jcq_by_criterion")}
+
+    def pearson(a, b):
+        return np.corrcoef([a[model] for model in dat], [b[model] for model in dat])[0, 1]
+
+    (published,) = load("dat_sat_correlation")
+    assert pearson(dat, sat) == pytest.approx(published["pearson"], abs=0.01)
+    for name, other in (
+        ("jcq_dat_correlation", dat),
+        ("jcq_sat_correlation", sat),
+        ("nlp2025_jcq_dat_correlation", dat_2025),
+    ):
+        for row in load(name):
+            if row["task"] == "All":
+                scores = {model: values[row["criterion"]] for model, values in jcq.items()}
+                assert pearson(scores, other) == pytest.approx(row["pearson"], abs=0.01), (name, row)
+
+
+def test_a_table_that_there_is_not():
+    with pytest.raises(FileNotFoundError, match="no published table 'dta'; there are dat,"):
+        load("dta")

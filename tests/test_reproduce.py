@@ -1,0 +1,216 @@
+"""The study: what is skipped, continued and refused, with a stand-in for the launched recipes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+REPRODUCE = ROOT / "recipes" / "reproduce.py"
+LAUNCHER = f"{sys.executable} {Path(__file__).parent / 'standin_launch.py'}"
+TRAINED = ["sft", "sft-sample", "dpo1", "dpo1-sample", "dpo2", "dpo2-sample", "grpo", "grpo-sample"]
+STEPS = ["random", "base", *TRAINED, "table"]
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A folder with a copy of the tiny study at toy counts."""
+    recipes = tmp_path / "recipes"
+    for name in ("reproduce", "sft", "dpo", "grpo"):
+        values = yaml.safe_load((ROOT / "recipes" / "tiny" / f"{name}.yaml").read_text("utf-8"))
+        if name == "reproduce":
+            launcher = str(ROOT / "recipes" / "accelerate" / "single.yaml")
+            values |= {"num_responses": 16, "num_training_responses": 32, "top_k": 64, "num_pairs": 64}
+            values["sampling"]["launcher"] = values["training"]["launcher"] = launcher
+        write(recipes / f"{name}.yaml", values)
+    return tmp_path
+
+
+def write(path, values):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(values), "utf-8")
+
+
+def change(path, **values):
+    write(path, yaml.safe_load(path.read_text("utf-8")) | values)
+
+
+def command(*words, launcher=LAUNCHER):
+    config = [] if "--config" in words else ["--config", "recipes/reproduce.yaml"]
+    return [sys.executable, str(REPRODUCE), *config, "--output_dir", "out", "--launcher", launcher, *words]
+
+
+def environment(folder, **variables):
+    return os.environ | {"STANDIN_CALLS": str(folder / "calls"), "PYTHONPATH": str(ROOT), **variables}
+
+
+def run(folder, *words, status=0, **variables):
+    """Run the study; the steps that were launched, and what it said."""
+    calls = folder / "calls"
+    calls.unlink(missing_ok=True)
+    done = subprocess.run(
+        command(*words), cwd=folder, env=environment(folder, **variables), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    return (calls.read_text().split() if calls.exists() else []), done
+
+
+def test_a_study_from_start_to_table_and_then_nothing(study):
+    launched, done = run(study)
+    assert launched == STEPS[:-1]
+    for row in ("random | 32", "base | 32", "SFT | 16", "DPO 1 | 32", "DPO 2 | 16", "GRPO | 16"):
+        assert f"| {row} |" in done.stdout
+    assert "[11/11] table: finished in" in done.stderr
+    table = json.loads((study / "out" / "table" / "table11.json").read_text())
+    assert [row["valid"] for row in table["rows"]] == [24, 24, 12, 24, 12, 12]
+    assert table["equal_size"] == 12
+    assert "<h2>Table 11</h2>" in (study / "out" / "table" / "report.html").read_text("utf-8")
+    log = (study / "out" / "logs" / "sft.log").read_text()
+    assert log.startswith("$ ")
+    assert "playing sft_dat.py" in log
+
+    before = {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*") if path.name != ".lock"}
+    launched, done = run(study)
+    assert launched == []
+    assert done.stderr.count("finished before") == 11
+    assert before == {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*") if path.name != ".lock"}
+
+
+def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
+    launched, done = run(study, status=2, STANDIN_FAIL="dpo1")
+    assert launched == STEPS[:5]
+    message = done.stderr[done.stderr.index("reproduce: ") :]
+    assert message.startswith("reproduce: step dpo1 failed (exit status 3) after 00:00:0")
+    assert "the same command goes on from here" in message
+    assert "RuntimeError: no [31mmemory[0m left" in message  # the end of the log, escape characters taken out
+    assert "\x1b" not in message
+    launched, done = run(study)
+    assert launched == STEPS[4:-1]
+    assert "[5/11] dpo1: running (continues)" in done.stderr
+    assert (study / "out" / "logs" / "dpo1.log").read_text().count("playing dpo_dat.py") == 2
+
+
+def test_changed_settings_are_refused_and_nothing_is_touched(study):
+    run(study)
+    change(study / "recipes" / "sft.yaml", learning_rate=1.0)
+    launched, done = run(study, status=2)
+    assert launched == []
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("reproduce: ")]
+    assert line == (
+        "reproduce: out/sft: was made with learning_rate (in recipes/sft.yaml) = 0.0003, but now it is 1.0; "
+        "give another --output_dir, or move that folder away"
+    )
+    # Names and places decide nothing.
+    change(study / "recipes" / "sft.yaml", learning_rate=0.0003, output_dir="elsewhere", run_name="other")
+    assert run(study)[0] == []
+    change(study / "recipes" / "reproduce.yaml", num_pairs=128)
+    assert 'out/dpo1: was made with num_pairs = "64", but now it is "128"' in run(study, status=2)[1].stderr
+    change(study / "recipes" / "reproduce.yaml", num_pairs=64, seed=1)
+    assert "out/random: was made with seed" in run(study, status=2)[1].stderr
+
+
+def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
+    base = study / "out" / "base"
+    run(study, "--only", "base")
+    run(study, "--only", "dpo1")
+    base.rename(study / "first")
+    assert run(study, "--only", "base")[0] == ["base"]
+    assert run(study, "--only", "dpo1")[0] == []  # base came out the same, so what was made from it still stands
+    base.rename(study / "second")
+    assert run(study, "--only", "base", STANDIN_RUN="other")[0] == ["base"]
+    message = run(study, "--only", "dpo1", status=2)[1].stderr
+    assert "out/dpo1: was made from an earlier base, which has been made anew since" in message
+
+
+def test_files_of_somebody_else_are_left_alone(study):
+    theirs = study / "out" / "random" / "notes.txt"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("mine")
+    launched, done = run(study, status=2)
+    assert launched == []
+    assert "out/random: holds files that this study has no record of" in done.stderr
+    assert theirs.read_text() == "mine"
+
+
+def test_from_and_only(study):
+    assert "sft needs random, which is not finished" in run(study, "--only", "sft", status=2)[1].stderr
+    assert run(study, "--only", "random")[0] == ["random"]
+    assert run(study, "--only", "sft")[0] == ["sft"]
+    # SFT's samples from here on; the base row is still to do, so DPO cannot start.
+    launched, done = run(study, "--from", "sft-sample", status=2)
+    assert launched == ["sft-sample"]
+    assert "dpo1 needs base, which is not finished" in done.stderr
+    assert "--only stf: no such step; there are random, base, sft," in run(study, "--only", "stf", status=2)[1].stderr
+
+
+def test_the_folder_may_move(study):
+    run(study, "--only", "random")
+    run(study, "--only", "sft")
+    (study / "out").rename(study / "moved")
+    assert run(study, "--output_dir", "moved", "--only", "sft")[0] == []
+
+
+def gone(pid):
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
+    run(study, "--only", "random")
+    parent = subprocess.Popen(
+        command("--only", "sft"),
+        cwd=study,
+        env=environment(study, STANDIN_HANG="sft"),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pid_file = study / "calls.pid"
+    while not (pid_file.exists() and pid_file.read_text()):
+        assert parent.poll() is None, parent.communicate()
+        time.sleep(0.05)
+    child = int(pid_file.read_text())
+    # One study at a time in a folder.
+    assert "another reproduce.py is at work here" in run(study, status=2)[1].stderr
+    parent.send_signal(kill)
+    parent.communicate(timeout=60)
+    assert parent.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[kill]
+    deadline = time.monotonic() + 30
+    while not gone(child):
+        assert time.monotonic() < deadline, "the step outlived its study"
+        time.sleep(0.05)
+    launched, done = run(study, "--only", "sft")
+    assert launched == ["sft"]
+    assert "running (continues)" in done.stderr
+
+
+def test_on_a_terminal_the_output_is_shown_and_the_log_holds_no_overwritten_bars(study):
+    import pty
+
+    main, other = pty.openpty()
+    child = subprocess.Popen(
+        command("--only", "random"), cwd=study, env=environment(study), stdout=other, stderr=other, close_fds=True
+    )
+    os.close(other)
+    shown = b""
+    while True:
+        try:
+            read = os.read(main, 65536)
+        except OSError:
+            break
+        if not read:
+            break
+        shown += read
+    assert child.wait() == 0
+    assert b"playing sample_dat.py on a terminal" in shown
+    assert b"50%" in shown
+    log = (study / "out" / "logs" / "random.log").read_text()
+    assert log.splitlines()[-1] == "bar done"
+    assert "50%" not in log

@@ -1,0 +1,162 @@
+"""--dry-run: every shipped study, with the paper's counts, commands that can be pasted, and sums that are right."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+STUDIES = sorted((ROOT / "recipes").glob("*/reproduce.yaml"))
+PAPER = ("swallow-8b", "qwen2.5-7b", "llm-jp-3-7.2b")
+
+
+@pytest.fixture(autouse=True)
+def recipes_on_path(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "recipes"))
+    monkeypatch.chdir(ROOT)
+
+
+def dry_run(path, *words, cwd=ROOT):
+    command = [sys.executable, str(ROOT / "recipes" / "reproduce.py"), "--config", str(path), "--dry-run", *words]
+    # Nothing may be looked up: a proxy that is not there makes every request fail.
+    environment = {"PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "https_proxy": "http://127.0.0.1:9"}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_there_is_a_study_for_every_model():
+    assert {path.parent.name for path in STUDIES} == {"tiny", "gemma-3-270m", *PAPER}
+    assert all(path.read_text("utf-8").startswith("# The paper's study of ") for path in STUDIES)
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.parent.name)
+def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
+    done = dry_run(path, "--output_dir", str(tmp_path / "o"))
+    assert done.returncode == 0, done.stderr
+    commands = [shlex.split(line) for line in done.stdout.splitlines() if line and not line.startswith("#")]
+    assert len(commands) == 11
+    for words in commands[:-1]:
+        assert words[:3] == ["accelerate", "launch", "--config_file"]
+        files = [word for word in words if word.endswith((".yaml", ".py"))]
+        # sample_dat.py takes no --config here; sft_dat.py and so on do.
+        assert len(files) == (2 if "sample_dat" in words[4] else 3)
+        assert all((ROOT / word).is_file() for word in files), files
+    assert not (tmp_path / "o").exists()
+    assert done.stdout.count("optimizer steps;") == 4
+    assert done.stdout.count("memory for each process") == 9
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_counts(name):
+    text = dry_run(ROOT / "recipes" / name / "reproduce.yaml").stdout
+    assert text.count("131,072 responses in 128 batches of 1,024, on 8 process(es) (ddp)") == 6
+    for said in (
+        "16,384 examples / 256 a step = 64 optimizer steps; 256 = 8 process(es) x 4 each x 8 accumulation step(s)",
+        "(zero3, learning rate 2e-07)",
+        "16,384 pairs / 256 a step = 64 optimizer steps",
+        "32,768 completions / 256 a step = 128 optimizer steps",
+        "(zero3, learning rate 5e-07)",
+        "--noun_checker jumanpp --embedding_model pkshatech/GLuCoSE-base-ja-v2",
+    ):
+        assert said in text, said
+    seeds = [
+        words[words.index("--seed") + 1] for words in map(str.split, text.splitlines()) if "sample_dat" in str(words)
+    ]
+    assert seeds == ["42", "43", "44", "45", "46", "47"]
+
+
+def test_who_starts_from_whom():
+    from study.config import load_study
+    from study.steps import study_steps
+
+    steps = {
+        step.name: step for step in study_steps(load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o"))
+    }
+    model = "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3"
+    started = {name: (s.flags["model_name_or_path"], s.flags.get("responses")) for name, s in steps.items() if s.config}
+    assert started == {
+        "sft": (model, "o/random"),
+        "dpo1": (model, "o/base"),
+        "dpo2": ("o/dpo1", "o/dpo1-sample"),
+        "grpo": (model, None),
+    }
+    assert {name: s.inputs for name, s in steps.items() if s.inputs and name != "table"} == {
+        "sft": ("random",),
+        "sft-sample": ("sft",),
+        "dpo1": ("base",),
+        "dpo1-sample": ("dpo1",),
+        "dpo2": ("dpo1", "dpo1-sample"),
+        "dpo2-sample": ("dpo2",),
+        "grpo-sample": ("grpo",),
+    }
+    assert steps["table"].arguments[1:4] == ("random=o/random", "base=o/base", "SFT=o/sft-sample")
+    # The generator's flags would be refused by random nouns.
+    assert not {"backend", "dtype", "max_new_tokens"} & set(steps["random"].flags)
+
+
+def test_sft_of_8b_on_eight_gpus_by_hand():
+    text = dry_run(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "--only", "sft").stdout
+    # 8.03e9 x 2 / 8 / 2^30 = 1.87; x 12 / 8 = 11.2; 4 x 456 tokens x 128,256 x 10 bytes = 2.18 GiB.
+    for said in ("ZeRO-3", "weights 1.87", "gradients 1.87", "optimizer 11.2", "logits 2.18", "reference 0,"):
+        assert said in text, text
+    # 16,384 x 260 tokens x 8 x 8.03e9 operations / (312e12 x 0.35) / 3600 s = 0.70 hours.
+    assert "estimate: 0.7 A100 hours, 5 minutes on 8" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_respones": 1}, "unknown setting: num_respones; there are model,"),
+        ({"model": None}, "model is missing"),
+        ({"sampling": {"launcher": "x.yaml", "max_new_tokens": 1, "tempo": 1}}, "unknown setting in sampling: tempo"),
+        ({"training": {"launcher": "x.yaml"}}, "training needs dpo, grpo, launcher, sft"),
+        ({"architecture": {"parameters": 1}}, "architecture: "),
+        ({"top_k": 100}, "100 examples in batches of examples_per_step 64 cannot be made of 1 process(es)"),
+    ],
+    ids=["unknown", "missing", "sampling", "training", "architecture", "batch"],
+)
+def test_a_mistake_is_one_line(changes, message, tmp_path):
+    values = yaml.safe_load((ROOT / "recipes" / "tiny" / "reproduce.yaml").read_text("utf-8"))
+    for section in ("sampling", "training"):
+        for key, value in values[section].items():
+            if str(value).endswith(".yaml"):
+                values[section][key] = str((ROOT / "recipes" / "tiny" / value).resolve())
+    values |= changes
+    (tmp_path / "reproduce.yaml").write_text(
+        yaml.safe_dump({key: value for key, value in values.items() if value is not None}), "utf-8"
+    )
+    done = dry_run(tmp_path / "reproduce.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("reproduce: ")
+    assert message in line
+
+
+def test_a_model_folder_that_is_not_there_is_found_first(tmp_path):
+    command = [sys.executable, str(ROOT / "recipes" / "reproduce.py"), "--output_dir", "o"]
+    command += ["--config", str(ROOT / "recipes" / "gemma-3-270m" / "reproduce.yaml")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("reproduce: model runs/gemma-3-270m/warm: no such folder")
+    assert not (tmp_path / "o").exists()
+
+
+def test_the_readme_says_what_the_cost_model_says():
+    from study.cost import generation_hours, training_hours
+
+    parameters = 8_030_261_248
+    row = generation_hours(parameters, 131_072 * 60, "vllm")
+    sft = training_hours(parameters, 16_384 * 260, checkpointing=True)
+    dpo = training_hours(parameters, 2 * 16_384 * 260, checkpointing=True, reference=True)
+    grpo = training_hours(parameters, 32_768 * 260, checkpointing=True, reference=True)
+    grpo += generation_hours(parameters, 32_768 * 60, "transformers")
+    cells = [line.rpartition("| ")[2].rstrip(" |") for line in readme_section("## What it costs") if line[:1] == "|"]
+    assert cells[2:] == [f"{hours:.1f}" for hours in (row, sft, dpo, grpo, 5 * row + sft + 2 * dpo + grpo)]
+
+
+def readme_section(heading):
+    lines = (ROOT / "recipes" / "README.md").read_text("utf-8").splitlines()
+    start = lines.index(heading)
+    return lines[start : start + 16]

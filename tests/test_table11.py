@@ -1,0 +1,104 @@
+"""Table 11 of hand-made tables: counts, unique words at equal size, the paper beside it, the paper's patterns."""
+
+import json
+
+import pytest
+
+from data.schema import Response, write_responses
+from eval.statistics import expected_unique_words
+from eval.table11 import table11
+from eval.table11_text import paper_cells, patterns, to_json, to_markdown
+
+
+def write(folder, lists, invalid=0, parts=2):
+    """One valid response for each (words, score), the invalid ones last, in `parts` parts."""
+    rows = [Response(str(i), "m", 0, "t", tuple(words), score) for i, (words, score) in enumerate(lists)]
+    rows += [Response(f"x{i}", "m", 0, "t", None, None, "format") for i in range(invalid)]
+    size = -(-len(rows) // parts)
+    for part in range(parts):
+        write_responses(folder / "responses" / f"part-{part:05d}.parquet", rows[part * size : (part + 1) * size])
+    return folder
+
+
+@pytest.fixture
+def folders(tmp_path):
+    return {
+        # Three of four valid; 犬 in all three, 猫 and 水 in one each.
+        "base": write(tmp_path / "base", [("犬", 0.4), ("犬猫", 0.5), ("犬水", 0.6)], invalid=1),
+        # Two of two valid, four words.
+        "SFT": write(tmp_path / "sft", [("犬猫", 0.5), ("水山", 0.7)]),
+    }
+
+
+def test_rows_by_hand(folders):
+    table = table11(folders, "Swallow-8B")
+    base, sft = table.rows
+    assert table.equal_size == 2
+    assert (base.summary.valid, base.summary.num_responses, base.summary.unique_words) == (3, 4, 3)
+    assert base.summary.mean == pytest.approx(0.5, abs=1e-6)
+    assert base.summary.std == pytest.approx(0.1, abs=1e-6)
+    # Of two drawn from three, 犬 is always there, 猫 and 水 in two of the three draws each.
+    assert base.equal_size_words == pytest.approx(1 + 2 / 3 + 2 / 3)
+    assert sft.equal_size_words == sft.summary.unique_words == 4
+    assert base.curve[-1] == (3, pytest.approx(3))
+    assert (base.published.valid, base.published.mean, sft.published.unique_words) == (105_401, 0.524, 17_614)
+
+
+def test_markdown_and_json(folders):
+    table = table11(folders, "Swallow-8B")
+    lines = to_markdown(table).splitlines()
+    assert lines[0].startswith("| Row | Responses | Valid | Mean | Std | Unique words | Unique words in 2 valid |")
+    assert lines[0].endswith("| Paper: valid | Paper: mean | Paper: std | Paper: unique words |")
+    assert lines[2] == (
+        "| base | 4 | 3 (75.00%) | 0.5000 | 0.1000 | 3 | 2 | 105,401 (80.41%) | 0.524 | 0.018 | 8,026 |"
+    )
+    assert "- SFT: unique words (equal size) up: yes (2 to 4)" in lines
+    assert len({line.count("|") for line in lines[:4]}) == 1
+    stored = json.loads(json.dumps(to_json(table)))
+    assert stored["equal_size"] == 2
+    assert stored["rows"][0]["paper"] == {"valid": 105_401, "mean": 0.524, "std": 0.018, "unique_words": 8026}
+    assert stored["rows"][1]["unique_words_at_equal_size"] == 4
+    assert stored["rows"][0]["valid_rate"] == 0.75
+
+
+def test_without_the_paper(folders):
+    text = to_markdown(table11({"base": folders["base"], "a|b": folders["SFT"]}))
+    assert "Paper" not in text
+    assert "| a\\|b | 2 |" in text
+
+
+def test_a_row_with_nothing_valid_does_not_empty_the_others(folders, tmp_path):
+    table = table11({**folders, "GRPO": write(tmp_path / "grpo", [], invalid=3, parts=1)}, "Qwen2.5-7B")
+    assert table.equal_size == 2
+    assert table.rows[2].equal_size_words is None
+    assert table.rows[2].curve == ()
+    assert paper_cells(table.rows[2])["Valid"] == "96,567 (73.67%)"
+    assert "| GRPO | 3 | 0 (0.00%) | – | – | 0 | – |" in to_markdown(table)
+
+
+def test_patterns_say_yes_and_no(tmp_path):
+    table = table11(
+        {
+            "base": write(tmp_path / "b", [("犬猫", 0.5), ("水山", 0.5)], invalid=2),
+            "SFT": write(tmp_path / "s", [("犬猫", 0.9), ("犬猫", 0.9)], invalid=2),
+            "DPO 2": write(tmp_path / "d", [("犬", 0.6), ("犬", 0.8)]),
+        }
+    )
+    assert patterns(table) == {
+        "SFT: unique words (equal size) up": "NO (4 to 2)",
+        "DPO 2: unique words (equal size) down": "yes (4 to 1)",
+        "DPO 2: valid responses up": "yes (50.00% to 100.00%)",
+        "DPO 2: highest mean": "NO (SFT 0.9000)",
+    }
+
+
+def test_a_word_counts_once_for_each_response(tmp_path):
+    table = table11({"base": write(tmp_path / "b", [("犬犬猫", 0.5), ("犬", 0.5)], parts=1)})
+    assert table.rows[0].curve[0] == (1, pytest.approx(expected_unique_words([2, 1], 2, 1)))
+
+
+def test_what_is_not_there(folders, tmp_path):
+    with pytest.raises(ValueError, match=r"has no model 'tiny'; it has Qwen2\.5-7B, Swallow-8B, llm-jp-3-7\.2b"):
+        table11(folders, "tiny")
+    with pytest.raises(FileNotFoundError, match="no response table here"):
+        table11({"base": tmp_path / "nothing"})

@@ -49,7 +49,7 @@ def why_unsupported(model: Any, length: int) -> str | None:
     return None
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator]
 def sample_tokens(
     model: Any,
     prompt: Sequence[int],

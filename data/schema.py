@@ -136,6 +136,22 @@ def part_paths(path: Path) -> list[Path]:
     raise FileNotFoundError(f"{path}: no response table here (looked for part-*.parquet and responses/part-*.parquet)")
 
 
+def count_rows(part: Path) -> int:
+    """Rows of one part, from its footer.
+
+    Raises:
+        ValueError: It is no readable parquet file, or of another schema version.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(part)
+    except Exception as error:
+        raise _unreadable(part, error) from error
+    _check_version(part, metadata.metadata)
+    return metadata.num_rows
+
+
 def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The table part by part, so that its size never has to fit in memory. Refuses another schema version."""
     import pyarrow.parquet as pq
@@ -144,11 +160,20 @@ def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa
         try:
             table = pq.read_table(part, columns=list(columns) if columns else None)
         except Exception as error:
-            raise ValueError(f"{part}: not a readable parquet file ({error}); delete it and run again") from error
-        version = (table.schema.metadata or {}).get(_VERSION_KEY, b"none").decode()
-        if version != str(SCHEMA_VERSION):
-            raise ValueError(f"{part}: response table of schema version {version}; this sozo reads {SCHEMA_VERSION}")
+            raise _unreadable(part, error) from error
+        _check_version(part, table.schema.metadata)
         yield table
+
+
+def _unreadable(part: Path, error: Exception) -> ValueError:
+    cause = " ".join(str(error).split())
+    return ValueError(f"{part}: not a readable parquet file ({cause}); delete it and run again")
+
+
+def _check_version(part: Path, metadata: Mapping[bytes, bytes] | None) -> None:
+    version = (metadata or {}).get(_VERSION_KEY, b"none").decode()
+    if version != str(SCHEMA_VERSION):
+        raise ValueError(f"{part}: response table of schema version {version}; this sozo reads {SCHEMA_VERSION}")
 
 
 def read_responses(path: Path) -> Iterable[Response]:

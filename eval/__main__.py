@@ -1,17 +1,22 @@
-"""The command line of the benchmarks: `python -m eval dat --responses FILE --output DIR`.
+"""The command line of the benchmarks: `python -m eval dat --model M --output DIR`.
 
 Whatever a user can get wrong ends with exit code 2 and one line on stderr.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from eval.generate.load import GeneratorSettings
+from eval.options import SamplingOptions, ScoringOptions
 
 app = typer.Typer(
     add_completion=False,
@@ -20,6 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
     context_settings={"max_content_width": 110},
 )
+Output = Annotated[Path, typer.Option(help="Folder of this run; the same command again goes on where it stopped.")]
 
 
 @app.callback()
@@ -27,65 +33,82 @@ def main() -> None:
     """Measure the creativity of language models in Japanese. Every command writes into a folder and can be repeated."""
 
 
-@app.command()
-def dat(
-    responses: Annotated[
-        Path, typer.Option(help="JSONL file: one object per line, column text, optional id. (Sampling a model: later.)")
-    ],
-    output: Annotated[Path, typer.Option(help="Folder of this run; the same command again goes on where it stopped.")],
-    source: Annotated[str | None, typer.Option(help="Name of the row; the file's name if not given.")] = None,
-    noun_checker: Annotated[
-        str, typer.Option(help="auto, jumanpp or jumandic; auto takes jumanpp where the command is found.")
-    ] = "auto",
-    embedding_model: Annotated[
-        str, typer.Option(help="A sentence-transformers hub id or folder, openai:NAME, or ja-ginza (packaged).")
-    ] = "ja-ginza",
-    embedding_revision: Annotated[str | None, typer.Option(help="Hub revision of the embedding model.")] = None,
-    embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of word vectors.")] = None,
-    reasoning: Annotated[bool, typer.Option(help="Cut off a leading <think>...</think>.")] = True,
-    repeated_by_representative: Annotated[
-        bool, typer.Option("--repeated-by-representative", help="Count りんご and 林檎 as one word, by 代表表記.")
-    ] = False,
-    olson: Annotated[
-        bool, typer.Option("--olson", help="Olson et al. (2021), English: first 7 valid words, times 100.")
-    ] = False,
-    accept_affixes: Annotated[bool, typer.Option("--accept-affixes", help="お茶 and 子供たち count as nouns.")] = False,
-    accept_unknown_katakana: Annotated[
-        bool, typer.Option("--accept-unknown-katakana", help="Unknown katakana words count as nouns.")
-    ] = False,
-    reject_proper_nouns: Annotated[
-        bool, typer.Option("--reject-proper-nouns", help="Proper nouns do not count.")
-    ] = False,
-) -> None:
-    """Divergent Association Task: score responses, and print the row of the paper's Table 11."""
-    with _one_line_errors():
-        from eval.commands import score_responses
-        from rewards.dat import DatRules, ScorerSettings
-        from rewards.nouns import NounRules
+def with_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Let typer see every field of a command's dataclass parameters as a flag of its own."""
+    hints: dict[str, Any] = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _flags_of(groups[name])
+        else:
+            parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name]))
 
-        scorer = ScorerSettings(
-            noun_checker=noun_checker,
-            embedding_model=embedding_model,
-            embedding_revision=embedding_revision,
-            embedding_cache=str(embedding_cache) if embedding_cache else None,
-            rules=DatRules(reasoning, repeated_by_representative, olson),
-            noun_rules=NounRules(accept_affixes, accept_unknown_katakana, reject_proper_nouns),
-        )
-        result = score_responses(responses, output, scorer, source=source or responses.name)
-    _show(result)
+    def run(**values: Any) -> None:
+        made = {n: group(**{f.name: values.pop(f.name) for f in fields(group)}) for n, group in groups.items()}
+        with _one_line_errors():
+            command(**values, **made)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _flags_of(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group)
+    for field in fields(group):
+        # A flag that is off by default needs no --no-... beside it.
+        names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
+        annotation: Any = Annotated[hints[field.name], typer.Option(*names, help=field.metadata["help"])]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        yield inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
+
+
+@app.command()
+@with_flags
+def dat(
+    output: Output,
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    scoring: ScoringOptions,
+    responses: Annotated[
+        Path | None, typer.Option(help="Instead of a model: JSONL, one object per line, column text, optional id.")
+    ] = None,
+) -> None:
+    """Divergent Association Task: sample a model (or take its responses), score, and print the row of Table 11."""
+    from eval.commands import sample_dat, score_responses
+
+    if bool(generator.model) == (responses is not None):
+        raise ValueError("give either --model (to sample it) or --responses (to score a file)")
+    if responses is None:
+        _show(sample_dat(generator, sampling, output, scoring.scorer()))
+        return
+    for given, plain in ((replace(generator, source=None), GeneratorSettings()), (sampling, SamplingOptions())):
+        for field in fields(given):
+            if getattr(given, field.name) != getattr(plain, field.name):
+                raise ValueError(f"--{field.name.replace('_', '-')} goes with --model, not with --responses")
+    _show(score_responses(responses, output, scoring.scorer(), source=generator.source or responses.name))
+
+
+@app.command()
+@with_flags
+def rescore(
+    table: Annotated[Path, typer.Argument(help="A run's folder, a folder of parquet parts, or one part.")],
+    output: Output,
+    scoring: ScoringOptions,
+) -> None:
+    """Score the responses of an earlier run again, with another encoder or checker and no model."""
+    from eval.commands import rescore as score_again
+
+    _show(score_again(table, output, scoring.scorer()))
 
 
 def _show(result: Any) -> None:
-    from rich.console import Console
+    from eval.show import print_run
 
-    from eval.show import summary_table
-
-    console = Console(soft_wrap=True)
-    if result.finished_before:
-        console.print(f"{result.folder}: finished before; nothing was computed again", markup=False, highlight=False)
-    console.print(summary_table(result.summary))
-    for name in ("config.json", "metrics.json", "responses"):
-        console.print(str(result.folder / name), markup=False, highlight=False)
+    if result is not None:  # of several processes the first one shows it
+        print_run(result)
 
 
 @contextmanager

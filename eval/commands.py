@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from data.schema import count_rows, part_paths
 from eval.dat import DatSummary, summarise
+from eval.generate.load import GeneratorSettings, load_generator
+from eval.generate.openai_endpoint import public_url
 from eval.jsonl import check_file
-from eval.responses import score_file
-from eval.run_folder import RunFolder
-from rewards.dat import ScorerSettings
+from eval.options import SamplingOptions
+from eval.processes import Processes, launched, world_size
+from eval.responses import rescore_table, sample_responses, sample_trials, score_file
+from eval.run_folder import RunFolder, RunFolderError
+from rewards.dat import DatScorer, ScorerSettings
 from rewards.nouns import make_noun_checker
 
 
@@ -20,6 +27,92 @@ class DatRun:
     folder: Path
     summary: DatSummary
     finished_before: bool
+
+
+def sample_dat(
+    generator: GeneratorSettings, sampling: SamplingOptions, output: Path, scorer: ScorerSettings
+) -> DatRun | None:
+    """Draw responses from a model and score them into the run folder `output`, or go on where an earlier call stopped.
+
+    Under `accelerate launch` every process calls this and draws its share; `output` must be the same folder for all.
+
+    Args:
+        generator: Who writes.
+        sampling: How many responses (or trials), and the seed.
+        output: The run's folder; see `eval.run_folder`.
+        scorer: What to score with.
+
+    Returns:
+        The run, in the first process; None in the others.
+
+    Raises:
+        OSError: A file or a model cannot be read, an endpoint fails, or the disk is full.
+        ValueError: A setting or the folder is wrong, or too few responses are valid; the message is one line.
+        ModuleNotFoundError: A package is missing.
+    """
+    sampling, generator, scorer = sampling.checked(), generator.settled(), _settled(scorer)
+    decides = {name: value for name, value in asdict(generator).items() if name not in ("concurrency", "slots")}
+    if generator.base_url:
+        decides["base_url"] = public_url(generator.base_url)
+    settings = {"task": "dat", **decides, **asdict(sampling), **_deciding(scorer)}
+    if sampling.trials and world_size() > 1:
+        raise ValueError(
+            "trials are drawn until there are enough, by one process: run without accelerate launch, or give "
+            "num_responses"
+        )
+    with launched() as processes:
+        folder = RunFolder(output, settings)
+        metrics = folder.metrics()
+        if metrics is None:
+            metrics = _sample(generator, sampling, folder, scorer, processes)
+            return DatRun(output, DatSummary.from_json(metrics), False) if metrics is not None else None
+        return DatRun(output, DatSummary.from_json(metrics), True) if processes.first else None
+
+
+def _sample(
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    folder: RunFolder,
+    scorer: ScorerSettings,
+    processes: Processes,
+) -> dict[str, Any] | None:
+    """This process's share; the first one also writes the metrics, and returns them."""
+    pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
+    processes.wait()
+    pinned = pinned or generator.pinned()
+    judge, writer = scorer.build(), load_generator(pinned)
+    loaded = {
+        "scorer": judge.describe(),
+        "seed": sampling.seed,
+        "decoder": writer.describe(),
+        "model_revision": pinned.model_revision,
+    }
+    if processes.first or folder.begun:
+        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world})
+    processes.wait()  # no part before config.json: nobody could account for it
+    options = {"seed": sampling.seed, "batch_size": sampling.batch_size}
+    if sampling.trials:
+        sample_trials(writer, judge, folder.responses, sampling.trials, **options)
+    else:
+        n = sampling.num_responses or 0
+        sample_responses(writer, judge, folder.responses, n, processes=processes, **options)
+    processes.wait()
+    return _finish(folder, judge, sampling, writer.name) if processes.first else None
+
+
+def _finish(folder: RunFolder, scorer: DatScorer, sampling: SamplingOptions, source: str) -> dict[str, Any]:
+    drawn = sum(count_rows(part) for part in part_paths(folder.responses))
+    if sampling.num_responses not in (None, drawn):
+        raise RunFolderError(
+            f"{folder.responses}: holds {drawn} rows where {sampling.num_responses} belong; is the folder the same for "
+            "all processes? Run the same command again"
+        )
+    summary = _row(folder.responses, scorer, source, trials=sampling.trials)
+    metrics = summary.to_json()
+    if sampling.trials:
+        metrics |= {"trials": sampling.trials, "drawn": drawn}
+    folder.finish(metrics)
+    return metrics
 
 
 def score_responses(responses: Path, output: Path, scorer: ScorerSettings, *, source: str) -> DatRun:
@@ -36,27 +129,83 @@ def score_responses(responses: Path, output: Path, scorer: ScorerSettings, *, so
         ValueError: A line, a setting or the folder is wrong; the message is one line.
         ModuleNotFoundError: A package is missing.
     """
-    # Cheap, and it catches an unknown or missing checker before a long file is read.
-    checker = make_noun_checker(scorer.noun_checker, scorer.noun_rules)
-    scorer = replace(scorer, noun_checker=checker.name)
+    scorer = _settled(scorer)
     file = check_file(responses)
     settings = {
         "task": "dat",
         "responses_sha256": file.sha256,
         "num_responses": file.rows,
         "source": source,
-        **{key: value for key, value in asdict(scorer).items() if key != "embedding_cache"},
+        **_deciding(scorer),
     }
     folder = RunFolder(output, settings)
     metrics = folder.metrics()
     if metrics is not None:
         return DatRun(output, DatSummary.from_json(metrics), True)
 
-    loaded = scorer.build()
+    judge = scorer.build()
     # Somebody else drew these responses: seed and decoder are not known here.
-    folder.start({"scorer": loaded.describe(), "seed": None, "decoder": None}, {"responses_file": str(responses)})
-    score_file(file, loaded, folder.responses, source=source)
-    # Olson's words are English: JumanDIC has nothing to say about them.
-    summary = summarise(folder.responses, source=source, checker=None if scorer.rules.olson else loaded.checker)
+    folder.start({"scorer": judge.describe(), "seed": None, "decoder": None}, {"responses_file": str(responses)})
+    score_file(file, judge, folder.responses, source=source)
+    summary = _row(folder.responses, judge, source)
     folder.finish(summary.to_json())
     return DatRun(output, summary, False)
+
+
+def rescore(table: Path, output: Path, scorer: ScorerSettings) -> DatRun:
+    """Score the responses of a table again, with another encoder or checker and no model, into the folder `output`.
+
+    Args:
+        table: A run's folder, a folder of parts or one part. All its rows count, of a run of trials too.
+        output: The new run's folder; another one than the table's.
+        scorer: What to score with.
+
+    Raises:
+        OSError: A file or a model cannot be read.
+        ValueError: The table, a setting or the folder is wrong; the message is one line.
+        ModuleNotFoundError: A package is missing.
+    """
+    scorer = _settled(scorer)
+    parts = part_paths(table)
+    if parts[0].parent.resolve() in (output.resolve(), (output / "responses").resolve()):
+        raise ValueError(f"{output}: is the table itself; give another --output")
+    if (table / "config.json").exists() and not (table / "metrics.json").exists():
+        raise ValueError(f"{table}: is not finished; run the command that made it again first")
+    rows = sum(count_rows(part) for part in parts)
+    settings = {"task": "rescore", "responses_sha256": _digest(parts), "num_responses": rows, **_deciding(scorer)}
+    folder = RunFolder(output, settings)
+    metrics = folder.metrics()
+    if metrics is not None:
+        return DatRun(output, DatSummary.from_json(metrics), True)
+
+    judge = scorer.build()
+    folder.start({"scorer": judge.describe(), "seed": None, "decoder": None}, {"table": str(table)})
+    rescore_table(table, judge, folder.responses)
+    summary = _row(folder.responses, judge, None)
+    folder.finish(summary.to_json())
+    return DatRun(output, summary, False)
+
+
+def _settled(scorer: ScorerSettings) -> ScorerSettings:
+    """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
+    return replace(scorer, noun_checker=make_noun_checker(scorer.noun_checker, scorer.noun_rules).name)
+
+
+def _deciding(scorer: ScorerSettings) -> dict[str, Any]:
+    """The settings that decide what a score is."""
+    return {key: value for key, value in asdict(scorer).items() if key != "embedding_cache"}
+
+
+def _row(responses: Path, scorer: DatScorer, source: str | None, trials: int | None = None) -> DatSummary:
+    # Olson's words are English: JumanDIC has nothing to say about them.
+    checker = None if scorer.rules.olson else scorer.checker
+    return summarise(responses, source=source, checker=checker, trials=trials)
+
+
+def _digest(parts: list[Path]) -> str:
+    """SHA-256 of the parts' bytes, in order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        with part.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

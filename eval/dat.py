@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +61,9 @@ class DatSummary:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> DatSummary:
-        """The summary that `to_json` wrote."""
-        fields = {key: value for key, value in values.items() if key != "valid_rate"}
-        return cls(**{**fields, "ci95": tuple(fields["ci95"]) if fields["ci95"] else None})
+        """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
+        own = {field.name: values[field.name] for field in fields(cls)}
+        return cls(**{**own, "ci95": tuple(own["ci95"]) if own["ci95"] else None})
 
 
 class DatAccumulator:
@@ -161,9 +161,19 @@ class DatAccumulator:
 
 
 def summarise(
-    responses: Iterable[Response] | Path, *, source: str | None = None, checker: NounChecker | None = None
+    responses: Iterable[Response] | Path,
+    *,
+    source: str | None = None,
+    checker: NounChecker | None = None,
+    trials: int | None = None,
 ) -> DatSummary:
     """The row of Table 11 of scored responses, or of a table on disk (a part, a folder of parts or a run's folder).
+
+    Args:
+        responses: Rows, or where a table is.
+        source: Name of the row; None takes the sources of the responses.
+        checker: Counts proper nouns and Wikipedia words; give the one that scored the responses.
+        trials: Of a table on disk, take the rows up to the valid response of this number.
 
     Raises:
         FileNotFoundError: There is no table at the path.
@@ -171,11 +181,22 @@ def summarise(
     """
     accumulator = DatAccumulator()
     if isinstance(responses, Path):
-        for table in iter_tables(responses, _COLUMNS):
+        tables = iter_tables(responses, _COLUMNS)
+        for table in tables if trials is None else _until_valid(tables, trials):
             accumulator.add_table(table)
     else:
         accumulator.add(responses)
     return accumulator.summary(source, checker)
+
+
+def _until_valid(tables: Iterator[pa.Table], trials: int) -> Iterator[pa.Table]:
+    for table in tables:
+        valid = np.flatnonzero(table["score"].is_valid().to_numpy())
+        if len(valid) >= trials:
+            yield table.slice(0, int(valid[trials - 1]) + 1)
+            return
+        trials -= len(valid)
+        yield table
 
 
 def valid_scores(path: Path) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -13,25 +14,36 @@ Advance = Callable[[int, int], None]
 
 
 @contextmanager
-def responses_bar(what: str, total: int, done: int = 0) -> Iterator[Advance]:
-    """A bar with responses a second, the valid rate so far and the time left. `done` came from an earlier call."""
+def responses_bar(
+    what: str, total: int, done: int = 0, *, count_valid: bool = False, quiet: bool = False
+) -> Iterator[Advance]:
+    """A bar with responses a second, the valid rate so far and the time left.
+
+    Args:
+        what: What is being done.
+        total: Responses in all; valid ones with `count_valid`.
+        done: Of these, what an earlier call did.
+        count_valid: Whether the bar counts valid responses only.
+        quiet: Shows nothing: another process has the bar.
+    """
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
         task = progress.add_task(what, total=total, completed=done, rate="")
         seen = good = 0
+        started = time.monotonic()
 
         def advance(count: int, valid: int) -> None:
             nonlocal seen, good
             seen, good = seen + count, good + valid
-            speed = progress.tasks[0].speed
+            speed = seen / max(time.monotonic() - started, 1e-9)
             share = f"valid {good / seen:.1%}" if seen else ""
-            progress.update(task, advance=count, rate=f"{speed:,.0f}/s  {share}" if speed else share)
+            progress.update(task, advance=valid if count_valid else count, rate=f"{speed:,.1f}/s  {share}")
 
         yield advance

@@ -1,30 +1,102 @@
-"""Texts in, scored rows out, live (`sample`) or from a file (`score_file`): the one operation behind every result."""
+"""Texts in, scored rows out, part by part: from a generator, a file or an older table. Every result rests on this.
+
+A part is there whole or not at all, and what it holds depends on its number alone. So a killed call is repeated to go
+on, any number of processes can share the work, and the table is the same; memory holds one part at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from data.schema import Response, utf8_safe, write_columns
-from eval.generate import Generator
+from data.schema import count_rows, iter_tables, part_paths, utf8_safe
+from eval.generate.protocol import Generator
 from eval.jsonl import ResponsesFile, read_rows
+from eval.parts import Columns, Part, is_there, parts_of, write_missing, write_part
+from eval.processes import Processes
 from eval.progress import responses_bar
 from rewards.dat import DatScorer, DatScores
 
 PART_ROWS = 16_384
 
 
+def sample_responses(
+    generator: Generator,
+    scorer: DatScorer,
+    folder: Path,
+    n: int,
+    *,
+    seed: int,
+    batch_size: int,
+    processes: Processes | None = None,
+) -> None:
+    """Draw `n` responses, score them and write one part per batch into `folder`.
+
+    Args:
+        generator: Draws batch k as a function of (seed, k) alone.
+        scorer: Gives every text a score or a reason.
+        folder: Where the parts go; the caller vouches that it belongs to these settings.
+        n: Responses in all.
+        seed: The run's seed.
+        batch_size: Responses per batch.
+        processes: Process r of w draws the batches with number % w == r; None draws all.
+
+    Raises:
+        ValueError: A number is out of range, or a part is there that cannot be used.
+        OSError: The generator fails, or a part cannot be written.
+
+    >>> import tempfile
+    >>> from data.nouns import load_nouns
+    >>> from data.schema import read_responses
+    >>> from eval.generate import RandomNouns
+    >>> from rewards.dat import ScorerSettings
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> scorer = ScorerSettings("jumandic").build()
+    >>> sample_responses(RandomNouns(load_nouns()), scorer, folder, 5, seed=1, batch_size=2)
+    >>> [part.name for part in part_paths(folder)], [row.id for row in read_responses(folder)][-1]
+    (['part-00000.parquet', 'part-00001.parquet', 'part-00002.parquet'], '00000004')
+    """
+    parts = parts_of(folder, n, batch_size)
+
+    def draw(number: int) -> Columns:
+        return _draw(generator, scorer, parts[number].rows, seed=seed, batch=number, first=number * batch_size)
+
+    write_missing(parts, draw, f"sampling {generator.name}", processes or Processes())
+
+
+def sample_trials(
+    generator: Generator, scorer: DatScorer, folder: Path, trials: int, *, seed: int, batch_size: int
+) -> None:
+    """Draw batches, as `sample_responses` does, until `trials` of the responses are valid (the benchmark).
+
+    Raises:
+        ValueError: Of the first 20 x `trials` responses (2,048 at least) too few are valid; also as `sample_responses`.
+        OSError: As `sample_responses`.
+    """
+    parts, valid, drawn = parts_of(folder, max(20 * trials, 2048), batch_size), 0, 0
+    with responses_bar(f"sampling {generator.name}", trials, count_valid=True) as advance:
+        for number, part in enumerate(parts):
+            if not is_there(part):
+                first = number * batch_size
+                columns = _draw(generator, scorer, part.rows, seed=seed, batch=number, first=first)
+                write_part(part.path, columns)
+            (table,) = iter_tables(part.path, ("score",))
+            good = part.rows - table["score"].null_count
+            valid, drawn = valid + good, drawn + part.rows
+            advance(part.rows, good)
+            if valid >= trials:
+                return
+    raise ValueError(
+        f"only {valid} of {drawn} responses are valid, and {trials} trials need {trials}: see the reasons in {folder}, "
+        "train the model on the task first, or measure it as it is with num_responses"
+    )
+
+
 def score_file(
     file: ResponsesFile, scorer: DatScorer, folder: Path, *, source: str, part_rows: int = PART_ROWS
 ) -> None:
-    """Score a checked JSONL file into `folder/part-00000.parquet`, `part-00001.parquet`, ...
-
-    Parts that are there are kept, so a killed call is repeated to go on, and ends in the same table. Memory holds one
-    part at a time.
+    """Score a checked JSONL file into parts of `part_rows` rows.
 
     Args:
         file: From `check_file`.
@@ -34,85 +106,59 @@ def score_file(
         part_rows: Rows per part.
 
     Raises:
-        ValueError: The file changed since it was checked, or a part there has another number of rows.
+        ValueError: The file changed since it was checked, or a part is there that cannot be used.
     """
-    sizes = [min(part_rows, file.rows - start) for start in range(0, file.rows, part_rows)]
-    done = _complete_parts(folder, sizes)
-    rows = read_rows(file.path, skip=sum(sizes[:done]))
-    with responses_bar("scoring", file.rows, sum(sizes[:done])) as advance:
-        for number in range(done, len(sizes)):
-            chunk = list(islice(rows, sizes[number]))
-            if len(chunk) < sizes[number]:
-                raise _changed(file)
-            scores = scorer.score([text for _, text in chunk])
-            write_columns(_part(folder, number), _columns([row_id for row_id, _ in chunk], source, scores))
-            advance(len(chunk), int(np.count_nonzero(scores.codes == 0)))
-    if next(rows, None) is not None:
+    parts = parts_of(folder, file.rows, part_rows)
+    position, rows = 0, read_rows(file.path)
+
+    def score(number: int) -> Columns:
+        nonlocal position, rows
+        if position != number:  # parts that are there already
+            rows = read_rows(file.path, skip=number * part_rows)
+        position = number + 1
+        chunk = list(islice(rows, parts[number].rows))
+        if len(chunk) < parts[number].rows:
+            raise _changed(file)
+        scores = scorer.score([text for _, text in chunk])
+        return {"id": [row_id for row_id, _ in chunk], "source": [source] * len(chunk), **_scored(scores)}
+
+    write_missing(parts, score, "scoring", Processes())
+    if position == len(parts) and next(rows, None) is not None:
         raise _changed(file)
 
 
-def sample(
-    generator: Generator, scorer: DatScorer, n: int, *, seed: int, batch_size: int, first_batch: int = 0
-) -> Iterator[list[Response]]:
-    """Draw `n` responses and score them, one list per batch.
-
-    A batch's randomness depends on `seed` and its index alone: starting at `first_batch` gives exactly the batches that
-    an unbroken call gives from there.
+def rescore_table(table: Path, scorer: DatScorer, folder: Path) -> None:
+    """Score a table's texts again: part by part into `folder`, under the same names, everything else as it was.
 
     Raises:
-        ValueError: `n` or `first_batch` is negative, or `batch_size` is below one.
-
-    >>> from rewards.dat import ScorerSettings
-    >>> from eval.generate import RandomNouns
-    >>> from data.nouns import load_nouns
-    >>> batches = sample(RandomNouns(load_nouns()), ScorerSettings("jumandic").build(), 5, seed=1, batch_size=2)
-    >>> [[response.id for response in batch] for batch in batches]
-    [['00000000', '00000001'], ['00000002', '00000003'], ['00000004']]
+        ValueError: A part of the table, or one that is there already, cannot be used.
     """
-    if n < 0 or first_batch < 0 or batch_size < 1:
-        raise ValueError(f"cannot draw {n} responses in batches of {batch_size} from batch {first_batch} on")
-    for start in range(first_batch * batch_size, n, batch_size):
-        drawn = generator.generate(min(batch_size, n - start), seed, start // batch_size)
-        scores = scorer.score([completion.text for completion in drawn])
-        yield [
-            Response(
-                id=f"{start + i:08d}",
-                source=generator.name,
-                seed=seed,
-                text=completion.text,
-                words=result.words,
-                score=result.score,
-                reason=result.reason,
-                temperature=generator.temperature,
-                finish_reason=completion.finish_reason,
-            )
-            for i, (completion, result) in enumerate(zip(drawn, scores, strict=True))
-        ]
+    sources = part_paths(table)
+    parts = [Part(folder / source.name, count_rows(source)) for source in sources]
+
+    def score(number: int) -> Columns:
+        (rows,) = iter_tables(sources[number])
+        kept = {name: rows[name].combine_chunks() for name in ("id", "source", "seed", "temperature", "finish_reason")}
+        return {**kept, **_scored(scorer.score(rows["text"].to_pylist()))}
+
+    write_missing(parts, score, "scoring", Processes())
 
 
-def _part(folder: Path, number: int) -> Path:
-    return folder / f"part-{number:05d}.parquet"
+def _draw(generator: Generator, scorer: DatScorer, n: int, *, seed: int, batch: int, first: int) -> Columns:
+    """Batch number `batch`, whose first row is number `first` of the table."""
+    drawn = generator.generate(n, seed, batch)
+    return {
+        "id": [f"{number:08d}" for number in range(first, first + n)],
+        "source": [generator.name] * n,
+        "seed": [seed] * n,
+        "temperature": [generator.temperature] * n,
+        "finish_reason": [completion.finish_reason for completion in drawn],
+        **_scored(scorer.score([completion.text for completion in drawn])),
+    }
 
 
-def _complete_parts(folder: Path, sizes: Sequence[int]) -> int:
-    """How many parts are there, from the first on. A part under its name is complete: it was renamed when it was."""
-    import pyarrow.parquet as pq
-
-    for number, size in enumerate(sizes):
-        part = _part(folder, number)
-        if not part.exists():
-            return number
-        try:
-            rows = pq.read_metadata(part).num_rows
-        except Exception as error:
-            raise ValueError(f"{part}: not a readable parquet file; delete it and run again") from error
-        if rows != size:
-            raise ValueError(f"{part}: has {rows} rows where {size} belong; give another --output")
-    return len(sizes)
-
-
-def _columns(ids: list[str], source: str, scores: DatScores) -> dict[str, Any]:
-    """The table's columns of one batch, as Arrow arrays where that spares a million Python objects."""
+def _scored(scores: DatScores) -> Columns:
+    """The table's columns that a scorer fills, as Arrow arrays where that spares a million Python objects."""
     import pyarrow as pa
 
     invalid = scores.codes != 0
@@ -123,8 +169,6 @@ def _columns(ids: list[str], source: str, scores: DatScores) -> dict[str, Any]:
         if text is not stored and cut is not None:
             words[i] = [utf8_safe(word) for word in cut]
     return {
-        "id": ids,
-        "source": pa.repeat(pa.scalar(source), len(ids)),
         "text": texts,
         "words": words,
         "score": pa.array(scores.scores, mask=invalid),

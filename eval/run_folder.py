@@ -58,6 +58,11 @@ class RunFolder:
                 raise RunFolderError(f"{path}: config.json is not of this version of sozo; give another --output")
             self._compare("settings", self._settings)
 
+    @property
+    def begun(self) -> bool:
+        """Whether `config.json` is there: `start` will compare and not write."""
+        return self._config is not None
+
     def metrics(self) -> dict[str, Any] | None:
         """What the run came to, if it is finished."""
         return self._read("metrics.json")
@@ -85,8 +90,10 @@ class RunFolder:
         self._config = _as_json(config)
 
     def finish(self, metrics: dict[str, Any]) -> None:
-        """Write `metrics.json`: the run is finished."""
+        """Write `metrics.json`: the run is finished. What kills left behind of half-written parts is removed."""
         write_json(self.path / "metrics.json", metrics)
+        for partial in self.responses.glob(".part-*.tmp"):
+            partial.unlink(missing_ok=True)
 
     def _read(self, name: str) -> dict[str, Any] | None:
         path = self.path / name

@@ -9,6 +9,8 @@ from eval.dat import DatSummary
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from eval.commands import DatRun
+
 
 def number(value: float | None, *, scale: float = 1.0) -> str:
     """Four decimals for DAT scores, two for Olson's (0 to 200), a dash for none."""
@@ -57,3 +59,15 @@ def summary_table(summary: DatSummary) -> Table:
         if count:
             table.add_row(f"Invalid: {reason}", f"{count:,} ({percent(count, summary.num_responses)})")
     return table
+
+
+def print_run(run: DatRun) -> None:
+    """The row of a finished run on standard output, and where its files are."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=True)
+    if run.finished_before:
+        console.print(f"{run.folder}: finished before; nothing was computed again", markup=False, highlight=False)
+    console.print(summary_table(run.summary))
+    for name in ("config.json", "metrics.json", "responses"):
+        console.print(str(run.folder / name), markup=False, highlight=False)

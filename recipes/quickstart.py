@@ -9,6 +9,7 @@ Table 11 and writes one HTML page with the learning curves. Killed and run again
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +17,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from sample_dat import load_generator
 
 HERE = Path(__file__).parent
 
@@ -43,30 +43,29 @@ def main() -> None:
     import yaml
     from transformers.utils import logging
 
-    from data.schema import Response, write_responses
+    from data.schema import Response, read_responses
     from eval.charts import Curve
     from eval.dat import summarise
+    from eval.generate import GeneratorSettings, load_generator
     from eval.report import write_report
-    from eval.responses import sample
+    from eval.responses import sample_responses
     from eval.show import summary_cells
     from rewards.dat import ScorerSettings
+    from training.tiny import ensure_tiny
 
     logging.disable_progress_bar()
     config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))
     scorer = ScorerSettings(**config["reward_args"]["rewards.make_dat_reward"]).build()
 
     length = config["max_completion_length"]
-    generators = [
-        load_generator("random", length),
-        load_generator("tiny", length, source="before GRPO"),
-        load_generator(str(args.output_dir / "grpo"), length, source="after GRPO"),
-    ]
+    models = {"random": "random", "before GRPO": str(ensure_tiny()), "after GRPO": str(args.output_dir / "grpo")}
     drawn: dict[str, list[Response]] = {}
-    for generator in generators:
-        batches = sample(generator, scorer, args.num_responses, seed=args.seed, batch_size=512)
-        drawn[generator.name] = [response for batch in batches for response in batch]
-        name = generator.name.replace(" ", "-")
-        write_responses(args.output_dir / "responses" / f"part-{name}.parquet", drawn[generator.name])
+    shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
+    for name, model in models.items():
+        generator = load_generator(GeneratorSettings(model, source=name, max_new_tokens=length))
+        folder = args.output_dir / "responses" / name.replace(" ", "-")
+        sample_responses(generator, scorer, folder, args.num_responses, seed=args.seed, batch_size=512)
+        drawn[name] = list(read_responses(folder))
     rows = [summarise(responses, checker=scorer.checker) for responses in drawn.values()]
 
     table = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left")

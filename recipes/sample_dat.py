@@ -1,66 +1,70 @@
-"""Draw DAT responses from a model (or random nouns), score them and print the row of the paper's Table 11.
+r"""Draw DAT responses from a model, score them, and print the row of the paper's Table 11.
 
-    python recipes/sample_dat.py --model runs/gemma-3-270m/warm --num_responses 512 --output_dir runs/gemma-3-270m/a
+One process, and one node of eight GPUs (every process draws its share; the table is the same):
 
-`--model` is a folder (a LoRA adapter's too), a hub id, `tiny` for the embedded model or `random` for random nouns. The
-rows go into a parquet table in `--output_dir`. This is plain `model.generate`, one batch at a time.
+    python recipes/sample_dat.py --model tiny --num_responses 2048 --output_dir runs/tiny/base
+    accelerate launch --config_file recipes/accelerate/ddp.yaml recipes/sample_dat.py \
+        --model Qwen/Qwen2.5-7B-Instruct --num_responses 131072 --output_dir runs/qwen2.5-7b/base
+
+`--model` is a folder (a LoRA adapter's too), a hub id, `tiny` for the embedded model or `random` for random nouns; with
+`--base_url` it is a model's name on an OpenAI-compatible server. It is `python -m eval dat` with a recipe's flags: the
+same settings can stand in a YAML file (`--config FILE.yaml`, flags go over it), killed and launched again it continues,
+and finished it only prints. Several machines need an `--output_dir` that all of them see.
 """
 
-import argparse
+import os
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+from eval.generate import GeneratorSettings
+from eval.options import SamplingOptions, ScoringOptions, setting
 
 
-def load_generator(model: str, max_new_tokens: int, *, dtype: str = "auto", source: str | None = None) -> Any:
-    """The generator for `--model`; its responses' source is called `source`, or like the model."""
-    from data.nouns import load_nouns
-    from eval.generate import RandomNouns, TransformersGenerator
-    from training.tiny import NAME, ensure_tiny
+@dataclass(frozen=True)
+class Arguments:
+    """Where the results go."""
 
-    if model == "random":
-        return RandomNouns(load_nouns())
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    output_dir: str = setting("", "Folder of this run: config.json, metrics.json and responses/part-*.parquet.")
 
-    path = str(ensure_tiny()) if model == NAME else model
-    weights, tokenizer = AutoModelForCausalLM.from_pretrained(path, dtype=dtype), AutoTokenizer.from_pretrained(path)
-    return TransformersGenerator(weights, tokenizer, name=source or model, max_new_tokens=max_new_tokens)
+
+def parse(argv: list[str]) -> tuple[Any, ...]:
+    """The settings in `--config FILE.yaml` and the flags over them; unknown ones are errors."""
+    from trl import TrlParser
+
+    class Parser(TrlParser):
+        def error(self, message: str) -> NoReturn:
+            raise ValueError(f"{message}; --help lists the settings")
+
+    parser = Parser((Arguments, GeneratorSettings, SamplingOptions, ScoringOptions), allow_abbrev=False)
+    words = [part for word in argv for part in (word.split("=", 1) if word.startswith("--config=") else [word])]
+    return parser.parse_args_and_config(words)
 
 
 def main() -> int:
-    """Draw, score, write, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--output_dir", type=Path, required=True)
-    parser.add_argument("--num_responses", type=int, default=2048)
-    parser.add_argument("--batch_size", type=int, default=64)
-    parser.add_argument("--max_new_tokens", type=int, default=256)
-    parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--noun_checker", default="auto")
-    parser.add_argument("--embedding_model", default="ja-ginza")
-    args = parser.parse_args()
-    part = args.output_dir / "responses" / "part-00000.parquet"
-    if part.exists():
-        parser.error(f"{part} is already there; give another --output_dir")
+    """Parse, draw, print. Errors a user can mend end in one line and exit status 2."""
+    import yaml
 
-    from rich.console import Console
-    from rich.progress import track
+    from eval.commands import sample_dat
+    from eval.show import print_run
+    from rewards.embeddings import EncoderError
+    from rewards.nouns import JumanppError
 
-    from data.schema import write_responses
-    from eval.dat import summarise
-    from eval.responses import sample
-    from eval.show import summary_table
-    from rewards.dat import ScorerSettings
-
-    scorer = ScorerSettings(args.noun_checker, args.embedding_model).build()
-    generator = load_generator(args.model, args.max_new_tokens, dtype=args.dtype)
-    batches = sample(generator, scorer, args.num_responses, seed=args.seed, batch_size=args.batch_size)
-    count = -(-args.num_responses // args.batch_size)
-    bar = track(batches, "Sampling", count, console=Console(stderr=True), disable=not sys.stderr.isatty())
-    responses = [response for batch in bar for response in batch]
-    write_responses(part, responses)
-    Console().print(summary_table(summarise(responses, checker=scorer.checker)))
+    rank = int(os.environ.get("RANK", "0"))
+    try:
+        arguments, generator, sampling, scoring = parse(sys.argv[1:])
+        if not arguments.output_dir or not generator.model:
+            raise ValueError("give --model and --output_dir")
+        run = sample_dat(generator, sampling, Path(arguments.output_dir), scoring.scorer())
+    except (EncoderError, JumanppError, ImportError, OSError, ValueError, yaml.YAMLError) as error:
+        if rank:
+            time.sleep(5)  # the launcher ends this process as soon as the first one, which prints, has failed too
+        print(f"sample_dat: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+        return 2
+    if run is not None:
+        print_run(run)
     return 0
 
 

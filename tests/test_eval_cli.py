@@ -125,11 +125,40 @@ def test_every_user_error_is_one_line(tmp_path: Path) -> None:
     assert not output.exists()
 
 
-def test_usage_errors_name_the_option() -> None:
-    done = run_eval("dat", "--output", "x")
+def test_usage_errors_name_the_option(tmp_path: Path) -> None:
+    done = run_eval("dat", "--model", "random")
     assert done.returncode == 2
-    assert "--responses" in done.stderr
+    assert "--output" in done.stderr
     assert "Traceback" not in done.stderr
+    common = ("dat", "--output", tmp_path / "x")
+    assert_one_line_error(run_eval(*common), "either --model", "or --responses")
+    assert_one_line_error(run_eval(*common, "--model", "random", "--responses", "x.jsonl"), "either --model")
+    assert_one_line_error(run_eval(*common, "--responses", "x.jsonl", "--batch-size", "5"), "--batch-size goes with")
+    counts = ("--trials", "5", "--num-responses", "5")
+    assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
+    assert_one_line_error(run_eval(*common, "--model", "./none", "--trials", "5"), "./none: no such folder")
+    assert not (tmp_path / "x").exists()
+
+
+def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_settings(tmp_path: Path) -> None:
+    command = ("dat", "--model", "random", "--trials", 30, "--output", tmp_path / "run", "--noun-checker", "jumandic")
+    first = run_eval(*command)
+    assert (first.returncode, first.stderr) == (0, "")
+    config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))
+    assert (config["settings"]["model"], config["settings"]["trials"], config["settings"]["seed"]) == ("random", 30, 0)
+    assert config["loaded"]["decoder"] == {"generator": "random", "nouns": 22128}
+    rows = list(read_responses(tmp_path / "run"))
+    scores = [row.score for row in rows if row.score is not None][:30]
+    assert metrics["mean"] == pytest.approx(sum(scores) / 30)
+    assert (metrics["valid"], metrics["trials"], metrics["drawn"]) == (30, 30, len(rows))
+    assert f"30 of {metrics['num_responses']} (" in first.stdout
+
+    again = run_eval(*command)
+    assert "finished before" in again.stdout
+    assert f"30 of {metrics['num_responses']} (" in again.stdout
+    assert_one_line_error(run_eval(*command, "--seed", 1), "seed = 0, but now it is 1", "another --output")
+    assert_one_line_error(run_eval(*command, "--temperature", 0.5), "temperature = 1.0, but now it is 0.5")
 
 
 def test_help_and_the_room_import_without_heavy_packages() -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from data.nouns import load_nouns
 from data.prompts import prompt
-from data.schema import Response
+from data.schema import read_responses
 from eval.generate import RandomNouns, TransformersGenerator
-from eval.responses import sample
+from eval.generate.transformers_model import encode_prompt
+from eval.responses import sample_responses
 from rewards.dat import DatScorer, ScorerSettings
 from rewards.parse import split_list
 
@@ -64,27 +65,6 @@ def test_bad_nouns_and_seeds_are_errors() -> None:
             RandomNouns(nouns)
     with pytest.raises(ValueError, match="must not be negative"):
         RandomNouns(NOUNS).generate(1, seed=-1, batch=0)
-
-
-# Sampling
-
-
-def test_a_resumed_sample_equals_an_unbroken_one(scorer: DatScorer) -> None:
-    generator = RandomNouns(load_nouns())
-    whole = list(sample(generator, scorer, 50, seed=4, batch_size=16))
-    assert [len(batch) for batch in whole] == [16, 16, 16, 2]
-    assert list(sample(generator, scorer, 50, seed=4, batch_size=16, first_batch=2)) == whole[2:]
-    rows: list[Response] = list(chain.from_iterable(whole))
-    assert len({row.id for row in rows}) == 50
-    assert all((row.score is None) != (row.reason is None) for row in rows)
-    assert {(row.source, row.seed) for row in rows} == {("random", 4)}
-    assert rows[0].words == words_of(rows[0].text)
-
-
-def test_sample_checks_its_numbers(scorer: DatScorer) -> None:
-    with pytest.raises(ValueError, match="batches of 0"):
-        next(sample(RandomNouns(NOUNS), scorer, 5, seed=0, batch_size=0))
-    assert list(sample(RandomNouns(NOUNS), scorer, 0, seed=0, batch_size=4)) == []
 
 
 # Transformers
@@ -142,31 +122,35 @@ def test_transformers_batches_are_repeatable_and_leave_the_caller_alone(model: A
     assert generator.generate(0, seed=1, batch=0) == []
 
 
+@pytest.mark.parametrize("obstacle", [None, "forced"])
 def test_transformers_samples_the_models_own_distribution(
-    model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+    obstacle: str | None, model: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model whose config wants greedy, truncated, repetition-averse text still gives all of its distribution."""
     import torch
 
     before = model.generation_config
-    model.generation_config.update(top_k=1, top_p=0.1, repetition_penalty=9.0, min_p=0.9, max_length=3)
+    changed = type(before)(**before.to_dict())
+    changed.update(top_k=1, top_p=0.1, repetition_penalty=9.0, min_p=0.9, max_length=3)
+    monkeypatch.setattr(model, "generation_config", changed)
     seen: dict[str, Any] = {}
     original = type(model)._sample
 
     def spy(*args: Any, **kwargs: Any) -> Any:
-        seen.update(processors=list(kwargs["logits_processor"]), config=kwargs["generation_config"])
+        seen.update(config=kwargs["generation_config"])
         return original(*args, **kwargs)
 
     monkeypatch.setattr(type(model), "_sample", spy)
     generator = TransformersGenerator(model, tokenizer, max_new_tokens=1)
+    generator._obstacle = obstacle
     texts = [completion.text for completion in generator.generate(600, seed=0, batch=0)]
-    assert seen["processors"] == []
-    assert (seen["config"].top_k, seen["config"].top_p, seen["config"].do_sample) == (0, 1.0, True)
-    assert model.generation_config is before
-    assert before.repetition_penalty == 9.0
     # A random model is near uniform over its vocabulary, far more than 50 tokens.
     assert len(set(texts)) > 60
-    model.generation_config = type(before)(eos_token_id=2, pad_token_id=0, bos_token_id=1)
+    if obstacle:
+        assert (seen["config"].top_k, seen["config"].top_p, seen["config"].do_sample) == (0, 1.0, True)
+    else:
+        assert not seen
+    assert model.generation_config.repetition_penalty == 9.0
     assert torch.is_grad_enabled()
 
 
@@ -184,20 +168,21 @@ def test_finish_reasons_and_special_tokens(model: Any, tokenizer: Any) -> None:
 def test_the_chat_template_is_used_where_there_is_one(model: Any, tokenizer: Any) -> None:
     from copy import deepcopy
 
-    plain = TransformersGenerator(model, tokenizer)._inputs()["input_ids"][0]
-    assert tokenizer.decode(plain) == prompt("dat") + "\n"
+    assert tokenizer.decode(encode_prompt(tokenizer, prompt("dat"))) == prompt("dat") + "\n"
     chatty = deepcopy(tokenizer)
     chatty.chat_template = (
         "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}犬{% endif %}"
     )
-    encoded = TransformersGenerator(model, chatty)._inputs()["input_ids"][0]
-    assert chatty.decode(encoded) == f"<s>{prompt('dat')}</s>犬"
+    assert chatty.decode(encode_prompt(chatty, prompt("dat"))) == f"<s>{prompt('dat')}</s>犬"
     assert TransformersGenerator(model, tokenizer, text="犬").describe()["prompt"] == "犬"
 
 
-def test_transformers_rows_carry_the_generators_facts(model: Any, tokenizer: Any, scorer: DatScorer) -> None:
+def test_transformers_rows_carry_the_generators_facts(
+    model: Any, tokenizer: Any, scorer: DatScorer, tmp_path: Path
+) -> None:
     generator = TransformersGenerator(model, tokenizer, name="tiny", max_new_tokens=5, temperature=0.5)
-    (rows,) = sample(generator, scorer, 3, seed=6, batch_size=8)
+    sample_responses(generator, scorer, tmp_path, 3, seed=6, batch_size=8)
+    rows = list(read_responses(tmp_path))
     assert [(r.source, r.seed, r.temperature, r.reason) for r in rows] == [("tiny", 6, 0.5, "format")] * 3
     assert all(r.finish_reason in ("stop", "length") for r in rows)
     with pytest.raises(ValueError, match="temperature"):

@@ -18,6 +18,7 @@ class RandomNouns:
 
     Args:
         nouns: Distinct nouns to choose from, ten at least (`data.nouns.load_nouns()`).
+        name: The responses' source.
 
     Raises:
         ValueError: Fewer than ten nouns, or one comes twice.
@@ -28,12 +29,12 @@ class RandomNouns:
     (10, True)
     """
 
-    name = "random"
     temperature = None
 
-    def __init__(self, nouns: Sequence[str]) -> None:
+    def __init__(self, nouns: Sequence[str], *, name: str = "random") -> None:
         if len(nouns) < NUM_WORDS or len(set(nouns)) < len(nouns):
             raise ValueError(f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once")
+        self.name = name
         self._nouns = np.array(nouns, dtype=object)
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:

@@ -90,12 +90,17 @@ class TransformersGenerator:
             pad_token_id=(ends or [0])[0],
         )
         rows: list[list[int]] = []
-        with torch.random.fork_rng(devices), torch.no_grad():
-            torch.manual_seed(int(state[0]))
-            for start in range(0, n, self._slots):
-                ids = torch.tensor([self._prompt], device=model.device).expand(min(self._slots, n - start), -1)
-                output = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), generation_config=settings)
-                rows += [_cut(row, ends) for row in output[:, ids.shape[1] :].tolist()]
+        # In its place, not beside it: what is unset in one that is passed comes from the model's own.
+        before, model.generation_config = model.generation_config, settings
+        try:
+            with torch.random.fork_rng(devices), torch.no_grad():
+                torch.manual_seed(int(state[0]))
+                for start in range(0, n, self._slots):
+                    ids = torch.tensor([self._prompt], device=model.device).expand(min(self._slots, n - start), -1)
+                    output = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids))
+                    rows += [_cut(row, ends) for row in output[:, ids.shape[1] :].tolist()]
+        finally:
+            model.generation_config = before
         return rows
 
     def describe(self) -> dict[str, Any]:
@@ -103,7 +108,6 @@ class TransformersGenerator:
         return {
             "generator": "transformers",
             "sampler": f"model.generate ({self._obstacle})" if self._obstacle else "shared_prefix",
-            "slots": self._slots,
             "temperature": self.temperature,
             "top_k": 0,
             "top_p": 1.0,

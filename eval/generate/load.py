@@ -1,0 +1,209 @@
+"""From what a user names (`--model`, `--backend`, ...) to a generator: cheap checks first, then the model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from eval.generate.protocol import Generator, GeneratorError
+from eval.options import setting
+
+BACKENDS = ("auto", "transformers", "vllm", "openai")
+RANDOM, TINY = "random", "tiny"
+_ADAPTER = "adapter_config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSettings:
+    """What decides how a model writes. `--help` says what each field means.
+
+    >>> GeneratorSettings("random").settled().backend
+    'random'
+    """
+
+    model: str = setting("", "A folder (a LoRA adapter's too), a hub id, tiny (embedded) or random (random nouns).")
+    backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
+    base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
+    concurrency: int = setting(16, "Requests under way at once (openai).")
+    model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
+    dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
+    temperature: float = setting(1.0, "Sampling temperature; nothing is truncated (top_k 0, top_p 1).")
+    max_new_tokens: int = setting(256, "Length limit of a response, in tokens.")
+    slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.")
+    source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
+
+    def settled(self) -> GeneratorSettings:
+        """With the backend and the source decided, after every check that needs no network and no model.
+
+        Raises:
+            ValueError: A value is out of range, or two do not go together.
+            GeneratorError: The folder is no model.
+        """
+        if self.backend not in (*BACKENDS, RANDOM):
+            raise ValueError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
+        for name in ("max_new_tokens", "concurrency", "slots"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.temperature <= 0:
+            raise ValueError(f"temperature must be above 0, not {self.temperature}")
+        backend = self._backend()
+        if self.base_url and backend != "openai":
+            raise ValueError(f"base_url goes with the backend openai, not with {backend}")
+        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("base_url must begin with http:// or https:// and end with the API's /v1")
+        if backend in ("transformers", "vllm") and self.model != TINY:
+            _check_folder(self.model)
+        return replace(self, backend=backend, source=self.source or self.model)
+
+    def _backend(self) -> str:
+        if self.backend != "auto":
+            return self.backend
+        if self.base_url:
+            return "openai"
+        if self.model == RANDOM:
+            return RANDOM
+        # vLLM comes with torch, which is slow to import: only where vLLM is there.
+        if find_spec("vllm") is not None:
+            import torch
+
+            if torch.cuda.is_available():
+                return "vllm"
+        return "transformers"
+
+    def pinned(self) -> GeneratorSettings:
+        """With the folder of `tiny`, and of a hub model the commit, so that all of it comes from one version.
+
+        Raises:
+            GeneratorError: The model cannot be found or made.
+        """
+        if self.backend not in ("transformers", "vllm"):
+            return self
+        if self.model == TINY:
+            return replace(self, model=tiny_folder())
+        if Path(self.model).is_dir():
+            return self
+        from transformers import AutoConfig
+
+        try:
+            config = AutoConfig.from_pretrained(self.model, revision=self.model_revision, trust_remote_code=False)
+        except Exception as error:
+            raise _cannot_load(self.model, error) from error
+        return replace(self, model_revision=getattr(config, "_commit_hash", None) or self.model_revision)
+
+
+def load_generator(settings: GeneratorSettings) -> Generator:
+    """The generator that `settings` name.
+
+    Raises:
+        GeneratorError: The model, its tokenizer or the endpoint cannot be used.
+        ValueError: A setting is wrong.
+        ModuleNotFoundError: A package is missing.
+
+    >>> load_generator(GeneratorSettings("random")).name
+    'random'
+    """
+    settings = settings.settled().pinned()
+    if settings.backend == RANDOM:
+        from data.nouns import load_nouns
+        from eval.generate.random_nouns import RandomNouns
+
+        return RandomNouns(load_nouns(), name=settings.source or RANDOM)
+    decoder: dict[str, Any] = {
+        "name": settings.source,
+        "max_new_tokens": settings.max_new_tokens,
+        "temperature": settings.temperature,
+    }
+    if settings.backend == "openai":
+        from eval.generate.openai_endpoint import OpenAIGenerator
+
+        return OpenAIGenerator(settings.model, base_url=settings.base_url, concurrency=settings.concurrency, **decoder)
+    if settings.backend == "vllm":
+        return _vllm(settings, decoder)
+    from eval.generate.transformers_model import TransformersGenerator
+
+    model, tokenizer = _load_model(settings)
+    return TransformersGenerator(model, tokenizer, slots=settings.slots, **decoder)
+
+
+def tiny_folder() -> str:
+    """The folder of the embedded model, made first if it is not there (half a minute on two cores).
+
+    In a process of its own: eval does not import training, where the model is at home.
+    """
+    command = [sys.executable, "-m", "training.tiny"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)
+    lines = done.stdout.split("\n")
+    if done.returncode or not Path(folder := "".join(lines[-2:])).is_dir():
+        raise GeneratorError("the embedded model could not be made; python -m training.tiny says why")
+    return folder
+
+
+def is_adapter(model: str) -> bool:
+    """Whether the folder holds a LoRA adapter and no whole model."""
+    return (Path(model) / _ADAPTER).is_file() and not (Path(model) / "config.json").is_file()
+
+
+def _check_folder(model: str) -> None:
+    folder = Path(model)
+    if folder.is_dir():
+        if not any((folder / name).is_file() for name in ("config.json", _ADAPTER)):
+            raise GeneratorError(f"{model}: holds no model (no config.json and no {_ADAPTER}); give a model's folder")
+    elif folder.exists() or model.count("/") > 1 or model.startswith((".", "/", "~")):
+        raise GeneratorError(f"{model}: no such folder; give a model's folder, a hub id, {TINY} or {RANDOM}")
+
+
+def _load_model(settings: GeneratorSettings) -> tuple[Any, Any]:
+    """Model and tokenizer on this process's device; a LoRA adapter is merged into its base model."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    path, options = settings.model, {"dtype": settings.dtype, "trust_remote_code": False}
+    tokenizer_path, revision = path, settings.model_revision
+    try:
+        if is_adapter(path):
+            from peft import AutoPeftModelForCausalLM, PeftConfig
+
+            model = AutoPeftModelForCausalLM.from_pretrained(path, **options).merge_and_unload()
+            if not (Path(path) / "tokenizer_config.json").is_file():
+                tokenizer_path, revision = PeftConfig.from_pretrained(path).base_model_name_or_path, None
+        else:
+            model = AutoModelForCausalLM.from_pretrained(path, revision=revision, **options)
+    except Exception as error:
+        raise _cannot_load(path, error) from error
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(tokenizer_path, revision=revision, trust_remote_code=False)
+    except Exception as error:
+        cause = f"its tokenizer cannot be loaded ({_cause(error)})"
+        raise GeneratorError(f"{path}: {cause}; save the tokenizer in the model's folder") from error
+    device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+    return model.to(device).eval(), tokenizer
+
+
+def _vllm(settings: GeneratorSettings, decoder: dict[str, Any]) -> Generator:
+    if find_spec("vllm") is None:
+        raise ModuleNotFoundError("the backend vllm needs the package vllm: pip install 'sozo[vllm]'")
+    from eval.generate.vllm_engine import VllmGenerator
+
+    try:
+        return VllmGenerator(settings.model, revision=settings.model_revision, dtype=settings.dtype, **decoder)
+    except Exception as error:
+        raise _cannot_load(settings.model, error) from error
+
+
+def _cannot_load(model: str, error: Exception) -> GeneratorError:
+    return GeneratorError(
+        f"cannot load the model {model!r} ({_cause(error)}); give a model's folder, or a hub id that can be reached"
+    )
+
+
+def _cause(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__

@@ -1,0 +1,108 @@
+"""A table scored again is the table that scoring from scratch gives; the old one is not touched."""
+
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+from fakes import FakeNouns, axis_encoder
+from sampling_worker import NOUNS, sample
+from typer.testing import CliRunner
+
+from data.schema import read_responses
+from eval.__main__ import app
+from eval.commands import rescore, sample_dat
+from eval.generate import GeneratorSettings, RandomNouns
+from eval.options import SamplingOptions, ScoringOptions
+from eval.responses import rescore_table, sample_responses
+from rewards.dat import DatScorer
+
+STRICT = ScoringOptions(noun_checker="jumandic", reject_proper_nouns=True).scorer()
+
+
+def other_scorer():
+    """Knows other nouns than the worker's scorer, and other vectors."""
+    return DatScorer(FakeNouns(NOUNS[1:]), axis_encoder(NOUNS[::-1], name="other"))
+
+
+def table(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "run"
+    scoring = ScoringOptions(noun_checker="jumandic").scorer()
+    sample_dat(GeneratorSettings("random"), SamplingOptions(50, batch_size=20), folder, scoring)
+    return folder
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    """A finished run of 50 random responses in parts of 20."""
+    return shutil.copytree(made, tmp_path / "run")
+
+
+def test_scoring_again_equals_scoring_from_scratch(tmp_path):
+    sample(tmp_path / "old", 50, 8)
+    sample_responses(RandomNouns(NOUNS), other_scorer(), tmp_path / "scratch", 50, seed=3, batch_size=8)
+    before = table(tmp_path / "old")
+    rescore_table(tmp_path / "old", other_scorer(), tmp_path / "new")
+    assert table(tmp_path / "new") == table(tmp_path / "scratch")
+    assert table(tmp_path / "new") != before == table(tmp_path / "old")
+
+
+def test_what_a_kill_left_is_completed(tmp_path):
+    sample(tmp_path / "old", 20, 4)
+    rescore_table(tmp_path / "old", other_scorer(), tmp_path / "new")
+    whole = table(tmp_path / "new")
+    for name in ("part-00001.parquet", "part-00004.parquet"):
+        (tmp_path / "new" / name).unlink()
+    judge = other_scorer()
+    rescore_table(tmp_path / "old", judge, tmp_path / "new")
+    assert table(tmp_path / "new") == whole
+
+
+def test_the_command(run, tmp_path):
+    words = ["rescore", str(run), "--output", str(tmp_path / "new"), "--noun-checker", "jumandic", "--olson"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "0 of 50" in done.stdout
+    rows, old = list(read_responses(tmp_path / "new")), list(read_responses(run))
+    assert {r.reason for r in rows} == {"not_japanese"}
+    for new, before in zip(rows, old, strict=True):
+        for name in ("id", "source", "seed", "text", "temperature", "finish_reason"):
+            assert getattr(new, name) == getattr(before, name)
+    config = json.loads((tmp_path / "new" / "config.json").read_text("utf-8"))
+    assert (config["settings"]["task"], config["settings"]["rules"]["olson"]) == ("rescore", True)
+    assert json.loads((tmp_path / "new" / "metrics.json").read_text("utf-8"))["source"] == "random"
+
+
+def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
+    first = rescore(run, tmp_path / "new", STRICT)
+    again = rescore(run, tmp_path / "new", STRICT)
+    assert (first.finished_before, again.finished_before) == (False, True)
+    assert first.summary == again.summary
+    (run / "responses" / "part-00002.parquet").unlink()
+    with pytest.raises(ValueError, match=r"responses_sha256 = .*; give another --output"):
+        rescore(run, tmp_path / "new", STRICT)
+
+
+def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
+    for output in (run, run / "responses" / ".." / "."):
+        with pytest.raises(ValueError, match="is the table itself; give another --output"):
+            rescore(run, output, STRICT)
+    with pytest.raises(FileNotFoundError, match="no response table here"):
+        rescore(tmp_path / "none", tmp_path / "new", STRICT)
+    (run / "metrics.json").unlink()
+    with pytest.raises(ValueError, match="is not finished"):
+        rescore(run, tmp_path / "new", STRICT)
+    part = run / "responses" / "part-00001.parquet"
+    rows = pq.read_table(part)
+    pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"0"}), part)
+    with pytest.raises(ValueError, match=r"part-00001\.parquet: response table of schema version 0; this sozo reads 1"):
+        rescore(run / "responses", tmp_path / "new", STRICT)
+    part.write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=r"part-00001\.parquet: not a readable parquet file"):
+        rescore(run / "responses", tmp_path / "new", STRICT)
+    assert not (tmp_path / "new").exists()

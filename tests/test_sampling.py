@@ -1,0 +1,274 @@
+"""Sample N and score: the table is a function of the settings, whoever draws it and however often it is killed."""
+
+import errno
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from fakes import FakeNouns, axis_encoder, list_text
+from grpo_runs import ROOT, _free_port, run
+from sampling_worker import sample, scorer
+
+from data.nouns import load_nouns
+from data.schema import arrow_schema, read_responses
+from eval.commands import sample_dat
+from eval.dat import summarise
+from eval.generate import Completion, GeneratorSettings, RandomNouns
+from eval.options import SamplingOptions, ScoringOptions
+from eval.processes import Processes
+from eval.responses import sample_responses, sample_trials
+from rewards.dat import DatScorer
+
+WORKER = Path(__file__).parent / "sampling_worker.py"
+
+
+class Scripted:
+    """Batch k is the k-th list of texts given."""
+
+    name, temperature = "scripted", 0.5
+
+    def __init__(self, batches):
+        self.batches, self.drawn = batches, []
+
+    def generate(self, n, seed, batch):
+        self.drawn.append(batch)
+        return [Completion(text, "stop") for text in self.batches[batch][:n]]
+
+    def describe(self):
+        return {}
+
+
+GOOD, BAD = list_text("犬猫水山川本車空海石"), "no list"
+
+
+def table(folder):
+    """Every file of a table with its bytes."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+# The table
+
+
+def test_rows_carry_everything(tmp_path):
+    generator = Scripted([[GOOD, BAD], [GOOD]])
+    sample_responses(
+        generator, DatScorer(FakeNouns("犬猫水山川本車空海石"), axis_encoder()), tmp_path, 3, seed=7, batch_size=2
+    )
+    rows = list(read_responses(tmp_path))
+    assert [(r.id, r.source, r.seed, r.temperature, r.finish_reason) for r in rows] == [
+        (f"0000000{k}", "scripted", 7, 0.5, "stop") for k in range(3)
+    ]
+    assert [(r.text, r.score, r.reason) for r in rows] == [(GOOD, 1.0, None), (BAD, None, "format"), (GOOD, 1.0, None)]
+    assert rows[0].words == tuple("犬猫水山川本車空海石")
+
+
+@pytest.mark.parametrize("world", [2, 3, 5])
+def test_any_number_of_processes_gives_the_same_table(world, tmp_path):
+    sample(tmp_path / "one", 35, 8)
+    for rank in range(world):
+        sample(tmp_path / "many", 35, 8, processes=Processes(rank, world))
+    assert table(tmp_path / "many") == table(tmp_path / "one")
+    assert len(table(tmp_path / "one")) == 5
+
+
+def test_only_what_is_missing_is_drawn(tmp_path):
+    generator = Scripted([[GOOD], [BAD], [GOOD]])
+    judge = scorer()
+    sample_responses(generator, judge, tmp_path, 3, seed=0, batch_size=1)
+    before = table(tmp_path)
+    (tmp_path / "part-00001.parquet").unlink()
+    sample_responses(generator, judge, tmp_path, 3, seed=0, batch_size=1)
+    assert generator.drawn == [0, 1, 2, 1]
+    assert table(tmp_path) == before
+
+
+@pytest.mark.parametrize(("n", "batch_size"), [(0, 4), (-1, 4), (5, 0)])
+def test_impossible_numbers(n, batch_size, tmp_path):
+    with pytest.raises(ValueError, match=f"cannot make {n} responses in batches of {batch_size}"):
+        sample(tmp_path, n, batch_size)
+
+
+# Kills and broken folders
+
+
+def kill_once(command, folder, parts, **kwargs):
+    """Start the command and kill -9 it as soon as `folder` holds so many parts, or leave it at its end."""
+    with subprocess.Popen(command, **kwargs) as process:
+        while process.poll() is None and len(list(folder.glob("part-*"))) < parts:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+
+
+def test_kills_at_any_moment_leave_the_table_of_an_unbroken_run(tmp_path):
+    sample(tmp_path / "whole", 600, 2)
+    moments, folder = random.Random(0), tmp_path / "killed"
+    command = [sys.executable, str(WORKER), str(folder), "600", "2"]
+    survived = [0]
+    for _ in range(3):
+        kill_once(command, folder, survived[-1] + moments.randrange(1, 60), cwd=WORKER.parent)
+        survived.append(len(list(folder.glob("part-*"))))
+    assert sorted(survived) == survived
+    assert survived[-1] < 300
+    for path in folder.glob(".part-*"):
+        path.unlink()  # RunFolder.finish does it
+    sample(folder, 600, 2)
+    assert table(folder) == table(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_the_command_survives_twenty_kills(tmp_path):
+    def command(folder):
+        start = [sys.executable, "-m", "eval", "dat", "--model", "random", "--num-responses", "4000"]
+        return [*start, "--batch-size", "5", "--noun-checker", "jumandic", "--output", str(folder)]
+
+    subprocess.run(command(tmp_path / "whole"), check=True, capture_output=True)
+    moments, folder = random.Random(1), tmp_path / "killed"
+    for _ in range(20):
+        there = len(list(folder.glob("responses/part-*")))
+        kill_once(command(folder), folder / "responses", there + moments.randrange(1, 40))
+        assert not (folder / "metrics.json").exists()
+    subprocess.run(command(folder), check=True, capture_output=True)
+    assert table(folder / "responses") == table(tmp_path / "whole" / "responses")
+    assert (folder / "metrics.json").read_bytes() == (tmp_path / "whole" / "metrics.json").read_bytes()
+
+
+def test_a_half_written_part_is_named_and_the_others_stay(tmp_path):
+    sample(tmp_path, 6, 2)
+    whole, part = table(tmp_path), tmp_path / "part-00001.parquet"
+    part.write_bytes(whole[part.name][:-40])
+    with pytest.raises(
+        ValueError, match=r"part-00001\.parquet: not a readable parquet file .*; delete it and run again"
+    ):
+        sample(tmp_path, 6, 2)
+    part.unlink()
+    sample(tmp_path, 6, 2)
+    assert table(tmp_path) == whole
+
+
+def test_a_part_of_another_schema_version_or_size_is_refused(tmp_path):
+    sample(tmp_path, 6, 2)
+    part = tmp_path / "part-00002.parquet"
+    rows = pq.read_table(part)
+    pq.write_table(rows.slice(1), part)
+    with pytest.raises(ValueError, match=r"part-00002\.parquet: has 1 rows where 2 belong"):
+        sample(tmp_path, 6, 2)
+    pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"9"}), part)
+    assert arrow_schema().names == rows.column_names
+    with pytest.raises(ValueError, match="response table of schema version 9; this sozo reads 1"):
+        sample(tmp_path, 6, 2)
+
+
+def test_a_full_disk_is_one_line_and_earlier_rows_are_safe(tmp_path, monkeypatch):
+    sample(tmp_path / "whole", 8, 2)
+    synced, calls = os.fsync, []
+
+    def fsync(descriptor):
+        calls.append(descriptor)
+        if len(calls) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        synced(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(
+        OSError, match=r"part-00002\.parquet: the disk is full; free some space .* \(earlier parts are safe\)"
+    ):
+        sample(tmp_path / "full", 8, 2)
+    assert sorted(table(tmp_path / "full")) == ["part-00000.parquet", "part-00001.parquet"]
+    sample(tmp_path / "full", 8, 2)
+    assert table(tmp_path / "full") == table(tmp_path / "whole")
+
+
+# Trials
+
+
+def test_trials_are_the_first_valid_responses_in_order(tmp_path):
+    judge = DatScorer(FakeNouns("犬猫水山川本車空海石木"), axis_encoder())
+    other = list_text("木猫水山川本車空海石")
+    generator = Scripted([[BAD, GOOD], [BAD, BAD], [GOOD, BAD], [other, GOOD], [GOOD, GOOD]])
+    sample_trials(generator, judge, tmp_path, 3, seed=0, batch_size=2)
+    assert generator.drawn == [0, 1, 2, 3]
+    assert len(list(read_responses(tmp_path))) == 8
+    summary = summarise(tmp_path, trials=3)
+    # The eighth row is valid, too, but the third valid one is the seventh.
+    assert (summary.valid, summary.num_responses, summary.unique_words) == (3, 7, 11)
+    assert summarise(tmp_path).valid == 4
+
+    (tmp_path / "part-00003.parquet").unlink()
+    again = Scripted(generator.batches)
+    sample_trials(again, judge, tmp_path, 3, seed=0, batch_size=2)
+    assert again.drawn == [3]
+    assert summarise(tmp_path, trials=3) == summary
+
+
+def test_trials_end_when_too_few_responses_are_valid(tmp_path):
+    class Hopeless(Scripted):
+        def generate(self, n, seed, batch):
+            return [Completion(GOOD if batch == 0 and k == 0 else BAD) for k in range(n)]
+
+    with pytest.raises(ValueError, match=r"^only 1 of 2048 responses are valid, and 2 trials need 2: "):
+        sample_trials(Hopeless([]), scorer(), tmp_path, 2, seed=0, batch_size=1000)
+    assert len(list(read_responses(tmp_path))) == 2048
+
+
+# Two processes
+
+
+def launch(folder, *flags):
+    config = ROOT / "recipes" / "accelerate" / "cpu2_ddp.yaml"
+    start = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(config)]
+    recipe = [str(ROOT / "recipes" / "sample_dat.py"), "--model", "random", "--output_dir", str(folder), *flags]
+    return [*start, "--main_process_port", str(_free_port()), *recipe]
+
+
+def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
+    (tmp_path / "dat.yaml").write_text("noun_checker: jumandic\nbatch_size: 16\nseed: 9\n")
+    done = run(launch("out", "--config", "dat.yaml", "--num_responses", "100", "--seed", "5"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall("Unique words", done.stdout)) == 1
+    judge = DatScorer(jumandic_checker, ginza)
+    sample_responses(RandomNouns(load_nouns()), judge, tmp_path / "one", 100, seed=5, batch_size=16)
+    assert table(tmp_path / "out" / "responses") == table(tmp_path / "one")
+    config = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))
+    assert (config["settings"]["seed"], config["settings"]["batch_size"], config["processes"]) == (5, 16, 2)
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
+    assert metrics == summarise(tmp_path / "one", source="random", checker=jumandic_checker).to_json()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--modl", "tiny"], "modl"),
+        (["--model", "random", "--output_dir", "x", "--seed", "first"], "--seed"),
+        (["--config", "none.yaml"], "none.yaml"),
+        (["--config", "odd.yaml"], "temprature"),
+        (["--model", "random"], "--output_dir"),
+        (["--model", "random", "--output_dir", "x", "--trials", "5", "--num_responses", "5"], "not both"),
+        (["--model", "./nowhere", "--output_dir", "x", "--trials", "5"], "./nowhere: no such folder"),
+    ],
+)
+def test_a_mistake_in_the_recipe_is_one_line(words, message, tmp_path, monkeypatch, capsys):
+    sys.path.insert(0, str(ROOT / "recipes"))
+    import sample_dat
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.yaml").write_text("temprature: 1\n")
+    monkeypatch.setattr(sys, "argv", ["sample_dat.py", *words])
+    assert sample_dat.main() == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("sample_dat: ")
+    assert message in line
+    assert not (tmp_path / "x").exists()
+
+
+def test_trials_want_one_process(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="by one process"):
+        sample_dat(GeneratorSettings("random"), SamplingOptions(), tmp_path / "x", ScoringOptions().scorer())

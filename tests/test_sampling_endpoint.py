@@ -1,0 +1,214 @@
+"""The OpenAI-compatible generator against a small server on loopback: dialects, retries, seeds, and the secret key."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from fakes import list_text
+from grpo_runs import _free_port, environment
+from mini_model import build_mini
+
+from data.prompts import dat_messages
+from data.schema import read_responses
+from eval.commands import sample_dat
+from eval.generate import GeneratorSettings, openai_endpoint
+from eval.generate.openai_endpoint import EndpointError, OpenAIGenerator, public_url
+from eval.options import SamplingOptions, ScoringOptions
+
+KEY = "sk-very-secret"
+GOOD = list_text("犬猫水山川本車空海石")
+
+
+@contextmanager
+def server(answer):
+    """`answer(body) -> (status, payload)`; gives the address and the requests that came."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            requests.append(body | {"authorization": self.headers["authorization"]})
+            status, payload = answer(body)
+            data = json.dumps(payload).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.send_header("retry-after-ms", "1")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{httpd.server_port}/v1", requests
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+
+
+def completion(text, finish_reason="stop"):
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "message": message, "finish_reason": finish_reason}
+    return 200, {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def test_every_request_asks_for_the_whole_distribution_with_a_seed_of_its_own():
+    with server(lambda body: completion(str(body["seed"]))) as (url, requests):
+        generator = OpenAIGenerator("m", base_url=url, temperature=0.7, max_new_tokens=33, concurrency=3)
+        first = generator.generate(20, seed=1, batch=2)
+        assert generator.generate(20, seed=1, batch=2) == first
+        assert OpenAIGenerator("m", base_url=url).generate(5, seed=1, batch=2) == first[:5]
+        others = generator.generate(20, seed=1, batch=3) + generator.generate(20, seed=2, batch=2)
+    assert len({c.text for c in first + others}) == 60
+    sent = requests[1]
+    assert sent["messages"] == dat_messages()
+    assert (sent["temperature"], sent["top_p"], sent["top_k"], sent["min_p"]) == (0.7, 1.0, -1, 0.0)
+    assert (sent["repetition_penalty"], sent["max_tokens"], sent["model"]) == (1.0, 33, "m")
+    assert sent["authorization"] == f"Bearer {KEY}"
+    assert requests[0]["max_tokens"] == 1
+
+
+@pytest.mark.parametrize(
+    ("refused", "status", "form", "field"),
+    [
+        ({"top_k"}, 422, "generation_config", "generation_config"),
+        ({"top_k", "generation_config"}, 400, "openai", "seed"),
+    ],
+)
+def test_the_first_form_that_a_server_accepts_is_used(refused, status, form, field):
+    def answer(body):
+        return (status, {"error": "unexpected field"}) if refused & set(body) else completion(GOOD)
+
+    with server(answer) as (url, requests):
+        generator = OpenAIGenerator("m", base_url=url, max_new_tokens=50)
+        generator.generate(1, seed=0, batch=0)
+    assert generator.describe()["request_form"] == form
+    assert field in requests[-1]
+    assert requests[-1].get("max_tokens", requests[-1].get("max_completion_tokens")) == 50
+    if form == "generation_config":
+        whole = {"do_sample": True, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0}
+        assert json.loads(requests[-1]["generation_config"]) == whole
+
+
+def test_a_busy_server_is_asked_again():
+    answers = iter([(429, {}), (503, {}), completion(GOOD, "length")])
+    with server(lambda body: completion("") if body["max_tokens"] == 1 else next(answers)) as (url, requests):
+        (response,) = OpenAIGenerator("m", base_url=url).generate(1, seed=0, batch=0)
+    assert (response.text, response.finish_reason) == (GOOD, "length")
+    assert len(requests) == 4
+
+
+def test_a_broken_server_is_one_clear_line_without_the_key():
+    def answer(body):
+        return completion("") if body["max_tokens"] == 1 else (500, {"error": {"message": f"broken\nfor {KEY}"}})
+
+    with server(answer) as (url, requests):
+        generator = OpenAIGenerator("m", base_url=url.replace("//", "//me:pass@"), concurrency=1)
+        with pytest.raises(EndpointError, match=rf"m at {url}: .*500.*broken.*run again") as error:
+            generator.generate(1, seed=0, batch=0)
+    assert len(requests) == 1 + 7
+    for secret in (KEY, "pass", "\n"):
+        assert secret not in str(error.value)
+
+
+def test_a_server_that_is_not_there_is_one_line(monkeypatch):
+    monkeypatch.setattr(openai_endpoint, "_RETRIES", 0)
+    with pytest.raises(EndpointError, match=r"m at http://127\.0\.0\.1:9/v1: Connection error"):
+        OpenAIGenerator("m", base_url="http://127.0.0.1:9/v1")
+
+
+def test_an_unknown_model_is_refused_at_once():
+    with (
+        server(lambda body: (404, {"error": {"message": "no model m"}})) as (url, requests),
+        pytest.raises(EndpointError, match="no model m"),
+    ):
+        OpenAIGenerator("m", base_url=url)
+    assert len(requests) == 1
+
+
+def test_a_missing_key_is_named(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
+        OpenAIGenerator("m")
+
+
+def test_a_run_records_the_endpoint_but_no_secret(tmp_path):
+    texts = [GOOD, None, "", GOOD]
+
+    def answer(body):
+        return completion(texts[body["seed"] % 4], "stop" if body["seed"] % 2 else "content_filter")
+
+    with server(answer) as (url, _):
+        settings = GeneratorSettings("m", base_url=url.replace("//", "//me:pass@"))
+        scorer = ScoringOptions(noun_checker="jumandic").scorer()
+        run = sample_dat(settings, SamplingOptions(num_responses=12, batch_size=5), tmp_path, scorer)
+    rows = list(read_responses(tmp_path))
+    assert run.summary.num_responses == len(rows) == 12
+    assert {(r.text, r.reason) for r in rows if r.text != GOOD} == {("", "format")}
+    assert {r.finish_reason for r in rows} == {"stop", "content_filter"}
+    recorded = (tmp_path / "config.json").read_text("utf-8")
+    config = json.loads(recorded)
+    assert config["settings"]["base_url"] == config["loaded"]["decoder"]["base_url"] == url
+    assert KEY not in recorded
+    assert "pass@" not in recorded
+
+
+def test_an_address_without_secrets():
+    assert public_url("https://u:p@host:1/v1/?k=v#f") == "https://host:1/v1"
+    assert public_url("http://host/v1") == "http://host/v1"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (find_spec("fastapi") and find_spec("uvicorn")), reason="needs transformers[serving]")
+def test_transformers_serve(tmp_path, ginza, jumandic_checker, nouns):
+    model = build_mini(tmp_path / "model", ginza, jumandic_checker, nouns)
+    port = _free_port()
+    script = Path(sys.executable).with_name("transformers")
+    command = [str(script), "serve", str(model), "--host", "127.0.0.1", "--port", str(port)]
+    variables = environment(PYTHONPATH=os.pathsep.join(sys.path))
+    with subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for(f"http://127.0.0.1:{port}/health")
+            settings = GeneratorSettings(
+                str(model), base_url=f"http://127.0.0.1:{port}/v1", concurrency=1, max_new_tokens=40
+            )
+            scorer = ScoringOptions(noun_checker="jumandic").scorer()
+            options = SamplingOptions(num_responses=24, batch_size=10)
+            runs = [sample_dat(settings, options, tmp_path / name, scorer) for name in ("a", "b")]
+        finally:
+            process.terminate()
+    texts = [[r.text for r in read_responses(tmp_path / name)] for name in ("a", "b")]
+    assert texts[0] == texts[1]
+    assert len(set(texts[0])) > 20
+    assert runs[0].summary.valid > 5
+    config = json.loads((tmp_path / "a" / "config.json").read_text("utf-8"))
+    assert config["loaded"]["decoder"]["request_form"] == "generation_config"
+
+
+def wait_for(url):
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(url).close()
+            return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.2)
+    raise AssertionError(f"{url} did not come up")

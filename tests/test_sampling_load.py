@@ -1,0 +1,267 @@
+"""From what a user names to a generator: folders, adapters, bare tokenizers, vLLM on a stand-in, one-line errors."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types
+
+import pytest
+import torch
+from fakes import list_text
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from data.prompts import prompt
+from eval.generate import GeneratorError, GeneratorSettings, load_generator
+from eval.generate.load import tiny_folder
+from eval.generate.protocol import request_seeds
+from training.tiny import build_tokenizer
+
+NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer = build_tokenizer(NOUNS)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), eos_token_id=1, pad_token_id=0, **shape)).save_pretrained(
+        folder
+    )
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def without(folder, copy, *names):
+    shutil.copytree(folder, copy)
+    for name in names:
+        (copy / name).unlink()
+    return copy
+
+
+# Settings
+
+
+def test_the_backend_is_decided_without_loading_anything(model_folder):
+    def settled(*args, **kwargs):
+        return GeneratorSettings(*args, **kwargs).settled()
+
+    assert settled("random").backend == "random"
+    assert settled("gpt-4o", base_url="http://host/v1").backend == "openai"
+    assert (
+        settled("tiny").backend == settled(str(model_folder)).backend == settled("org/name").backend == "transformers"
+    )
+    assert settled("tiny").source == "tiny"
+    assert settled("tiny", source="before").source == "before"
+    assert settled("random").settled() == settled("random")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"model": "random", "backend": "tgi"},
+            "unknown backend 'tgi'; choose one of auto, transformers, vllm, openai",
+        ),
+        ({"model": "random", "temperature": 0.0}, "temperature must be above 0"),
+        ({"model": "random", "max_new_tokens": 0}, "max_new_tokens must be at least 1"),
+        (
+            {"model": "tiny", "backend": "transformers", "base_url": "http://x/v1"},
+            "base_url goes with the backend openai",
+        ),
+        ({"model": "m", "base_url": "localhost:8000/v1"}, "base_url must begin with http"),
+        ({"model": "./runs/none"}, "./runs/none: no such folder"),
+        ({"model": "runs/a/b"}, "runs/a/b: no such folder"),
+    ],
+)
+def test_what_cannot_be_is_refused_first(settings, message):
+    with pytest.raises((ValueError, OSError), match=message):
+        GeneratorSettings(**settings).settled()
+
+
+def test_a_folder_that_is_no_model(tmp_path):
+    with pytest.raises(GeneratorError, match="holds no model"):
+        GeneratorSettings(str(tmp_path)).settled()
+
+
+def test_a_hub_that_is_out_of_reach_is_one_line(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(
+        GeneratorError, match=r"cannot load the model 'nobody/nothing' \(.*a hub id that can be reached"
+    ) as error:
+        load_generator(GeneratorSettings("nobody/nothing"))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", ["{", '{"model_type": "unheard_of"}'])
+def test_a_broken_model_is_one_line(content, tmp_path):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(GeneratorError, match="cannot load the model") as error:
+        load_generator(GeneratorSettings(str(tmp_path)))
+    assert "\n" not in str(error.value)
+
+
+def test_tiny_is_found_in_a_process_of_its_own(tmp_path, monkeypatch):
+    def run(command, **_):
+        assert command == [sys.executable, "-m", "training.tiny"]
+        return subprocess.CompletedProcess(command, 0, f"building\n{tmp_path}\n")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert tiny_folder() == str(tmp_path)
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1, ""))
+    with pytest.raises(GeneratorError, match="could not be made"):
+        tiny_folder()
+
+
+# Transformers
+
+
+def test_a_folder_is_loaded_and_named(model_folder):
+    generator = load_generator(GeneratorSettings(str(model_folder), max_new_tokens=5, source="mine", slots=2))
+    first = generator.generate(4, seed=0, batch=0)
+    assert load_generator(GeneratorSettings(str(model_folder), max_new_tokens=5, slots=3)).generate(4, 0, 0) == first
+    assert (generator.name, generator.temperature, len(first)) == ("mine", 1.0, 4)
+
+
+def test_a_tokenizer_without_chat_template_and_pad_token(model_folder, tmp_path):
+    bare = without(model_folder, tmp_path / "bare", "chat_template.jinja")
+    for name in ("tokenizer_config.json", "special_tokens_map.json", "config.json"):
+        if (bare / name).exists():
+            values = json.loads((bare / name).read_text("utf-8"))
+            values = {key: value for key, value in values.items() if key not in ("pad_token", "pad_token_id")}
+            (bare / name).write_text(json.dumps(values), "utf-8")
+    generator = load_generator(GeneratorSettings(str(bare), max_new_tokens=3))
+    assert generator._tokenizer.chat_template is None
+    assert generator._tokenizer.pad_token is None
+    assert len(generator.generate(3, seed=0, batch=0)) == 3
+
+
+def test_a_missing_tokenizer_is_one_line(model_folder, tmp_path):
+    names = [path.name for path in model_folder.iterdir() if "token" in path.name]
+    bare = without(model_folder, tmp_path / "bare", *names)
+    with pytest.raises(GeneratorError, match="save the tokenizer in the model's folder") as error:
+        load_generator(GeneratorSettings(str(bare)))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("own_tokenizer", [True, False])
+def test_an_adapter_is_merged_into_its_base(own_tokenizer, model_folder, tmp_path):
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    base = AutoModelForCausalLM.from_pretrained(model_folder)
+    adapted = get_peft_model(base, LoraConfig(r=2, target_modules=["q_proj", "v_proj"], init_lora_weights=False))
+    adapted.save_pretrained(tmp_path)
+    if own_tokenizer:
+        AutoTokenizer.from_pretrained(model_folder).save_pretrained(tmp_path)
+    generator = load_generator(GeneratorSettings(str(tmp_path), max_new_tokens=5))
+    weights = generator._model.state_dict()
+    assert not any("lora" in name for name in weights)
+    merged = adapted.merge_and_unload().state_dict()
+    for name, weight in weights.items():
+        torch.testing.assert_close(weight, merged[name])
+    assert len(generator.generate(2, seed=0, batch=0)) == 2
+
+
+# vLLM, as its documentation has it
+
+
+class SamplingParams:
+    def __init__(self, n=1, *, temperature=1.0, top_p=1.0, top_k=0, seed=None, max_tokens=16):
+        self.temperature, self.top_p, self.top_k, self.seed, self.max_tokens = (
+            temperature,
+            top_p,
+            top_k,
+            seed,
+            max_tokens,
+        )
+
+
+class LoRARequest:
+    def __init__(self, lora_name, lora_int_id, lora_path=""):
+        self.lora_name, self.lora_int_id, self.lora_path = lora_name, lora_int_id, lora_path
+
+
+class LLM:
+    made = None
+
+    def __init__(self, model, *, tokenizer=None, tensor_parallel_size=1, dtype="auto", revision=None, seed=0, **kwargs):
+        unknown = set(kwargs) - {"enable_prefix_caching", "generation_config", "enable_lora", "max_lora_rank"}
+        assert not unknown, unknown
+        self.arguments = {"model": model, "dtype": dtype, "revision": revision, "seed": seed, **kwargs}
+        self.environment, self.calls = dict(os.environ), []
+        LLM.made = self
+
+    def get_tokenizer(self):
+        return build_tokenizer(NOUNS)
+
+    def generate(self, prompts, sampling_params=None, *, use_tqdm=True, lora_request=None):
+        self.calls.append((prompts, sampling_params, lora_request))
+
+        def output(params):
+            text = list_text(NOUNS[:10]) if params.seed % 2 else str(params.seed)
+            return types.SimpleNamespace(outputs=[types.SimpleNamespace(text=text, finish_reason="stop")])
+
+        return [output(params) for _, params in zip(prompts, sampling_params, strict=True)]
+
+
+@pytest.fixture
+def vllm(monkeypatch):
+    module, lora, request = (types.ModuleType(name) for name in ("vllm", "vllm.lora", "vllm.lora.request"))
+    module.LLM, module.SamplingParams, request.LoRARequest = LLM, SamplingParams, LoRARequest
+    module.__spec__ = types.SimpleNamespace()
+    for each in (module, lora, request):
+        monkeypatch.setitem(sys.modules, each.__name__, each)
+
+
+def test_vllm_samples_the_whole_distribution_with_a_seed_per_row(vllm, model_folder):
+    settings = GeneratorSettings(
+        str(model_folder), backend="vllm", dtype="bfloat16", temperature=0.9, max_new_tokens=33
+    )
+    generator = load_generator(settings)
+    first = generator.generate(4, seed=1, batch=2)
+    assert LLM.made.arguments == {
+        "model": str(model_folder),
+        "dtype": "bfloat16",
+        "revision": None,
+        "seed": 0,
+        "enable_prefix_caching": True,
+        "generation_config": "vllm",
+    }
+    ((prompts, params, lora),) = LLM.made.calls
+    tokenizer = build_tokenizer(NOUNS)
+    assert [tokenizer.decode(p["prompt_token_ids"]) for p in prompts] == [prompt("dat")] * 4
+    assert [(p.temperature, p.top_p, p.top_k, p.max_tokens) for p in params] == [(0.9, 1.0, 0, 33)] * 4
+    assert [p.seed for p in params] == request_seeds(4, 1, 2)
+    assert lora is None
+    assert generator.generate(4, seed=1, batch=2) == first
+    assert generator.generate(4, seed=1, batch=3) != first
+
+
+def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, tmp_path, monkeypatch):
+    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base", "r": 12}')
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
+    generator = load_generator(GeneratorSettings(str(tmp_path), backend="vllm"))
+    generator.generate(1, seed=0, batch=0)
+    arguments = LLM.made.arguments
+    assert (arguments["model"], arguments["enable_lora"], arguments["max_lora_rank"]) == ("org/base", True, 16)
+    (_, _, lora) = LLM.made.calls[0]
+    assert (lora.lora_int_id, lora.lora_path) == (1, str(tmp_path))
+    assert LLM.made.environment["CUDA_VISIBLE_DEVICES"] == "6"
+    assert "WORLD_SIZE" not in LLM.made.environment
+    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["WORLD_SIZE"]) == ("4,6", "2")
+
+
+def test_vllm_that_is_not_there_is_named(model_folder):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sozo\[vllm\]'"):
+        load_generator(GeneratorSettings(str(model_folder), backend="vllm"))
+
+
+def test_request_seeds_differ():
+    seeds = [seed for batch in range(50) for seed in request_seeds(1000, 3, batch)]
+    assert len(set(seeds)) == 50_000
+    assert all(0 <= seed < 2**53 for seed in seeds)

@@ -10,35 +10,32 @@ One GPU, and one node of eight; any flag of TRL's GRPOConfig and ModelConfig goe
         --config recipes/swallow-8b/grpo.yaml --use_peft true
     accelerate launch --config_file recipes/accelerate/zero3.yaml recipes/grpo_dat.py \
         --config recipes/swallow-8b/grpo.yaml
+
+`--sampler` chooses who draws the completions: shared_prefix (the default), trl or vllm.
 """
 
-import os
 import sys
-import time
 from pathlib import Path
 
+from launch import launch
 
-def main() -> int:
-    """Parse, check, train. Errors a user can mend end in one line and exit status 2."""
-    from rewards.embeddings import EncoderError
-    from rewards.nouns import JumanppError
-    from training.config import ConfigError, parse
+
+def run(argv: list[str]) -> Path:
+    """Parse, check, train; the folder of the trained model."""
+    from training.config import parse
     from training.grpo import train_grpo
+    from training.grpo_config import DatGrpoConfig, GrpoArguments
 
-    argv, rank = sys.argv[1:], int(os.environ.get("RANK", "0"))
-    if not any(word.partition("=")[0] == "--config" for word in argv):
-        argv = ["--config", str(Path(__file__).parent / "tiny" / "grpo.yaml"), *argv]
-    try:
-        folder = train_grpo(*parse(argv))
-    except (ConfigError, EncoderError, JumanppError, FileNotFoundError, ModuleNotFoundError, OSError) as error:
-        if rank:
-            time.sleep(10)  # the launcher ends this process as soon as the first one, which prints, has failed too
-        print(f"grpo_dat: {error}", file=sys.stderr, flush=True)
-        return 2
-    if not rank:
-        print(f"The trained model is in {folder}")
-    return 0
+    script, training, model = parse(GrpoArguments, DatGrpoConfig, argv)
+    rollout = None
+    if script.sampler == "shared_prefix":
+        from eval.generate.rollout import SharedPrefixRollout
+
+        rollout = SharedPrefixRollout(
+            temperature=training.temperature, max_new_tokens=training.max_completion_length, seed=training.seed
+        )
+    return train_grpo(script, training, model, rollout)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(launch("grpo", run))

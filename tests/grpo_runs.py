@@ -1,12 +1,16 @@
-"""Run the GRPO recipe as a user does, in a subprocess, and read what it left."""
+"""Run a training recipe as a user does, in a subprocess, and read what it left."""
 
+import contextlib
 import json
 import os
+import random
+import shutil
+import signal
 import socket
 import struct
 import subprocess
 import sys
-from contextlib import contextmanager
+import time
 from pathlib import Path
 from unittest.mock import patch
 
@@ -25,7 +29,7 @@ RECIPE = ROOT / "recipes" / "grpo_dat.py"
 _TIMES = {"step_time", "dat/seconds", "train_runtime", "train_samples_per_second", "train_steps_per_second"}
 
 
-@contextmanager
+@contextlib.contextmanager
 def eight_processes():
     """The first process of eight, as far as TRL can see: a process group that talks to nobody."""
     variables = {"WORLD_SIZE": "8", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
@@ -54,16 +58,19 @@ def flags(settings):
     return words
 
 
-def recipe(*words, launch=None, **settings):
-    """The command of a run on eight completions a step; `launch` names an accelerate configuration."""
-    short = {"completions_per_step": 8, "per_device_train_batch_size": 8, "num_generations": 8, "num_prompts": 64}
-    short |= {"logging_steps": 1, "learning_rate": 5e-4, "warmup_steps": 0, "max_completion_length": 24} | settings
+def recipe(*words, method="grpo", launch=None, **settings):
+    """The command of a run on eight items a step; `launch` names an accelerate configuration."""
+    short = {"per_device_train_batch_size": 8, "logging_steps": 1, "learning_rate": 5e-4, "warmup_steps": 0}
+    if method == "grpo":
+        short |= {"completions_per_step": 8, "num_generations": 8, "num_prompts": 64, "max_completion_length": 24}
+    else:
+        short |= {"examples_per_step": 8}
     start = [sys.executable]
     if launch:
         start += ["-m", "accelerate.commands.launch", "--config_file", str(ROOT / "recipes/accelerate" / launch)]
         start += ["--main_process_port", str(_free_port())]
-    tiny = ROOT / "recipes" / "tiny" / "grpo.yaml"
-    return [*start, str(RECIPE), "--config", str(tiny), *flags(short), *words]
+    script, tiny = ROOT / "recipes" / f"{method}_dat.py", ROOT / "recipes" / "tiny" / f"{method}.yaml"
+    return [*start, str(script), "--config", str(tiny), *flags(short | settings), *words]
 
 
 def run(command, cwd, **variables):
@@ -71,6 +78,30 @@ def run(command, cwd, **variables):
     return subprocess.run(
         command, cwd=cwd, env=environment(**variables), capture_output=True, text=True, encoding="utf-8", check=False
     )
+
+
+def kill_at_random(command, output, *, times, span, seed=0):
+    """Start the command again and again, kill -9 each at a random moment within `span` seconds of its first file.
+
+    Returns how many of the kills met a run that was training. A run that was quicker than its kill counts for nothing
+    and is thrown away, so that the next kill meets a run too.
+    """
+    draw, met = random.Random(seed), 0
+    settings = output / "run_config.json"
+    for _ in range(times):
+        if (output / "metrics.json").is_file():
+            shutil.rmtree(output)
+        with (output.with_suffix(".log")).open("a") as log:
+            process = subprocess.Popen(
+                command, cwd=output.parent, env=environment(), stdout=log, stderr=log, start_new_session=True
+            )
+            while process.poll() is None and not settings.is_file():
+                time.sleep(0.02)
+            time.sleep(draw.uniform(0, span))
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            met += process.wait() == -signal.SIGKILL
+    return met
 
 
 def history(output):

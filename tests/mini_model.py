@@ -9,7 +9,6 @@ from transformers import set_seed
 
 from rewards.parse import script_reason
 from training import tiny
-from training.sft import train_sft
 
 
 def build_mini(folder, encoder, checker, nouns, *, lists=None):
@@ -26,24 +25,17 @@ def build_mini(folder, encoder, checker, nouns, *, lists=None):
     with patch.dict(tiny._SETTINGS, hidden=32, layers=1):
         tokenizer = tiny.build_tokenizer(words)
         model = tiny.build_model(len(tokenizer), vectors[usable])
-    trainer = train_sft(
+    model = tiny.warm_start(
         model,
         tokenizer,
         texts if lists is None else texts * (2000 // lists),
-        output_dir=str(folder.with_name("sft")),
+        folder.with_name("sft"),
         per_device_train_batch_size=64,
         max_steps=120,
         warmup_steps=10,
         learning_rate=3e-2,
-        max_length=None,
-        save_strategy="no",
-        report_to="none",
-        use_cpu=True,
-        bf16=False,
-        activation_checkpointing=False,
-        dataloader_pin_memory=False,
         disable_tqdm=True,
     )
-    trainer.model.save_pretrained(folder)
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

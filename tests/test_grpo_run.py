@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from grpo_runs import environment, generated, history, recipe, run, wandb_records
+from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
 from mini_model import build_mini
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -162,6 +162,27 @@ def test_a_killed_run_goes_on_to_what_an_unbroken_one_gives(mini, tmp_path):
     assert len(steps[0]) == 8
     assert json.loads((output / "checkpoint-8" / "sozo_state.json").read_text())["wandb_run_id"] == wandb_run
     assert {path.name.rpartition("-")[2] for path in output.glob("wandb/offline-run-*")} == {wandb_run}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["shared_prefix", "trl"])
+def test_a_run_killed_at_20_random_moments_ends_like_an_unbroken_one(sampler, mini, tmp_path):
+    settings = {"model_name_or_path": mini, "max_steps": 8, "save_steps": 1, "report_to": "none", "sampler": sampler}
+    command = recipe(output_dir="out", **settings)
+    whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
+    for folder in (whole, output):
+        folder.parent.mkdir()
+    unbroken = run(command, whole.parent)
+    assert unbroken.returncode == 0, unbroken.stderr
+    span = (whole / "metrics.json").stat().st_mtime - (whole / "run_config.json").stat().st_mtime
+    assert kill_at_random(command, output, times=20, span=span) >= 15
+    resumed = run(command, output.parent)
+    assert resumed.returncode == 0, resumed.stderr
+    weights, expected = (load_file(folder / "model.safetensors") for folder in (output, whole))
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
+    assert steps[0] == steps[1]
+    assert len(steps[0]) == 8
 
 
 def test_a_checkpoint_cut_short_is_passed_over(tmp_path):

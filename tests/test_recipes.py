@@ -1,6 +1,7 @@
 """Every shipped YAML loads and says what the paper says; a user's mistake ends the command in one line."""
 
 import sys
+from contextlib import nullcontext
 
 import pytest
 import yaml
@@ -8,8 +9,16 @@ from accelerate.commands.config.config_args import load_config_from_file
 from grpo_runs import RECIPE, ROOT, eight_processes, flags, run
 
 from training.config import parse
+from training.grpo_config import DatGrpoConfig, GrpoArguments
+from training.table_config import DatDpoConfig, DatSftConfig, DpoArguments, SftArguments
+from training.tiny import tiny_folder
 
-RECIPES = sorted((ROOT / "recipes").glob("*/grpo.yaml"))
+METHODS = {
+    "sft": (SftArguments, DatSftConfig),
+    "dpo": (DpoArguments, DatDpoConfig),
+    "grpo": (GrpoArguments, DatGrpoConfig),
+}
+RECIPES = sorted(path for method in METHODS for path in (ROOT / "recipes").glob(f"*/{method}.yaml"))
 LAUNCHERS = sorted((ROOT / "recipes" / "accelerate").glob("*.yaml"))
 PAPER = {
     "swallow-8b": "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3",
@@ -19,34 +28,40 @@ PAPER = {
 ON_CPU = ["--use_cpu", "true", "--bf16", "false"]
 
 
-def settings_of(name):
-    return parse(["--config", str(ROOT / "recipes" / name / "grpo.yaml"), *ON_CPU])
+def settings_of(path, processes=1):
+    words = ["--config", str(path), *ON_CPU]
+    if path.stem != "grpo":
+        words += ["--responses", "somewhere"]
+    with eight_processes() if processes == 8 else nullcontext():
+        return parse(*METHODS[path.stem], words)
 
 
 def test_nothing_is_missing():
-    assert {path.parent.name for path in RECIPES} >= {"tiny", *PAPER}
+    models = {"tiny", "gemma-3-270m", *PAPER}
+    assert {(path.parent.name, path.stem) for path in RECIPES} >= {(m, method) for m in models for method in METHODS}
     assert {path.stem for path in LAUNCHERS} == {
         *("single", "ddp", "zero2", "zero3", "cpu2_ddp", "cpu2_zero2", "cpu2_zero3")
     }
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.parent.name)
-def test_a_recipe_loads_and_samples_from_the_whole_distribution(path):
-    assert path.read_text("utf-8").startswith("# GRPO of ")
-    _, training, _ = parse(["--config", str(path), *ON_CPU])
-    assert (training.temperature, training.top_k, training.top_p) == (1.0, 0, 1.0)
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_recipe_loads_and_says_what_it_is(path):
+    first = path.read_text("utf-8").splitlines()[0]
+    assert first.startswith(f"# {path.stem.upper()} of ")
+    _, training, _ = settings_of(path)
+    assert training.output_dir == f"runs/{path.parent.name}/{path.stem}"
+    assert training.run_name == f"{path.parent.name}-{path.stem}"
     written = yaml.safe_load(path.read_text("utf-8"))
-    assert {"temperature", "top_k", "top_p", "seed", "output_dir", "max_completion_length"} <= set(written)
+    assert {"seed", "output_dir", "learning_rate", "lr_scheduler_type", "save_steps"} <= set(written)
+    if path.stem == "grpo":
+        assert (training.temperature, training.top_k, training.top_p) == (1.0, 0, 1.0)
+        assert {"temperature", "top_k", "top_p", "max_completion_length"} <= set(written)
 
 
 @pytest.mark.parametrize("processes", [1, 8])
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_settings(name, processes):
-    if processes == 8:
-        with eight_processes():
-            script, training, model = settings_of(name)
-    else:
-        script, training, model = settings_of(name)
+    script, training, model = settings_of(ROOT / "recipes" / name / "grpo.yaml", processes)
     assert model.model_name_or_path == PAPER[name]
     assert (script.num_prompts, training.num_generations, training.num_train_epochs) == (4096, 8, 1)
     per_step = training.per_device_train_batch_size * processes * training.gradient_accumulation_steps
@@ -62,6 +77,26 @@ def test_the_papers_settings(name, processes):
         "embedding_model": "pkshatech/GLuCoSE-base-ja-v2",
         "scale": 10.0,
     }
+
+
+@pytest.mark.parametrize("processes", [1, 8])
+@pytest.mark.parametrize("method", ["sft", "dpo"])
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_settings_on_a_table(name, method, processes):
+    script, training, model = settings_of(ROOT / "recipes" / name / f"{method}.yaml", processes)
+    assert model.model_name_or_path == PAPER[name]
+    assert not model.use_peft
+    assert (script.top_k if method == "sft" else script.num_pairs) == 16384
+    per_step = training.per_device_train_batch_size * processes * training.gradient_accumulation_steps
+    assert (per_step, training.num_train_epochs, training.max_steps) == (256, 1, -1)
+    assert training.learning_rate == {"sft": 2e-7, "dpo": 5e-7}[method]
+    # TRL's defaults, where the paper is silent.
+    assert (training.lr_scheduler_type, training.warmup_steps, training.weight_decay) == ("linear", 0, 0.0)
+    if method == "sft":
+        assert (training.completion_only_loss, training.packing) == (True, False)
+    else:
+        assert (training.beta, training.loss_type) == (0.1, ["sigmoid"])
+        assert training.precompute_ref_log_probs
 
 
 @pytest.mark.parametrize("path", LAUNCHERS, ids=lambda path: path.stem)
@@ -102,3 +137,11 @@ def test_a_mistake_is_one_line(words, message, tmp_path):
     assert line.startswith("grpo_dat: ")
     assert message in line
     assert not list(tmp_path.iterdir())
+
+
+def test_the_embedded_model_says_where_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
+    (folder := tiny_folder()).mkdir()
+    (folder / "config.json").touch()  # as if it had been built
+    done = run([sys.executable, "-m", "training.tiny"], tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"{folder}\n")

@@ -19,6 +19,7 @@ from transformers import (
 
 from data.prompts import prompt
 from eval.generate import TransformersGenerator, shared_prefix
+from eval.generate.protocol import GeneratorError
 from eval.generate.rollout import SharedPrefixRollout
 from eval.generate.shared_prefix import UnsupportedModelError, draw, sample_tokens, why_unsupported
 from training.tiny import build_tokenizer
@@ -195,6 +196,14 @@ def test_a_tokenizer_without_a_chat_template_gets_the_plain_prompt():
     assert generator.generate(10, seed=0, batch=1) != completions[:10]
 
 
+def test_a_broken_model_is_one_line():
+    tokenizer = build_tokenizer(["犬", "猫", "水"])
+    model = llama(vocab_size=len(tokenizer), eos_token_id=1)
+    model.lm_head.weight.data.fill_(torch.nan)
+    with pytest.raises(GeneratorError, match="broken one: the model's logits are not finite"):
+        TransformersGenerator(model, tokenizer, name="broken one").generate(2, seed=0, batch=0)
+
+
 class FakeTrainer:
     """What a rollout asks of TRL's trainer."""
 
@@ -230,5 +239,5 @@ def test_a_rollout_is_a_function_of_seed_and_step():
     assert all(other["completion_ids"] != out["completion_ids"] for other in others)
     trainer = FakeTrainer(model, tokenizer)
     trainer.is_fsdp_enabled = True
-    with pytest.raises(ValueError, match="sampler: trl"):
+    with pytest.raises(GeneratorError, match="sampler: trl"):
         SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)

@@ -1,4 +1,4 @@
-"""Settings of a GRPO run: what is impossible is refused in one line that says what to do, before a model is loaded."""
+"""Settings of a run: what is impossible is refused in one line that says what to do, before a model is loaded."""
 
 import subprocess
 import sys
@@ -6,14 +6,11 @@ import sys
 import pytest
 from grpo_runs import ROOT, eight_processes
 
-from training.config import (
-    ConfigError,
-    accumulation_steps,
-    check_epoch,
-    check_groups,
-    load_reward_funcs,
-    parse,
-)
+from training.batches import accumulation_steps, check_groups, check_prompts
+from training.config import ConfigError, parse
+from training.grpo_config import DatGrpoConfig, GrpoArguments
+from training.load_rewards import load_reward_funcs
+from training.table_config import DatSftConfig, SftArguments
 
 TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
 
@@ -40,7 +37,7 @@ def written(folder, text):
     ("completions", "per_device", "processes", "steps"), [(256, 4, 8, 8), (256, 8, 8, 4), (64, 64, 1, 1), (6, 1, 2, 3)]
 )
 def test_accumulation_steps(completions, per_device, processes, steps):
-    assert accumulation_steps(completions, per_device, processes) == steps
+    assert accumulation_steps("completions_per_step", completions, per_device, processes) == steps
 
 
 @pytest.mark.parametrize(
@@ -53,7 +50,7 @@ def test_accumulation_steps(completions, per_device, processes, steps):
     ],
 )
 def test_completions_that_are_no_multiple(completions, per_device, processes, product, nearest):
-    assert refusal(accumulation_steps, completions, per_device, processes) == (
+    assert refusal(accumulation_steps, "completions_per_step", completions, per_device, processes) == (
         f"completions_per_step {completions} is not a multiple of per_device_train_batch_size {product}; "
         f"nearest legal values: {nearest}"
     )
@@ -79,38 +76,42 @@ def test_broken_groups_name_the_nearest_legal_values():
 
 
 def test_an_epoch_fills_its_batches():
-    check_epoch(4096, 8, 256)
-    check_epoch(32, 8, 256)
+    check_prompts(4096, 8, 256)
+    check_prompts(32, 8, 256)
     # 100 x 8 = 800 = 3.125 batches of 256, each of 32 prompts.
-    assert refusal(check_epoch, 100, 8, 256) == (
+    assert refusal(check_prompts, 100, 8, 256) == (
         "num_prompts 100 x num_generations 8 = 800 completions do not fill batches of 256; "
         "nearest legal num_prompts: 96 or 128"
     )
-    assert refusal(check_epoch, 5, 8, 256).endswith("nearest legal num_prompts: 32")
+    assert refusal(check_prompts, 5, 8, 256).endswith("nearest legal num_prompts: 32")
 
 
 # parse
 
 
+def parse_grpo(argv):
+    return parse(GrpoArguments, DatGrpoConfig, argv)
+
+
 def test_flags_go_over_the_file(tmp_path):
     file = written(tmp_path, "learning_rate: 5e-7\nnum_prompts: 8\nnum_generations: 8\nseed: 3\nbeta: 1e-2")
-    script, training, model = parse(
+    script, training, model = parse_grpo(
         [*file, "--seed", "4", "--model_name_or_path", "somewhere", "--per_device_train_batch_size", "8"]
     )
     # YAML reads 5e-7 (no dot) as text.
     assert (training.learning_rate, training.beta, training.seed) == (5e-7, 0.01, 4)
     assert (script.num_prompts, model.model_name_or_path) == (8, "somewhere")
-    assert parse([f"--config={file[1]}"])[1].seed == 3
+    assert parse_grpo([f"--config={file[1]}"])[1].seed == 3
 
 
 def test_completions_per_step_fits_one_process_and_eight(tmp_path):
     file = written(tmp_path, "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8")
-    one = parse(file)[1]
+    one = parse_grpo(file)[1]
     assert (one.gradient_accumulation_steps, one.generation_batch_size) == (64, 256)
     with eight_processes():
-        eight = parse(file)[1]
+        eight = parse_grpo(file)[1]
         assert (eight.gradient_accumulation_steps, eight.generation_batch_size) == (8, 256)
-        message = refusal(parse, [*file, "--completions_per_step", "100"])
+        message = refusal(parse_grpo, [*file, "--completions_per_step", "100"])
     assert message.endswith("4 x 8 process(es) = 32; nearest legal values: 96 or 128")
 
 
@@ -135,14 +136,14 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
     ],
 )
 def test_a_file_that_cannot_work(text, message, tmp_path):
-    assert message in refusal(parse, written(tmp_path, text))
+    assert message in refusal(parse_grpo, written(tmp_path, text))
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b", "just words", "1: 2"])
 def test_a_file_without_settings(text, tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text(text)
-    assert "run.yaml must hold lines `setting: value`" in refusal(parse, ["--config", str(file)])
+    assert "run.yaml must hold lines `setting: value`" in refusal(parse_grpo, ["--config", str(file)])
 
 
 @pytest.mark.parametrize(
@@ -161,35 +162,109 @@ def test_a_file_without_settings(text, tmp_path):
     ],
 )
 def test_flags_that_cannot_work(words, message):
-    assert message in refusal(parse, [*TINY, *words])
+    assert message in refusal(parse_grpo, [*TINY, *words])
 
 
 def test_config_without_a_file(tmp_path):
-    assert refusal(parse, ["--config", "nosuch.yaml"]).startswith("--config nosuch.yaml: no such file; ")
-    assert refusal(parse, ["--config=nosuch.yaml"]).startswith("--config nosuch.yaml: no such file; ")
-    assert refusal(parse, ["--config"]).startswith("--config needs a file")
-    assert "cannot be read" in refusal(parse, ["--config", str(tmp_path)])
+    assert refusal(parse_grpo, ["--config", "nosuch.yaml"]).startswith("--config nosuch.yaml: no such file; ")
+    assert refusal(parse_grpo, ["--config=nosuch.yaml"]).startswith("--config nosuch.yaml: no such file; ")
+    assert refusal(parse_grpo, ["--config"]).startswith("--config needs a file")
+    assert "cannot be read" in refusal(parse_grpo, ["--config", str(tmp_path)])
 
 
 def test_reward_settings_on_the_command_line():
     words = ["--reward_funcs", "rewards.make_dat_reward", "mine.f", "--reward_weights", "1", "0.5"]
-    script, training, _ = parse([*TINY, *words, "--reward_args", '{"rewards.make_dat_reward": {"scale": 1.0}}'])
+    script, training, _ = parse_grpo([*TINY, *words, "--reward_args", '{"rewards.make_dat_reward": {"scale": 1.0}}'])
     assert script.reward_funcs == ["rewards.make_dat_reward", "mine.f"]
     assert script.reward_args == {"rewards.make_dat_reward": {"scale": 1.0}}
     assert training.reward_weights == [1.0, 0.5]
 
 
 def test_one_reward_need_not_be_a_list(tmp_path):
-    assert parse(written(tmp_path, "reward_funcs: mine.f"))[0].reward_funcs == ["mine.f"]
+    assert parse_grpo(written(tmp_path, "reward_funcs: mine.f"))[0].reward_funcs == ["mine.f"]
 
 
 def test_parsing_loads_no_model():
     code = (
-        "import sys; from training.config import parse; parse(sys.argv[1:]);"
+        "import sys; from training.config import parse; from training.grpo_config import *;"
+        "parse(GrpoArguments, DatGrpoConfig, sys.argv[1:]);"
         "loaded = {'sentence_transformers', 'spacy', 'trl.trainer.grpo_trainer', 'wandb'} & set(sys.modules);"
         "assert not loaded, loaded"
     )
     subprocess.run([sys.executable, "-c", code, *TINY], cwd=ROOT, check=True)
+
+
+# Samplers
+
+
+@pytest.mark.parametrize(
+    ("words", "sampler"),
+    [
+        ([], "shared_prefix"),
+        (["--use_vllm", "true"], "vllm"),
+        (["--sampler", "vllm"], "vllm"),
+        (["--sampler", "vllm", "--use_vllm", "true"], "vllm"),
+        (["--sampler", "trl"], "trl"),
+        (["--sampler", "trl", "--top_k", "50"], "trl"),
+    ],
+)
+def test_the_sampler_and_use_vllm_agree(words, sampler):
+    script, training, _ = parse_grpo([*TINY, *words])
+    assert (script.sampler, training.use_vllm) == (sampler, sampler == "vllm")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sampler", "fast"], "sampler must be one of shared_prefix, trl, vllm, not fast"),
+        (["--sampler", "trl", "--use_vllm", "true"], "sampler trl and use_vllm true contradict each other"),
+        (["--sampler", "shared_prefix", "--use_vllm", "true"], "sampler shared_prefix and use_vllm true contradict"),
+        (["--top_k", "50"], "the model's own distribution and cannot follow top_k 50; leave it out (top_k 0, top_p 1)"),
+        (["--top_p", "0.9", "--min_p", "0.1"], "cannot follow top_p 0.9, min_p 0.1;"),
+        (["--repetition_penalty", "1.2"], "cannot follow repetition_penalty 1.2;"),
+        (["--generation_kwargs", '{"num_beams": 2}'], "cannot follow generation_kwargs {'num_beams': 2};"),
+    ],
+)
+def test_a_sampler_that_contradicts_other_settings(words, message):
+    assert message in refusal(parse_grpo, [*TINY, *words])
+
+
+# SFT; DPO's arguments are checked by the same functions
+
+
+def parse_sft(*words):
+    start = ["--use_cpu", "true", "--bf16", "false", "--responses", "somewhere"]
+    return parse(SftArguments, DatSftConfig, [*start, *words])
+
+
+def test_examples_per_step_fits_one_process_and_eight():
+    words = ["--examples_per_step", "256", "--per_device_train_batch_size", "4", "--top_k", "512"]
+    assert parse_sft(*words)[1].gradient_accumulation_steps == 64
+    with eight_processes():
+        assert parse_sft(*words)[1].gradient_accumulation_steps == 8
+        message = refusal(parse_sft, *words, "--examples_per_step", "100")
+        assert message == (
+            "examples_per_step 100 is not a multiple of per_device_train_batch_size 4 x 8 process(es) = 32; "
+            "nearest legal values: 96 or 128"
+        )
+        # 4 x 8 x 1 accumulation step.
+        assert "nearest legal top_k: 32" in refusal(parse_sft, "--per_device_train_batch_size", "4", "--top_k", "9")
+
+
+def test_an_epoch_of_sft_fills_its_batches():
+    words = ["--examples_per_step", "256", "--per_device_train_batch_size", "4"]
+    assert refusal(parse_sft, *words, "--top_k", "1000") == (
+        "top_k 1000 does not fill batches of 256 (examples_per_step); nearest legal top_k: 768 or 1024"
+    )
+    # A few steps need not be a whole epoch, but one batch they must be.
+    parse_sft(*words, "--top_k", "1000", "--max_steps", "2")
+    assert "nearest legal top_k: 256" in refusal(parse_sft, *words, "--top_k", "100", "--max_steps", "2")
+
+
+def test_a_table_is_needed():
+    assert refusal(parse, SftArguments, DatSftConfig, ["--use_cpu", "true", "--bf16", "false"]).startswith(
+        "responses is missing: --responses DIR"
+    )
 
 
 # Reward functions
@@ -223,4 +298,4 @@ def test_reward_functions_that_are_not_there(path, arguments, message):
 
 def test_one_checkpoint_is_too_few_to_resume_from():
     with pytest.raises(ConfigError, match="use 2 or more"):
-        parse(["--output_dir", "x", "--save_total_limit", "1", "--use_cpu", "true", "--bf16", "false"])
+        parse_grpo(["--output_dir", "x", "--save_total_limit", "1", "--use_cpu", "true", "--bf16", "false"])

@@ -1,43 +1,46 @@
-"""Supervised fine-tuning on DAT responses: loss on the response only, through TRL's SFTTrainer."""
+"""SFT on the best responses of a table (paper, section 5.1.1): loss on the response only, through TRL's trainer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from data.prompts import dat_messages, plain, prompt
+from trl import ModelConfig
+
+from training.run import stored_dataset, train
+from training.selection import select_top, sft_rows
+from training.table_config import DatSftConfig, SftArguments
+from training.tracking import Examples, RunRecorder, say
 
 
-def sft_rows(texts: Sequence[str], *, conversational: bool) -> list[dict[str, Any]]:
-    """Prompt-completion rows: the DAT prompt and one response each.
-
-    Args:
-        texts: The responses to imitate.
-        conversational: The tokenizer has a chat template; else the plain prompt comes before the response.
-    """
-    if conversational:
-        return [{"prompt": dat_messages(), "completion": [{"role": "assistant", "content": t}]} for t in texts]
-    return [{"prompt": plain(prompt("dat")), "completion": t} for t in texts]
-
-
-def train_sft(model: Any, tokenizer: Any, texts: Sequence[str], **settings: Any) -> Any:
-    """Fine-tune `model` on `texts` and return the trainer.
+def train_sft(script: SftArguments, training: DatSftConfig, model: ModelConfig) -> Path:
+    """Imitate the `top_k` best responses of a table; return the folder of the trained model (see `run.train`).
 
     Args:
-        model: A causal language model.
-        tokenizer: Its tokenizer.
-        texts: The responses to imitate.
-        settings: Fields of TRL's `SFTConfig`.
-    """
-    from datasets import Dataset
-    from trl import SFTConfig, SFTTrainer
+        script: The table, and how much of it.
+        training: TRL's settings.
+        model: The model, and LoRA if wanted.
 
-    rows = Dataset.from_list(sft_rows(texts, conversational=bool(tokenizer.chat_template)))
-    trainer = SFTTrainer(
-        model=model,
-        args=SFTConfig(completion_only_loss=True, **settings),
-        train_dataset=rows,
-        processing_class=tokenizer,
+    Raises:
+        ConfigError: Settings or a table that cannot work, an `output_dir` that holds another run.
+    """
+    top = select_top(Path(str(script.responses)), script.top_k)
+    if training.process_index == 0:
+        say(f"SFT on {top.summary()}")
+
+    def build(tokenizer: Any, common: dict[str, Any]) -> Any:
+        from trl import SFTTrainer
+
+        rows = sft_rows(top.texts, conversational=bool(tokenizer.chat_template))
+        return SFTTrainer(train_dataset=stored_dataset(rows, training), **common)
+
+    shown = list(zip(top.texts, top.scores.tolist(), strict=True))[: script.examples_logged]
+    return train(
+        script,
+        training,
+        model,
+        build,
+        facts={"selection": top.facts()},
+        recorder=RunRecorder(),
+        examples=Examples("data/responses", ("text", "score"), shown),
     )
-    trainer.train()
-    return trainer

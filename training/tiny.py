@@ -12,8 +12,8 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from data.prompts import prompt
+from training.own_process import run_module
+from training.selection import sft_rows
 
 NAME = "tiny"
 _SETTINGS: dict[str, Any] = {
@@ -55,12 +57,7 @@ def ensure_tiny() -> Path:
     """
     folder = tiny_folder()
     if not (folder / "config.json").is_file():
-        environment = {
-            k: v for k, v in os.environ.items() if not k.startswith(("ACCELERATE_", "MASTER_", "TORCHELASTIC_"))
-        }
-        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
-            environment.pop(name, None)
-        subprocess.run([sys.executable, "-m", "training.tiny", str(folder)], env=environment, check=True)
+        run_module("training.tiny", str(folder))
     return folder
 
 
@@ -130,11 +127,35 @@ def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     return model
 
 
+def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Path, **settings: Any) -> Any:
+    """Fine-tune a model in memory on `texts`, on the CPU and with no checkpoints; return the model.
+
+    Args:
+        model: A causal language model.
+        tokenizer: Its tokenizer.
+        texts: The responses to imitate.
+        output_dir: Where TRL may write.
+        settings: Further fields of TRL's `SFTConfig`.
+    """
+    from datasets import Dataset
+    from trl import SFTConfig, SFTTrainer
+
+    fixed = {"max_length": None, "save_strategy": "no", "report_to": "none", "use_cpu": True, "bf16": False}
+    fixed |= {"activation_checkpointing": False, "dataloader_pin_memory": False, "completion_only_loss": True}
+    trainer = SFTTrainer(
+        model=model,
+        args=SFTConfig(output_dir=str(output_dir), **fixed, **settings),
+        train_dataset=Dataset.from_list(sft_rows(texts, conversational=bool(tokenizer.chat_template))),
+        processing_class=tokenizer,
+    )
+    trainer.train()
+    return trainer.model
+
+
 def main(folder: Path) -> None:
     """Build and warm-start the model and save it in `folder`, which appears only when it is complete."""
     from transformers import set_seed
 
-    from training.sft import train_sft
     from training.tracking import quiet_libraries
 
     quiet_libraries(use_cpu=True)
@@ -147,28 +168,21 @@ def main(folder: Path) -> None:
     ]
     tokenizer = build_tokenizer(nouns)
     work = folder.with_name(f"{folder.name}.{os.getpid()}")
-    trainer = train_sft(
+    model = warm_start(
         build_model(len(tokenizer), vectors),
         tokenizer,
         lists,
-        output_dir=str(work / "sft"),
+        work / "sft",
         per_device_train_batch_size=_SETTINGS["batch"],
         learning_rate=_SETTINGS["learning_rate"],
         lr_scheduler_type="cosine",
         warmup_steps=20,
         num_train_epochs=1,
-        max_length=None,
         logging_steps=20,
-        save_strategy="no",
-        report_to="none",
-        use_cpu=True,
-        bf16=False,
-        activation_checkpointing=False,
-        dataloader_pin_memory=False,
         seed=_SETTINGS["seed"],
         disable_tqdm=not sys.stderr.isatty(),
     )
-    trainer.model.save_pretrained(work / "model")
+    model.save_pretrained(work / "model")
     tokenizer.save_pretrained(work / "model")
     try:
         (work / "model").rename(folder)
@@ -179,4 +193,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    # With a folder it builds the model there; without one it makes sure that it is built, and names its folder.
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        sys.stdout.write(f"{ensure_tiny()}\n")

@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,20 @@ from data.record import write_json
 from rewards.reward_funcs import DatReward
 
 _STATE = "sozo_state.json"
+# Name, key and format of what `ConsoleLines` prints.
+_SHOWN_GRPO = (
+    ("reward", "reward", "6.3f"),
+    ("mean DAT score", "dat/mean_score", ".4f"),
+    ("valid", "dat/valid_rate", "6.1%"),
+    ("unique words", "dat/unique_words", "5.0f"),
+    ("s/step", "step_time", ".2f"),
+)
+_SHOWN_TABLE = (
+    ("loss", "loss", ".4f"),
+    ("token accuracy", "mean_token_accuracy", "6.1%"),
+    ("pairs in order", "rewards/accuracies", "6.1%"),
+    ("margin", "rewards/margins", "7.4f"),
+)
 _COLUMNS = ["step", "text", "words", "score", "reason", "duplicate", "reward"]
 
 
@@ -49,6 +64,23 @@ def start_wandb(settings: dict[str, Any], *, project: str, name: str | None, fol
     )
 
 
+@dataclass(frozen=True)
+class Examples:
+    """A few training examples for W&B: the table's name, its columns and its rows."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+
+
+def show_examples(examples: Examples) -> None:
+    """Log the table to the W&B run."""
+    import wandb
+
+    table = wandb.Table(columns=list(examples.columns), data=[list(row) for row in examples.rows])
+    wandb.log({examples.name: table})
+
+
 class RunRecorder(TrainerCallback):
     """Saves the duplicate history and the W&B run with each checkpoint, and logs sampled completions to W&B.
 
@@ -57,7 +89,7 @@ class RunRecorder(TrainerCallback):
         completions_logged: Rows per logging step in the table `dat/completions`, which keeps all steps.
     """
 
-    def __init__(self, rewards: Sequence[Any], completions_logged: int) -> None:
+    def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, DatReward)]
         self._completions_logged = completions_logged
         self._table: Any = None
@@ -111,17 +143,20 @@ class BarOnly(ProgressCallback):
 
 
 class ConsoleLines(TrainerCallback):
-    """One short line per logging step instead of TRL's thirty numbers; W&B has them all."""
+    """One short line per logging step instead of TRL's thirty numbers, of any method; W&B has them all."""
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Print the line."""
-        if not state.is_world_process_zero or not logs or "reward" not in logs:
-            return
-        shown = [("reward", "reward", "6.3f"), ("mean DAT score", "dat/mean_score", ".4f")]
-        shown += [("valid", "dat/valid_rate", "6.1%"), ("unique words", "dat/unique_words", "5.0f")]
-        shown += [("s/step", "step_time", ".2f")]
+        if not state.is_world_process_zero or not logs or "loss" not in logs:
+            return  # such as the summary at the end
+        shown = _SHOWN_GRPO if "reward" in logs else _SHOWN_TABLE
         parts = [f"{name} {logs[key]:{form}}" for name, key, form in shown if logs.get(key) is not None]
-        tqdm.write(f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts))
+        say(f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts))
+
+
+def say(line: str) -> None:
+    """Print a line for people, above the progress bar if there is one."""
+    tqdm.write(line)
 
 
 def wandb_run_id(checkpoint: Path) -> str | None:
@@ -152,6 +187,7 @@ def quiet_libraries(*, use_cpu: bool) -> None:
     if use_cpu:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns that it found no GPU
     if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")  # which TRL asks before it shows a bar of its own
         from datasets import disable_progress_bars
         from transformers.utils import logging
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from eval.generate.protocol import GeneratorError
 from eval.generate.shared_prefix import sample_tokens
 from eval.generate.transformers_model import end_tokens
 
@@ -34,13 +35,13 @@ class SharedPrefixRollout:
         """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`.
 
         Raises:
-            ValueError: The run uses FSDP.
-            UnsupportedModelError: See `eval.generate.shared_prefix`.
+            GeneratorError: The run uses FSDP, or the model cannot share its prompt (see `eval.generate.shared_prefix`).
+            FloatingPointError: The model's logits are no longer finite: the run has diverged.
         """
         from trl.models import unwrap_model_for_generation
 
         if trainer.is_fsdp_enabled:
-            raise ValueError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
+            raise GeneratorError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
         tokenizer = trainer.processing_class
         groups: dict[tuple[int, ...], list[int]] = {}
         prompt_ids = [_encode(tokenizer, prompt, trainer.chat_template_kwargs) for prompt in prompts]

@@ -17,12 +17,14 @@ import torch
 from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
+from eval.generate.protocol import GeneratorError
+
 _NAME = "sozo_shared_prefix"
 _BLOCK = 512
 _ATTENTION_ARGUMENTS = ("softcap", "s_aux", "position_bias")
 
 
-class UnsupportedModelError(ValueError):
+class UnsupportedModelError(GeneratorError):
     """The model attends in a way that a shared prefix cannot reproduce; the message says which."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from data.prompts import messages, plain, prompt
-from eval.generate.protocol import Completion, entropy
+from eval.generate.protocol import Completion, GeneratorError, entropy
 
 
 class TransformersGenerator:
@@ -57,8 +57,11 @@ class TransformersGenerator:
         """`n` completions of the prompt; completion k is the same whatever `n` is, but for rounding."""
         if n == 0:
             return []
-        with _in_eval_mode(self._model):
-            new = self._plain(n, seed, batch) if self._obstacle else self._shared(n, seed, batch)
+        try:
+            with _in_eval_mode(self._model):
+                new = self._plain(n, seed, batch) if self._obstacle else self._shared(n, seed, batch)
+        except FloatingPointError as error:
+            raise GeneratorError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
         texts = self._tokenizer.batch_decode(new, skip_special_tokens=True)
         stopped = [row[-1] in self._ends for row in new]
         return [Completion(t, "stop" if s else "length") for t, s in zip(texts, stopped, strict=True)]

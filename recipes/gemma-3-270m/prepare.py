@@ -11,6 +11,7 @@ because the prompt would be three quarters of all tokens.
 import argparse
 import math
 import random
+import sys
 from pathlib import Path
 
 import torch
@@ -76,13 +77,53 @@ def shared_prompt_batch(prompt: list[int], lists: list[list[int]]) -> dict[str, 
     }
 
 
+class Checkpoint:
+    """Weights, optimizer and step in one file, written whole, so that a killed warm-up goes on where it was.
+
+    Args:
+        path: The file.
+        settings: What decides the run; a file with other settings is refused.
+        model: Its trained weights are kept.
+        optimizer: Kept with its states.
+    """
+
+    def __init__(
+        self, path: Path, settings: dict[str, float], model: torch.nn.Module, optimizer: torch.optim.Optimizer
+    ) -> None:
+        self.path, self._settings, self._model, self._optimizer = path, settings, model, optimizer
+
+    def save(self, step: int) -> None:
+        """Keep the state after `step` steps."""
+        weights = {name: weight for name, weight in self._model.named_parameters() if weight.requires_grad}
+        state = {
+            "settings": self._settings,
+            "step": step,
+            "weights": weights,
+            "optimizer": self._optimizer.state_dict(),
+        }
+        partial = self.path.with_suffix(".tmp")
+        torch.save(state, partial)
+        partial.replace(self.path)
+
+    def load(self) -> int:
+        """Put the state back and return how many steps are done; 0 without a file."""
+        if not self.path.exists():
+            return 0
+        state = torch.load(self.path, weights_only=True)
+        if state["settings"] != self._settings:
+            sys.exit(f"{self.path} is of a warm-up with {state['settings']}; delete it or give another --output_dir")
+        self._model.load_state_dict(state["weights"], strict=False)
+        self._optimizer.load_state_dict(state["optimizer"])
+        return state["step"]
+
+
 def main() -> None:
     """Warm the model up and save it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output_dir", type=Path, default=Path("runs/gemma-3-270m/warm"))
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--lists_per_step", type=int, default=16)
-    parser.add_argument("--learning_rate", type=float, default=2e-4)
+    parser.add_argument("--learning_rate", type=float, default=3e-4)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     if (args.output_dir / "config.json").exists():
@@ -99,42 +140,62 @@ def main() -> None:
     model.get_input_embeddings().requires_grad_(False)
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=args.learning_rate, weight_decay=0.0)
-    warmup = max(1, args.steps // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda step: (
-            min(1.0, (step + 1) / warmup) * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / args.steps))))
-        ),
-    )
+    settings = {key: getattr(args, key) for key in ("steps", "lists_per_step", "learning_rate", "seed")}
+    checkpoint = Checkpoint(args.output_dir / "checkpoint.pt", settings, model, optimizer)
+    done = checkpoint.load()
     model.train()
-    running = 0.0
-    for step in track(range(args.steps), description="SFT"):
+    running = None
+    for step in track(range(args.steps), description="SFT", disable=not sys.stderr.isatty()):
         texts = [
-            "\n".join(f"{k}. {word}" for k, word in enumerate(draw.sample(nouns, NUM_WORDS), 1))
+            "\n".join(f"{k}. {w}" for k, w in enumerate(draw.sample(nouns, NUM_WORDS), 1))
             for _ in range(args.lists_per_step)
         ]
-        lists = [[*tokenizer.encode(t, add_special_tokens=False), tokenizer.eos_token_id] for t in texts]
-        batch = shared_prompt_batch(prompt, lists)
-        hidden = model.model(
-            input_ids=batch["ids"],
-            position_ids=batch["positions"],
-            # Prompt and list together are shorter than Gemma's sliding window, so one mask serves both kinds of layer.
-            attention_mask={"full_attention": batch["mask"], "sliding_attention": batch["mask"]},
-            use_cache=False,
-        ).last_hidden_state
-        logits = model.lm_head(hidden[0, batch["sources"]]).float()
-        loss = torch.nn.functional.cross_entropy(logits, batch["targets"])
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(weights, 1.0)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad(set_to_none=True)
-        running = loss.item() if step == 0 else 0.9 * running + 0.1 * loss.item()
+        if step < done:  # drawn all the same, so that the rest is what an unbroken run draws
+            continue
+        for group in optimizer.param_groups:
+            group["lr"] = args.learning_rate * rate(step, args.steps)
+        loss = train_step(model, tokenizer, prompt, texts, optimizer, weights)
+        running = loss if running is None else 0.9 * running + 0.1 * loss
         if step % 5 == 4:
             print(f"step {step + 1}: loss {running:.3f}", flush=True)
+        if step % 20 == 19:
+            checkpoint.save(step + 1)
     model.save_pretrained(args.output_dir)
     tokenizer.save_pretrained(args.output_dir)
+    checkpoint.path.unlink(missing_ok=True)
     print(f"The warmed-up model is in {args.output_dir}")
+
+
+def rate(step: int, steps: int) -> float:
+    """Share of the learning rate: up over a tenth of the steps, then along a cosine down to a tenth."""
+    return min(1.0, (step + 1) / max(1, steps // 10)) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+
+
+def train_step(
+    model: torch.nn.Module,
+    tokenizer: object,
+    prompt: list[int],
+    texts: list[str],
+    optimizer: torch.optim.Optimizer,
+    weights: list[torch.nn.Parameter],
+) -> float:
+    """One step on `texts`; returns the loss a token, in nats."""
+    lists = [[*tokenizer.encode(t, add_special_tokens=False), tokenizer.eos_token_id] for t in texts]
+    batch = shared_prompt_batch(prompt, lists)
+    hidden = model.model(
+        input_ids=batch["ids"],
+        position_ids=batch["positions"],
+        # Prompt and list together are shorter than Gemma's sliding window, so one mask serves both kinds of layer.
+        attention_mask={"full_attention": batch["mask"], "sliding_attention": batch["mask"]},
+        use_cache=False,
+    ).last_hidden_state
+    logits = model.lm_head(hidden[0, batch["sources"]]).float()
+    loss = torch.nn.functional.cross_entropy(logits, batch["targets"])
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(weights, 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return loss.item()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,32 @@
+r"""SFT on the best responses of a table (paper, section 5.1.1: the top 16,384 of 131,072 of random nouns).
+
+The embedded tiny model on a CPU, with no model hub and no Juman++:
+
+    python recipes/sample_dat.py --model random --num_responses 8192 --output_dir runs/random
+    accelerate launch recipes/sft_dat.py --responses runs/random
+
+One GPU, and one node of eight; any flag of TRL's SFTConfig and ModelConfig goes over the YAML:
+
+    accelerate launch --config_file recipes/accelerate/single.yaml recipes/sft_dat.py \
+        --config recipes/swallow-8b/sft.yaml --responses runs/random --use_peft true
+    accelerate launch --config_file recipes/accelerate/zero3.yaml recipes/sft_dat.py \
+        --config recipes/swallow-8b/sft.yaml --responses runs/random
+"""
+
+import sys
+from pathlib import Path
+
+from launch import launch
+
+
+def run(argv: list[str]) -> Path:
+    """Parse, check, train; the folder of the trained model."""
+    from training.config import parse
+    from training.sft import train_sft
+    from training.table_config import DatSftConfig, SftArguments
+
+    return train_sft(*parse(SftArguments, DatSftConfig, argv))
+
+
+if __name__ == "__main__":
+    sys.exit(launch("sft", run))

@@ -1,0 +1,58 @@
+"""Stands in for `accelerate launch`: plays the recipe that it is asked to launch, in a second, without a model.
+
+It writes what the recipe would leave: a table of responses (sample_dat.py) or a model's folder, and metrics.json last.
+STANDIN_FAIL and STANDIN_HANG name the step that fails or hangs halfway; every start is written to STANDIN_CALLS, and
+STANDIN_RUN into metrics.json, as a run time would be.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from data.schema import Response, write_responses
+
+
+def main():
+    assert sys.argv[1] == "--config_file"
+    script, words = Path(sys.argv[3]).name, sys.argv[4:]
+    flags = {words[i].removeprefix("--"): words[i + 1] for i in range(0, len(words), 2)}
+    output = Path(flags["output_dir"])
+    with Path(os.environ["STANDIN_CALLS"]).open("a") as calls:
+        calls.write(f"{output.name}\n")
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "config.json").write_text("{}")
+    sys.stdout.write(f"playing {script} {'on a terminal' if sys.stdout.isatty() else ''}\n")
+    sys.stdout.write("1%\r50%\r100%\rbar done\n")
+    sys.stdout.flush()
+    if os.environ.get("STANDIN_FAIL") == output.name:
+        sys.stderr.write("RuntimeError: no \x1b[31mmemory\x1b[0m left\n")
+        return 3
+    if os.environ.get("STANDIN_HANG") == output.name:
+        Path(os.environ["STANDIN_CALLS"] + ".pid").write_text(str(os.getpid()))
+        time.sleep(600)
+    for name in ("responses", "model_name_or_path"):
+        path = Path(flags.get(name, "."))
+        assert path == Path("tiny") or path.is_dir(), path
+    if script == "sample_dat.py":
+        write_responses(
+            output / "responses" / "part-00000.parquet", table(flags["source"], int(flags["num_responses"]))
+        )
+    (output / "metrics.json").write_text(json.dumps({"step": output.name, "run": os.environ.get("STANDIN_RUN")}))
+    return 0
+
+
+def table(source, count):
+    """Of every four responses one is invalid."""
+    words = [chr(0x4E00 + i) for i in range(200)]
+    return [
+        Response(f"{i:08d}", source, 0, "text", None, None, "format")
+        if i % 4 == 3
+        else Response(f"{i:08d}", source, 0, "text", tuple(words[(i * 7 + k) % 200] for k in range(10)), 0.5 + i / 1e4)
+        for i in range(count)
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""Which responses of a table are trained on, and with whom each is paired: worked out by hand."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from data.prompts import dat_messages, plain, prompt
+from data.schema import write_columns
+from training.config import ConfigError
+from training.selection import dpo_rows, select_pairs, select_top, sft_rows
+
+# In order: c, a, e (tied with g, and before it by id), g, then the invalid b, d, f, h.
+SCORES = {"a": 0.8, "b": None, "c": 0.9, "d": None, "e": 0.7, "f": None, "g": 0.7, "h": None}
+
+
+def table(folder, scores=SCORES, *, parts=2, **columns):
+    """A table with these scores by id; the text of row x is `text x`."""
+    ids = list(scores)
+    per_part = -(-len(ids) // parts)
+    for part in range(parts):
+        chosen = ids[part * per_part : (part + 1) * per_part]
+        rows = {
+            "id": chosen,
+            "text": [f"text {i}" for i in chosen],
+            "score": [scores[i] for i in chosen],
+            "reason": [None if scores[i] is not None else "format" for i in chosen],
+        }
+        if chosen:
+            write_columns(folder / f"part-{part:05d}.parquet", rows | columns)
+    return folder
+
+
+def refusal(function, *arguments, **settings):
+    with pytest.raises(ConfigError) as error:
+        function(*arguments, **settings)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_the_best_come_first_and_ties_go_by_id(tmp_path):
+    top = select_top(table(tmp_path), 3)
+    assert top.ids == ["c", "a", "e"]
+    assert top.texts == ["text c", "text a", "text e"]
+    assert top.scores.tolist() == pytest.approx([0.9, 0.8, 0.7])
+    assert (top.num_invalid, top.of) == (0, 8)
+    assert top.summary() == "3 of 8 responses, scores 0.7000 to 0.9000, 0 invalid"
+
+
+def test_the_order_of_the_file_does_not_matter(tmp_path):
+    backwards = dict(reversed(SCORES.items()))
+    first = select_pairs(table(tmp_path / "a"), 3, seed=0)
+    second = select_pairs(table(tmp_path / "b", backwards, parts=3), 3, seed=0)
+    assert first.chosen.facts() == second.chosen.facts()
+    assert first.rejected.ids == second.rejected.ids
+
+
+def test_invalid_responses_stay_in_with_score_0(tmp_path, caplog):
+    pairs = select_pairs(table(tmp_path), 3, seed=0)
+    assert pairs.chosen.ids == ["c", "a", "e"]
+    # The last three of b, d, f, h; the fourth is in neither.
+    assert sorted(pairs.rejected.ids) == ["d", "f", "h"]
+    assert pairs.rejected.scores.tolist() == [0.0, 0.0, 0.0]
+    assert (pairs.chosen.num_invalid, pairs.rejected.num_invalid) == (0, 3)
+    assert not caplog.records
+
+
+def test_the_pairing_is_a_matter_of_the_seed(tmp_path):
+    scores = {f"{row:03d}": 2 - row / 100 for row in range(100)}
+    folder = table(tmp_path, scores)
+    first, again, other = (select_pairs(folder, 50, seed=seed) for seed in (0, 0, 1))
+    assert first.rejected.ids == again.rejected.ids != other.rejected.ids
+    assert sorted(first.rejected.ids) == sorted(other.rejected.ids) == [f"{row:03d}" for row in range(50, 100)]
+    assert first.chosen.ids == other.chosen.ids == [f"{row:03d}" for row in range(50)]
+    # Random, not best with worst or best with best.
+    order = np.array([int(i) for i in first.rejected.ids])
+    assert abs(np.corrcoef(np.arange(50), order)[0, 1]) < 0.5
+    # The scores go with their responses.
+    assert first.rejected.scores.tolist() == pytest.approx([scores[i] for i in first.rejected.ids])
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        # One tie across the border: the second and third of four.
+        ({"a": 0.9, "b": 0.8, "c": 0.8, "d": 0.1}, "lowest chosen one has 0.8000, the highest rejected one 0.8000 (0 "),
+        ({"a": 0.9, "b": None, "c": None, "d": None}, "0.0000, the highest rejected one 0.0000 (1 chosen ones are inv"),
+    ],
+)
+def test_an_overlap_in_score_is_a_warning(scores, message, tmp_path, caplog):
+    pairs = select_pairs(table(tmp_path, scores), 2, seed=0)
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert message in record.getMessage()
+    # Nobody is on both sides.
+    assert pairs.chosen.ids == ["a", "b"]
+    assert sorted(pairs.rejected.ids) == ["c", "d"]
+
+
+def test_invalid_ones_among_the_best_are_a_warning(tmp_path, caplog):
+    assert select_top(table(tmp_path), 6).num_invalid == 2
+    assert "2 of the 6 best responses" in caplog.text
+
+
+def test_a_table_that_is_too_small(tmp_path):
+    folder = table(tmp_path)
+    assert refusal(select_top, folder, 9) == (
+        f"{folder} holds 8 responses, but top_k 9 needs 9; sample more, or take top_k 8 or less"
+    )
+    assert refusal(select_pairs, folder, 5, seed=0) == (
+        f"{folder} holds 8 responses, but num_pairs 5 needs 10; sample more, or take num_pairs 4 or less"
+    )
+
+
+def test_a_table_that_cannot_be_used(tmp_path):
+    assert "no response table here" in refusal(select_top, tmp_path / "nosuch", 1)
+    unscored = table(tmp_path / "unscored", reason=[None] * 4)
+    assert "holds 4 responses without score or reason; score them first" in refusal(select_top, unscored, 1)
+    twice = table(tmp_path / "twice", parts=1)
+    (twice / "part-00001.parquet").write_bytes((twice / "part-00000.parquet").read_bytes())
+    assert "holds 8 responses twice (by id)" in refusal(select_top, twice, 1)
+    (twice / "part-00001.parquet").write_bytes((twice / "part-00000.parquet").read_bytes()[:-9])
+    assert "part-00001.parquet: not a readable parquet file" in refusal(select_top, twice, 1)
+
+
+def test_a_table_of_another_schema_version(tmp_path, monkeypatch):
+    monkeypatch.setattr("data.schema.SCHEMA_VERSION", 99)
+    folder = table(tmp_path)
+    monkeypatch.undo()
+    assert "schema version 99" in refusal(select_pairs, folder, 1, seed=0)
+
+
+def test_facts_tell_data_apart(tmp_path):
+    facts = select_top(table(tmp_path), 3).facts()
+    assert {k: v for k, v in facts.items() if k != "sha256"} == {
+        "responses": 3,
+        "of": 8,
+        "invalid": 0,
+        "lowest_score": 0.7,
+        "highest_score": 0.9,
+    }
+    other = select_top(table(tmp_path / "other", {**SCORES, "g": 0.75}), 3).facts()
+    assert other["sha256"] != facts["sha256"]
+
+
+def test_rows_for_a_chat_model_and_for_a_plain_one():
+    assert sft_rows(["x"], conversational=True) == [
+        {"prompt": dat_messages(), "completion": [{"role": "assistant", "content": "x"}]}
+    ]
+    assert sft_rows(["x"], conversational=False) == [{"prompt": plain(prompt("dat")), "completion": "x"}]
+    assert dpo_rows(["x"], ["y"], conversational=False) == [
+        {"prompt": plain(prompt("dat")), "chosen": "x", "rejected": "y"}
+    ]
+    (row,) = dpo_rows(["x"], ["y"], conversational=True)
+    assert (row["chosen"][0]["content"], row["rejected"][0]["content"]) == ("x", "y")

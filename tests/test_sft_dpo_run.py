@@ -1,0 +1,291 @@
+"""SFT and DPO on a response table, with a model of 64 nouns: what they learn and leave, going on after a kill."""
+
+import importlib
+import json
+import random
+import shutil
+import sys
+import time
+
+import pytest
+import torch
+import trl
+from fakes import list_text
+from grpo_runs import ROOT, flags, generated, history, kill_at_random, recipe, run, wandb_records
+from mini_model import build_mini
+from peft import PeftModel
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from data.prompts import dat_messages
+from data.schema import write_columns
+from training.config import ConfigError, parse
+from training.dpo import train_dpo
+from training.sft import train_sft
+from training.table_config import DatDpoConfig, DatSftConfig, DpoArguments, SftArguments
+from training.tracking import last_checkpoint
+
+METHODS = {"sft": (train_sft, SftArguments, DatSftConfig), "dpo": (train_dpo, DpoArguments, DatDpoConfig)}
+COUNT = {"sft": "top_k", "dpo": "num_pairs"}
+
+
+@pytest.fixture(scope="module")
+def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
+    folder = tmp_path_factory.mktemp("mini") / "model"
+    return build_mini(folder, ginza, jumandic_checker, nouns)
+
+
+@pytest.fixture(scope="module")
+def words(mini):
+    """The model's nouns: the best half and the worst half."""
+    vocabulary = AutoTokenizer.from_pretrained(mini).get_vocab()
+    nouns = sorted(word for word, row in vocabulary.items() if row >= 14 and len(word) < 20)
+    return nouns[:32], nouns[32:]
+
+
+@pytest.fixture(scope="module")
+def responses(tmp_path_factory, words):
+    """64 responses of the best nouns, and 64 of the worst, of which every fourth is invalid."""
+    draw, folder = random.Random(0), tmp_path_factory.mktemp("table")
+    for part, half in enumerate(words):
+        write_columns(
+            folder / f"part-{part:05d}.parquet",
+            {
+                "id": [f"{part}-{row:03d}" for row in range(64)],
+                "text": [list_text(draw.sample(half, 10)) for _ in range(64)],
+                "score": [None if part and row % 4 == 0 else 0.9 - 0.2 * part + row / 1000 for row in range(64)],
+                "reason": ["format" if part and row % 4 == 0 else None for row in range(64)],
+            },
+        )
+    return folder
+
+
+def train(method, model, table, output, **settings):
+    """Train in this process; eight examples a step, eight steps."""
+    function, script, config = METHODS[method]
+    short = {"examples_per_step": 8, "per_device_train_batch_size": 8, COUNT[method]: 64, "report_to": "none"}
+    short |= {"model_name_or_path": model, "responses": table, "output_dir": output} | settings
+    yaml = ["--config", str(ROOT / "recipes" / "tiny" / f"{method}.yaml")]
+    return function(*parse(script, config, [*yaml, *flags(short)]))
+
+
+def losses(output):
+    return [entry["loss"] for entry in history(output) if "loss" in entry]
+
+
+def log_probability(folder, text):
+    """Of the response, given the prompt."""
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    turns = [*dat_messages(), {"role": "assistant", "content": text}]
+    ids = tokenizer.apply_chat_template(turns, return_tensors="pt", return_dict=True)["input_ids"]
+    with torch.no_grad():
+        steps = model(ids).logits.log_softmax(-1)[0, :-1]
+    return steps.gather(1, ids[0, 1:, None]).sum().item()
+
+
+# What they learn
+
+
+def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monkeypatch):
+    seen = []
+    original = trl.SFTTrainer.train
+
+    def spy(self, **kwargs):
+        seen.append(self.train_dataset)
+        return original(self, **kwargs)
+
+    monkeypatch.setattr(trl.SFTTrainer, "train", spy)
+    output = train("sft", mini, responses, tmp_path / "out", learning_rate=1e-2)
+    assert len(losses(output)) == 8
+    # From 64 nouns to 32 the loss of each falls by ln 2 at best.
+    assert losses(output)[-1] < losses(output)[0] - 0.1
+    drawn = "".join(generated(output, 32))
+    assert sum(drawn.count(word) for word in words[0]) > 1.5 * sum(drawn.count(word) for word in words[1])
+
+    # The loss is on the response and its end, not on the prompt.
+    tokenizer = AutoTokenizer.from_pretrained(mini)
+    row = seen[0][0]
+    prompt = tokenizer.apply_chat_template(dat_messages(), return_dict=False)
+    assert row["labels"][: len(prompt)] == [-100] * len(prompt)
+    assert row["labels"][len(prompt) :] == row["input_ids"][len(prompt) :]
+    assert row["labels"][-1] == tokenizer.eos_token_id
+    assert tokenizer.decode(row["labels"][len(prompt) :], skip_special_tokens=True).startswith("1. ")
+    assert len(row["labels"]) == len(prompt) + 21
+
+
+def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):
+    output = train("dpo", mini, responses, tmp_path / "out", learning_rate=3e-3)
+    logged = [entry for entry in history(output) if "loss" in entry]
+    assert logged[0]["loss"] == pytest.approx(0.6931, abs=1e-4)  # ln 2: the policy is the reference
+    assert logged[-1]["loss"] < logged[0]["loss"] - 0.1
+    assert logged[-1]["rewards/accuracies"] == 1.0
+    draw = random.Random(1)
+    good, bad = (list_text(draw.sample(half, 10)) for half in words)
+    assert log_probability(output, good) - log_probability(output, bad) > (
+        log_probability(mini, good) - log_probability(mini, bad) + 1
+    )
+    facts = json.loads((output / "run_config.json").read_text("utf-8"))["selection"]
+    assert (facts["chosen"]["invalid"], facts["rejected"]["invalid"]) == (0, 16)
+    assert (facts["rejected"]["lowest_score"], facts["chosen"]["lowest_score"]) == (0.0, 0.9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_weights(method, mini, responses, tmp_path):
+    first, second, other = (
+        train(method, mini, responses, tmp_path / name, seed=seed, max_steps=2, save_strategy="no")
+        for name, seed in (("first", 3), ("second", 3), ("other", 4))
+    )
+    assert (first / "model.safetensors").read_bytes() == (second / "model.safetensors").read_bytes()
+    assert (first / "model.safetensors").read_bytes() != (other / "model.safetensors").read_bytes()
+    assert (first / "README.md").is_file()  # the model card, though no checkpoint was saved
+
+
+# Models
+
+
+def test_dpo_without_a_reference_model_is_the_same(mini, responses, tmp_path):
+    with_model = train("dpo", mini, responses, tmp_path / "with", precompute_ref_log_probs=False, max_steps=4)
+    without = train("dpo", mini, responses, tmp_path / "without", max_steps=4)
+    assert losses(with_model) == pytest.approx(losses(without), abs=1e-6)
+
+
+def test_a_lora_adapter_is_merged_before_the_next_stage(mini, responses, tmp_path):
+    lora = {"use_peft": True, "lora_target_modules": "all-linear", "precompute_ref_log_probs": False, "max_steps": 2}
+    first = train("dpo", mini, responses, tmp_path / "first", learning_rate=1e-2, **lora)
+    assert not (first / "model.safetensors").exists()
+    second = train("dpo", first, responses, tmp_path / "second", **lora)
+    merged = AutoModelForCausalLM.from_pretrained(second / "_merged")
+    adapted = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(mini), first)
+    ids = torch.arange(3, 40)[None]
+    with torch.no_grad():
+        assert torch.allclose(merged(ids).logits, adapted(ids).logits, atol=1e-4)
+        assert not torch.allclose(merged(ids).logits, AutoModelForCausalLM.from_pretrained(mini)(ids).logits, atol=1e-2)
+    # The adapter on the merged model finds it.
+    assert all(text.startswith("1. ") for text in generated(second))
+
+
+def test_an_adapter_that_cannot_be_merged(responses, tmp_path, capfd):
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text(
+        '{"peft_type": "LORA", "base_model_name_or_path": "./no"}'
+    )
+    with pytest.raises(ConfigError, match=r"cannot start from the LoRA adapter in .*adapter "):
+        train("sft", tmp_path / "adapter", responses, tmp_path / "out")
+    assert "adapter: this LoRA adapter cannot be merged: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_without_chat_template_and_pad_token(method, mini, responses, tmp_path, caplog):
+    shutil.copytree(mini, tmp_path / "base")
+    tokenizer = AutoTokenizer.from_pretrained(mini)
+    tokenizer.chat_template = tokenizer.pad_token = None
+    (tmp_path / "base" / "chat_template.jinja").unlink()
+    tokenizer.save_pretrained(tmp_path / "base")
+    output = train(method, tmp_path / "base", responses, tmp_path / "out", max_steps=2)
+    (message,) = [record.getMessage() for record in caplog.records if "pad token" in record.getMessage()]
+    assert message.endswith("base has no pad token; padding with '</s>'")
+    assert len(losses(output)) == 2
+
+
+# What is refused
+
+
+def test_data_of_another_kind_is_another_run(mini, responses, tmp_path):
+    output = train("sft", mini, responses, tmp_path / "out", max_steps=1)
+    shutil.copytree(responses, tmp_path / "moved")
+    settings = {"max_steps": 1}
+    train("sft", mini, tmp_path / "moved", output, **settings)  # a table that has only moved
+    (tmp_path / "moved" / "part-00000.parquet").unlink()
+    with pytest.raises(ConfigError, match=r"out holds a run with selection\.of = 128, but now it is 64; give another"):
+        train("sft", mini, tmp_path / "moved", output, **settings)
+    with pytest.raises(ConfigError, match=r"holds a run with script\.top_k = 64, but now it is 32"):
+        train("sft", mini, responses, output, top_k=32, **settings)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [
+        ("sft", {"responses": "nosuch"}, "no response table here"),
+        ("sft", {"top_k": 256}, "holds 128 responses, but top_k 256 needs 256; sample more, or take top_k 128 or less"),
+        ("dpo", {"num_pairs": 72}, "holds 128 responses, but num_pairs 72 needs 144"),
+        ("dpo", {"num_pairs": 60}, "num_pairs 60 does not fill batches of 8 (examples_per_step); nearest legal"),
+        ("dpo", {"examples_per_step": 12}, "examples_per_step 12 is not a multiple of per_device_train_batch_size 8"),
+        ("sft", {"model_name_or_path": "./nosuch"}, "cannot load the model ./nosuch"),
+    ],
+)
+def test_what_cannot_work_is_one_line(method, settings, message, mini, responses, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as error:
+        train(method, mini, responses, tmp_path / "out", **settings)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()  # free for mended settings
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_recipe_without_a_table_says_so(method, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "recipes")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [f"{method}_dat.py"])
+    status = importlib.import_module("launch").launch(method, importlib.import_module(f"{method}_dat").run)
+    assert status == 2
+    assert capsys.readouterr().err == (
+        f"{method}_dat: responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+# The user's own command, whole and killed
+
+
+@pytest.fixture(scope="module")
+def unbroken(mini, responses, tmp_path_factory):
+    """A DPO run of eight steps, its command, and how long it took from its first file to its last."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    settings = {"model_name_or_path": mini, "responses": responses, "output_dir": "out", "num_pairs": 64}
+    command = recipe(method="dpo", save_steps=1, save_total_limit=2, **settings)
+    started = time.time()
+    done = run(command, folder)
+    assert done.returncode == 0, done.stderr
+    output = folder / "out"
+    first, last = (output / name for name in ("run_config.json", "metrics.json"))
+    assert last.stat().st_mtime > first.stat().st_mtime > started
+    return output, command, last.stat().st_mtime - first.stat().st_mtime, done.stdout
+
+
+def test_a_run_says_what_it_trains_on(unbroken):
+    output, _, _, said = unbroken
+    assert "DPO, chosen: 64 of 128 responses, scores 0.9000 to 0.9630, 0 invalid\n" in said
+    assert "DPO, rejected: 64 of 128 responses, scores 0.0000 to 0.7630, 16 invalid\n" in said
+    assert said.endswith("The trained model is in out\n")
+    assert not (output / "_dataset").exists()
+    assert last_checkpoint(output) == output / "checkpoint-8"
+    assert {"run_config.json", "metrics.json", "README.md"} <= {path.name for path in output.iterdir()}
+    (config,) = [
+        json.loads(item.value_json)
+        for record in wandb_records(output)
+        if record.HasField("run")
+        for item in record.run.config.update
+        if item.key == "sozo"
+    ]
+    assert config["selection"]["rejected"]["invalid"] == 16
+    (table,) = output.glob("wandb/offline-run-*/files/**/*.table.json")
+    content = json.loads(table.read_text("utf-8"))
+    assert content["columns"] == ["chosen", "chosen score", "rejected", "rejected score"]
+    assert len(content["data"]) == 8
+    assert all(row[0].startswith("1. ") and row[1] > 0.9 and row[3] < 0.77 for row in content["data"])
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_run_killed_at_random_moments_ends_like_an_unbroken_one(times, unbroken, tmp_path):
+    whole, command, span, _ = unbroken
+    output = tmp_path / "out"
+    command = [*command, "--report_to", "none"]
+    assert kill_at_random(command, output, times=times, span=span) >= times * 3 // 4
+    resumed = run(command, tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    weights, expected = (load_file(folder / "model.safetensors") for folder in (output, whole))
+    assert weights.keys() == expected.keys()
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    assert losses(output) == losses(whole)
+    assert not list(output.rglob("*.tmp"))

@@ -1,0 +1,121 @@
+"""What a GRPO run can be told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from trl import GRPOConfig
+
+from training.batches import check_groups, check_prompts, fit_batch, num_processes
+from training.config import ConfigError
+
+SAMPLERS = ("shared_prefix", "trl", "vllm")
+# Settings that cut or bend the model's own distribution, and the values that do not.
+_WHOLE = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None), "repetition_penalty": (1.0, None)}
+
+
+@dataclass
+class GrpoArguments:
+    """The task: how often the DAT prompt is asked, who draws the answers, and what is paid for them.
+
+    Args:
+        num_prompts: Copies of the DAT prompt in one epoch (the paper: 4,096).
+        sampler: Who draws the completions: `shared_prefix` (sozo's generator, which computes the one prompt once;
+            the default), `trl` (TRL's own generation) or `vllm` (sets `use_vllm`).
+        reward_funcs: Dotted paths of reward functions.
+        reward_args: Per path of `reward_funcs`, keyword arguments; the path then names a factory that is called with
+            them. A mapping in YAML, JSON on the command line. Weights are TRL's `reward_weights`.
+        completions_logged: Completions per logging step in the W&B table.
+    """
+
+    num_prompts: int = field(default=4096, metadata={"help": "Copies of the DAT prompt in one epoch."})
+    sampler: str | None = field(
+        default=None,
+        metadata={"help": "Who draws the completions (default: shared_prefix, or vllm with use_vllm)."},
+    )
+    reward_funcs: list[str] = field(
+        default_factory=lambda: ["rewards.dat_reward"], metadata={"help": "Dotted paths of reward functions."}
+    )
+    reward_args: dict | str | None = field(
+        default=None,
+        metadata={"help": "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."},
+    )
+    completions_logged: int = field(default=8, metadata={"help": "Completions per logging step in the W&B table."})
+
+    def __post_init__(self) -> None:
+        if isinstance(self.reward_args, str):
+            try:
+                self.reward_args = json.loads(self.reward_args)
+            except json.JSONDecodeError as error:
+                raise ConfigError(f"reward_args is not JSON ({error}): {self.reward_args}") from error
+        if isinstance(self.reward_funcs, str):
+            self.reward_funcs = [self.reward_funcs]
+        if self.num_prompts < 1:
+            raise ConfigError(f"num_prompts must be at least 1, not {self.num_prompts}")
+        if not isinstance(self.reward_args, dict | None):
+            raise ConfigError(f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}")
+        for path, arguments in (self.reward_args or {}).items():
+            if path not in self.reward_funcs:
+                raise ConfigError(f"reward_args names {path}, which is not one of reward_funcs {self.reward_funcs}")
+            if not isinstance(arguments, dict):
+                raise ConfigError(f"reward_args of {path} must be a mapping of names to values, not {arguments!r}")
+
+    def check(self, training: DatGrpoConfig) -> None:
+        """Settle the sampler; refuse one that contradicts `training`, and an epoch that leaves a batch unfilled."""
+        self._settle_sampler(training)
+        batch = training.generation_batch_size
+        if training.max_steps <= 0 or self.num_prompts * training.num_generations < batch:
+            check_prompts(self.num_prompts, training.num_generations, batch)
+
+    def _settle_sampler(self, training: DatGrpoConfig) -> None:
+        if self.sampler is None:
+            self.sampler = "vllm" if training.use_vllm else "shared_prefix"
+        if self.sampler not in SAMPLERS:
+            raise ConfigError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler}")
+        if training.use_vllm and self.sampler != "vllm":
+            raise ConfigError(f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out")
+        training.use_vllm = self.sampler == "vllm"
+        if self.sampler != "shared_prefix":
+            return
+        changed: dict[str, Any] = {
+            name: getattr(training, name) for name, whole in _WHOLE.items() if getattr(training, name) not in whole
+        }
+        for name in ("generation_kwargs", "use_transformers_continuous_batching"):
+            if getattr(training, name):
+                changed[name] = getattr(training, name)
+        if changed:
+            given = ", ".join(f"{name} {value}" for name, value in changed.items())
+            raise ConfigError(
+                f"sampler shared_prefix draws from the model's own distribution and cannot follow {given}; "
+                "leave it out (top_k 0, top_p 1), or take sampler trl"
+            )
+
+
+@dataclass
+class DatGrpoConfig(GRPOConfig):
+    """TRL's GRPOConfig with one more field.
+
+    Args:
+        completions_per_step: Completions per optimizer step over all processes (the paper: 256). Sets
+            gradient_accumulation_steps for however many processes run, so that one YAML fits any number of GPUs.
+    """
+
+    completions_per_step: int | None = field(
+        default=None,
+        metadata={"help": "Completions per optimizer step over all processes; sets gradient_accumulation_steps."},
+    )
+
+    def __post_init__(self) -> None:
+        fit_batch(self, "completions_per_step")
+        if self.steps_per_generation is not None and int(self.steps_per_generation) < 1:
+            raise ConfigError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
+        if self.generation_batch_size is None:
+            check_groups(
+                int(self.per_device_train_batch_size),
+                num_processes(),
+                int(self.steps_per_generation or self.gradient_accumulation_steps),
+                int(self.num_generations or 0),
+            )
+        super().__post_init__()

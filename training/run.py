@@ -1,0 +1,146 @@
+"""What every method does around its trainer: claim the folder, find the model, resume, track, save.
+
+The order matters. What can be wrong is found before a model is loaded, run_config.json is written before anything else,
+and metrics.json last: its presence says that the run is finished.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from trl import ModelConfig
+
+from data.record import write_json, write_whole
+from training.claim import claim, hide_token, release, resolved_settings
+from training.config import ConfigError
+from training.models import load_tokenizer, model_path
+from training.tracking import (
+    BarOnly,
+    ConsoleLines,
+    Examples,
+    RunRecorder,
+    last_checkpoint,
+    quiet_libraries,
+    show_examples,
+    start_wandb,
+    wandb_run_id,
+)
+
+logger = logging.getLogger(__name__)
+_ROWS = "_dataset"  # TRL's push_to_hub leaves out what begins with an underscore
+
+# Builds the trainer from the tokenizer and the arguments that all of TRL's trainers share.
+Build = Callable[[Any, dict[str, Any]], Any]
+
+
+def train(
+    script: Any,
+    training: Any,
+    model: ModelConfig,
+    build: Build,
+    *,
+    facts: dict[str, Any],
+    recorder: RunRecorder,
+    examples: Examples | None = None,
+) -> Path:
+    """Train and return the folder of the trained model.
+
+    A run that was cut off continues from its last whole checkpoint and as the same W&B run; one that is finished is
+    left alone.
+
+    Args:
+        script: The method's own arguments.
+        training: TRL's.
+        model: The model, and LoRA if wanted.
+        build: Makes the trainer.
+        facts: What else decides the run, JSON-able: rewards as built, the data's identity.
+        recorder: Completes the checkpoints.
+        examples: Training examples for W&B.
+
+    Raises:
+        ConfigError: Settings that cannot work, a model that cannot be loaded, an `output_dir` with another run.
+    """
+    output = Path(training.output_dir)
+    hide_token(training)
+    settings = resolved_settings(script, training, model, facts)
+    claimed = claim(output, settings, main_process=training.process_index == 0)
+    if (output / "metrics.json").is_file():
+        logger.warning("%s is finished; give another --output_dir to train again", output)
+        return output
+    checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
+
+    quiet_libraries(use_cpu=training.use_cpu)
+    from trl import get_peft_config, get_quantization_config
+
+    try:
+        path = model_path(model, training)
+        tokenizer = load_tokenizer(path, model.model_revision, say=training.process_index == 0)
+    except ConfigError:
+        if claimed:
+            release(output)
+        raise
+    training.model_init_kwargs = {
+        "revision": model.model_revision,
+        "attn_implementation": model.attn_implementation,
+        "dtype": model.dtype,
+        "quantization_config": get_quantization_config(model),
+        **(training.model_init_kwargs or {}),
+    }
+    if "wandb" in (training.report_to or []) and training.process_index == 0:
+        run_id = wandb_run_id(checkpoint) if checkpoint else None
+        start_wandb(settings, project="sozo", name=training.run_name, folder=output, run_id=run_id)
+        if examples and not checkpoint:
+            show_examples(examples)
+    common = {"model": path, "args": training, "processing_class": tokenizer, "callbacks": [recorder]}
+    trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
+    _fit(trainer, recorder, checkpoint)
+    return output
+
+
+def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None) -> None:
+    """Train from `checkpoint` or the start, save, push; metrics.json comes last."""
+    from transformers import PrinterCallback, ProgressCallback
+
+    trainer.remove_callback(PrinterCallback)
+    trainer.remove_callback(ProgressCallback)
+    for callback in (BarOnly(), ConsoleLines()) if sys.stderr.isatty() else (ConsoleLines(),):
+        trainer.add_callback(callback)
+    if checkpoint:
+        recorder.restore(checkpoint)
+    result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    trainer.save_model()
+    output = Path(trainer.args.output_dir)
+    trainer.create_model_card(model_name=output.name, tags=["sozo"])
+    if trainer.accelerator.is_main_process:
+        trainer.processing_class.save_pretrained(output)
+        trainer.state.save_to_json(str(output / "trainer_state.json"))
+    if trainer.args.push_to_hub:
+        trainer.push_to_hub()
+    if trainer.accelerator.is_main_process:
+        shutil.rmtree(output / _ROWS, ignore_errors=True)
+        write_json(output / "metrics.json", result.metrics)
+    trainer.end()
+
+
+def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:
+    """The rows as a dataset on disk under the output folder, so that all processes share what TRL derives from it.
+
+    Tokens and reference log-probabilities are cached beside it: a run that goes on after a kill finds them.
+    """
+    import pyarrow as pa
+    from datasets import Dataset
+
+    path = Path(training.output_dir) / _ROWS / "rows.arrow"
+    with training.main_process_first(desc="writing the dataset"):
+        if not path.is_file():
+            table = pa.Table.from_pylist(list(rows))
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as stream:
+                stream.write_table(table)
+            write_whole(path, sink.getvalue().to_pybytes())
+    return Dataset.from_file(str(path))

@@ -15,6 +15,7 @@ from typing import Any
 
 from trl import ModelConfig
 
+from data.allocator import keep_freed_memory
 from data.record import write_json, write_whole
 from training.claim import claim, hide_token, release, resolved_settings
 from training.config import ConfigError
@@ -75,6 +76,8 @@ def train(
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
 
     quiet_libraries(use_cpu=training.use_cpu)
+    if training.use_cpu:
+        keep_freed_memory()
     from trl import get_peft_config, get_quantization_config
 
     try:

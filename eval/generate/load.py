@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from data.allocator import keep_freed_memory
 from eval.generate.protocol import Generator, GeneratorError
 from eval.options import setting
 
@@ -184,6 +185,8 @@ def _load_model(settings: GeneratorSettings) -> tuple[Any, Any]:
         cause = f"its tokenizer cannot be loaded ({_cause(error)})"
         raise GeneratorError(f"{path}: {cause}; save the tokenizer in the model's folder") from error
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+    if device == "cpu":
+        keep_freed_memory()
     return model.to(device).eval(), tokenizer
 
 

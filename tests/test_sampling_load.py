@@ -265,3 +265,15 @@ def test_request_seeds_differ():
     seeds = [seed for batch in range(50) for seed in request_seeds(1000, 3, batch)]
     assert len(set(seeds)) == 50_000
     assert all(0 <= seed < 2**53 for seed in seeds)
+
+
+def test_random_nouns_come_from_a_file_or_from_the_embedded_model(tmp_path):
+    nouns = tmp_path / "nouns.txt"
+    nouns.write_text("\n".join("犬猫水山川本車空海石木"), "utf-8")
+    (completion,) = load_generator(GeneratorSettings("random", nouns=str(nouns))).generate(1, seed=0, batch=0)
+    assert {line.split(". ")[1] for line in completion.text.splitlines()} < set("犬猫水山川本車空海石木")
+    assert load_generator(GeneratorSettings("random", nouns="tiny")).describe()["nouns"] == 6144
+    with pytest.raises(GeneratorError, match="one noun per line"):
+        load_generator(GeneratorSettings("random", nouns=str(tmp_path / "missing.txt")))
+    with pytest.raises(ValueError, match="nouns goes with the model random"):
+        GeneratorSettings("tiny", nouns="tiny").settled()

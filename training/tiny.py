@@ -26,7 +26,7 @@ from training.selection import sft_rows
 
 NAME = "tiny"
 _SETTINGS: dict[str, Any] = {
-    "revision": 2,
+    "revision": 3,
     "nouns": 6144,
     "hidden": 128,
     "layers": 2,
@@ -184,6 +184,7 @@ def main(folder: Path) -> None:
     )
     model.save_pretrained(work / "model")
     tokenizer.save_pretrained(work / "model")
+    (work / "model" / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")
     try:
         (work / "model").rename(folder)
     except OSError:

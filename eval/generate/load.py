@@ -36,6 +36,7 @@ class GeneratorSettings:
     temperature: float = setting(1.0, "Sampling temperature; nothing is truncated (top_k 0, top_p 1).")
     max_new_tokens: int = setting(256, "Length limit of a response, in tokens.")
     slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.")
+    nouns: str | None = setting(None, "Random nouns come from this file, one per line, or are those of tiny.")
     source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
 
     def settled(self) -> GeneratorSettings:
@@ -57,6 +58,8 @@ class GeneratorSettings:
             raise ValueError(f"base_url goes with the backend openai, not with {backend}")
         if self.base_url and not self.base_url.startswith(("http://", "https://")):
             raise ValueError("base_url must begin with http:// or https:// and end with the API's /v1")
+        if self.nouns and backend != RANDOM:
+            raise ValueError(f"nouns goes with the model {RANDOM}, not with {self.model}")
         if backend in ("transformers", "vllm") and self.model != TINY:
             _check_folder(self.model)
         return replace(self, backend=backend, source=self.source or self.model)
@@ -110,10 +113,9 @@ def load_generator(settings: GeneratorSettings) -> Generator:
     """
     settings = settings.settled().pinned()
     if settings.backend == RANDOM:
-        from data.nouns import load_nouns
         from eval.generate.random_nouns import RandomNouns
 
-        return RandomNouns(load_nouns(), name=settings.source or RANDOM)
+        return RandomNouns(_nouns(settings.nouns), name=settings.source or RANDOM)
     decoder: dict[str, Any] = {
         "name": settings.source,
         "max_new_tokens": settings.max_new_tokens,
@@ -129,6 +131,21 @@ def load_generator(settings: GeneratorSettings) -> Generator:
 
     model, tokenizer = _load_model(settings)
     return TransformersGenerator(model, tokenizer, slots=settings.slots, **decoder)
+
+
+def _nouns(where: str | None) -> list[str]:
+    """The nouns of a file, of the embedded model, or JumanDIC's."""
+    if where is None:
+        from data.nouns import load_nouns
+
+        return load_nouns()
+    path = Path(tiny_folder()) / "nouns.txt" if where == TINY else Path(where)
+    try:
+        return path.read_text("utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GeneratorError(
+            f"{path}: cannot be read as a list of nouns; give a text file, one noun per line"
+        ) from error
 
 
 def tiny_folder() -> str:

@@ -39,6 +39,7 @@ class Study:
         architecture: The model's shape (`training.memory.Architecture`), for the estimates of --dry-run.
         tokens: `prompt` and `response` tokens, for the same estimates.
         paper_model: The model's name in the paper's Table 11; None if it is not there.
+        random_nouns: Where the random nouns come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py).
     """
 
     model: str
@@ -53,6 +54,7 @@ class Study:
     architecture: Architecture
     tokens: dict[str, int]
     paper_model: str | None = None
+    random_nouns: str | None = None
     name: str = field(default="study")
     folder: Path = field(default=Path())
 

@@ -78,6 +78,7 @@ def _sample(study: Study, name: str, number: int, model: str, count: int, *, tra
     own = {key: value for key, value in study.sampling.items() if key != "launcher"}
     if model == "random":
         own = {key: value for key, value in own.items() if key not in _MODEL_FLAGS}
+        own |= {"nouns": study.random_nouns} if study.random_nouns else {}
     flags = {
         "model": _folder(study, model) if trained else model,
         "num_responses": count,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -133,7 +134,7 @@ def load_generator(settings: GeneratorSettings) -> Generator:
     return TransformersGenerator(model, tokenizer, slots=settings.slots, **decoder)
 
 
-def _nouns(where: str | None) -> list[str]:
+def _nouns(where: str | None) -> Sequence[str]:
     """The nouns of a file, of the embedded model, or JumanDIC's."""
     if where is None:
         from data.nouns import load_nouns

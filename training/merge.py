@@ -12,11 +12,6 @@ import sys
 from pathlib import Path
 
 
-def is_adapter(folder: str) -> bool:
-    """Does the folder hold a LoRA adapter and not a whole model?"""
-    return (Path(folder) / "adapter_config.json").is_file() and not (Path(folder) / "config.json").is_file()
-
-
 def main(adapter: str, folder: Path, dtype: str) -> None:
     """Merge `adapter` into its base model and save that, with the tokenizer, in `folder`, whole or not at all.
 

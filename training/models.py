@@ -9,8 +9,8 @@ from typing import Any
 
 from trl import ModelConfig
 
+from models.adapter import is_adapter
 from training.config import ConfigError
-from training.merge import is_adapter
 from training.own_process import run_module
 from training.tiny import NAME as TINY
 from training.tiny import ensure_tiny

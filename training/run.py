@@ -15,8 +15,8 @@ from typing import Any
 
 from trl import ModelConfig
 
-from data.allocator import keep_freed_memory
 from data.record import write_json, write_whole
+from models.allocator import keep_freed_memory
 from training.claim import claim, hide_token, release, resolved_settings
 from training.config import ConfigError
 from training.models import load_tokenizer, model_path

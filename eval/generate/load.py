@@ -11,13 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from data.allocator import keep_freed_memory
 from eval.generate.protocol import Generator, GeneratorError
 from eval.options import setting
+from models.adapter import ADAPTER_FILE, is_adapter
+from models.allocator import keep_freed_memory
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM, TINY = "random", "tiny"
-_ADAPTER = "adapter_config.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +162,11 @@ def tiny_folder() -> str:
     return folder
 
 
-def is_adapter(model: str) -> bool:
-    """Whether the folder holds a LoRA adapter and no whole model."""
-    return (Path(model) / _ADAPTER).is_file() and not (Path(model) / "config.json").is_file()
-
-
 def _check_folder(model: str) -> None:
     folder = Path(model)
     if folder.is_dir():
-        if not any((folder / name).is_file() for name in ("config.json", _ADAPTER)):
-            raise GeneratorError(f"{model}: holds no model (no config.json and no {_ADAPTER}); give a model's folder")
+        if not any((folder / name).is_file() for name in ("config.json", ADAPTER_FILE)):
+            raise GeneratorError(f"{model}: holds no model (neither config.json nor {ADAPTER_FILE}); give a model's")
     elif folder.exists() or model.count("/") > 1 or model.startswith((".", "/", "~")):
         raise GeneratorError(f"{model}: no such folder; give a model's folder, a hub id, {TINY} or {RANDOM}")
 

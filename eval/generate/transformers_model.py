@@ -40,7 +40,7 @@ class TransformersGenerator:
         temperature: float = 1.0,
         slots: int = 256,
     ) -> None:
-        from eval.generate.shared_prefix import why_unsupported
+        from models.attention import why_not_shared
 
         if temperature <= 0 or max_new_tokens < 1 or slots < 1:
             raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
@@ -51,7 +51,7 @@ class TransformersGenerator:
         self._text = prompt("dat") if text is None else text
         self._prompt = encode_prompt(tokenizer, self._text)
         self._ends = end_tokens(model, tokenizer)
-        self._obstacle = why_unsupported(model, len(self._prompt) + max_new_tokens)
+        self._obstacle = why_not_shared(model, len(self._prompt) + max_new_tokens)
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
         """`n` completions of the prompt; completion k is the same whatever `n` is, but for rounding."""

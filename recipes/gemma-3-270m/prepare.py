@@ -162,6 +162,7 @@ def main() -> None:
             checkpoint.save(step + 1)
     model.save_pretrained(args.output_dir)
     tokenizer.save_pretrained(args.output_dir)
+    (args.output_dir / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")  # the study's random nouns
     checkpoint.path.unlink(missing_ok=True)
     print(f"The warmed-up model is in {args.output_dir}")
 

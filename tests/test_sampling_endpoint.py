@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -178,7 +177,6 @@ def test_an_address_without_secrets():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (find_spec("fastapi") and find_spec("uvicorn")), reason="needs transformers[serving]")
 def test_transformers_serve(tmp_path, ginza, jumandic_checker, nouns):
     model = build_mini(tmp_path / "model", ginza, jumandic_checker, nouns)
     port = _free_port()

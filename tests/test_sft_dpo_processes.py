@@ -1,10 +1,12 @@
 """SFT, DPO and GRPO of two processes under DeepSpeed train as one process does, and leave a whole model."""
 
+import json
 import random
+import sys
 
 import pytest
 from fakes import list_text
-from grpo_runs import generated, history, recipe, run
+from grpo_runs import history, recipe, run
 from mini_model import build_mini
 from safetensors.torch import load_file
 from transformers import AutoTokenizer
@@ -13,6 +15,8 @@ from data.schema import write_columns
 from training.tracking import last_checkpoint
 
 pytestmark = pytest.mark.slow
+EVAL = [sys.executable, "-m", "eval", "dat", "--num-responses", "64", "--max-new-tokens", "24"]
+EVAL += ["--noun-checker", "jumandic", "--batch-size", "64"]
 SETTINGS = {"max_steps": 4, "save_steps": 2, "report_to": "none"}
 
 
@@ -60,4 +64,10 @@ def test_two_processes_leave_a_whole_model(method, launch, folder, tmp_path):
         # DeepSpeed writes tied weights twice.
         assert {name: weights[name].shape for name in start} == {name: weight.shape for name, weight in start.items()}
         assert any(not weights[name].equal(start[name]) for name in start)
-        assert all(text.startswith("1. ") for text in generated(trained))
+        scored = tmp_path / f"{trained.name}-responses"
+        done = run([*EVAL, "--model", str(trained), "--output", str(scored)], tmp_path)
+        assert done.returncode == 0, done.stderr
+        row = json.loads((scored / "metrics.json").read_text("utf-8"))
+        assert row["num_responses"] == 64
+        assert row["valid"] > 3
+        assert 0.6 < row["mean"] < 1

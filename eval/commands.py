@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -138,18 +139,11 @@ def score_responses(responses: Path, output: Path, scorer: ScorerSettings, *, so
         "source": source,
         **_deciding(scorer),
     }
-    folder = RunFolder(output, settings)
-    metrics = folder.metrics()
-    if metrics is not None:
-        return DatRun(output, DatSummary.from_json(metrics), True)
 
-    judge = scorer.build()
-    # Somebody else drew these responses: seed and decoder are not known here.
-    folder.start({"scorer": judge.describe(), "seed": None, "decoder": None}, {"responses_file": str(responses)})
-    score_file(file, judge, folder.responses, source=source)
-    summary = _row(folder.responses, judge, source)
-    folder.finish(summary.to_json())
-    return DatRun(output, summary, False)
+    def write(judge: DatScorer, parts: Path) -> None:
+        score_file(file, judge, parts, source=source)
+
+    return _score_others(output, settings, scorer, {"responses_file": str(responses)}, write, source)
 
 
 def rescore(table: Path, output: Path, scorer: ScorerSettings) -> DatRun:
@@ -173,15 +167,31 @@ def rescore(table: Path, output: Path, scorer: ScorerSettings) -> DatRun:
         raise ValueError(f"{table}: is not finished; run the command that made it again first")
     rows = sum(count_rows(part) for part in parts)
     settings = {"task": "rescore", "responses_sha256": _digest(parts), "num_responses": rows, **_deciding(scorer)}
+
+    def write(judge: DatScorer, responses: Path) -> None:
+        rescore_table(table, judge, responses)
+
+    return _score_others(output, settings, scorer, {"table": str(table)}, write, None)
+
+
+def _score_others(
+    output: Path,
+    settings: dict[str, Any],
+    scorer: ScorerSettings,
+    origin: dict[str, Any],
+    write: Callable[[DatScorer, Path], None],
+    source: str | None,
+) -> DatRun:
+    """A run on responses that exist: `write` scores them into parts, unless an earlier call has finished that."""
     folder = RunFolder(output, settings)
     metrics = folder.metrics()
     if metrics is not None:
         return DatRun(output, DatSummary.from_json(metrics), True)
-
     judge = scorer.build()
-    folder.start({"scorer": judge.describe(), "seed": None, "decoder": None}, {"table": str(table)})
-    rescore_table(table, judge, folder.responses)
-    summary = _row(folder.responses, judge, None)
+    # Somebody else drew these responses: seed and decoder are not known here.
+    folder.start({"scorer": judge.describe(), "seed": None, "decoder": None}, origin)
+    write(judge, folder.responses)
+    summary = _row(folder.responses, judge, source)
     folder.finish(summary.to_json())
     return DatRun(output, summary, False)
 

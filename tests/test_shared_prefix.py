@@ -258,3 +258,7 @@ def test_a_rollout_is_a_function_of_seed_and_step():
     trainer.is_fsdp_enabled = True
     with pytest.raises(GeneratorError, match="sampler: trl"):
         SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)
+    trainer.is_fsdp_enabled = False
+    model.lm_head.weight.data.fill_(torch.nan)
+    with pytest.raises(GeneratorError, match=r"step 1: .*not finite.*lower learning_rate"):
+        SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)

@@ -35,8 +35,8 @@ class SharedPrefixRollout:
         """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`.
 
         Raises:
-            GeneratorError: The run uses FSDP, or the model cannot share its prompt (see `eval.generate.shared_prefix`).
-            FloatingPointError: The model's logits are no longer finite: the run has diverged.
+            GeneratorError: The run uses FSDP, the model cannot share its prompt (see `models.attention`), or its logits
+                are no longer finite: the run has diverged.
         """
         from trl.models import unwrap_model_for_generation
 
@@ -53,14 +53,18 @@ class SharedPrefixRollout:
             training = model.training
             model.eval()
             for same, positions in groups.items():
-                rows = sample_tokens(
-                    model,
-                    same,
-                    random.random((len(positions), self._max_new_tokens)),
-                    ends=end_tokens(model, tokenizer),
-                    temperature=self._temperature,
-                    slots=self._slots,
-                )
+                try:
+                    rows = sample_tokens(
+                        model,
+                        same,
+                        random.random((len(positions), self._max_new_tokens)),
+                        ends=end_tokens(model, tokenizer),
+                        temperature=self._temperature,
+                        slots=self._slots,
+                    )
+                except FloatingPointError as error:
+                    at = f"step {trainer.state.global_step + 1}"
+                    raise GeneratorError(f"{at}: {error}; if it has diverged, lower learning_rate") from error
                 for position, row in zip(positions, rows, strict=True):
                     completion_ids[position] = row
             model.train(training)

@@ -3,25 +3,48 @@
 import pytest
 import torch
 from datasets import Dataset
+from peft import LoraConfig
 from test_shared_prefix import gemma, llama, qwen
-from trl import GRPOConfig
+from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 from trl.trainer.utils import add_fused_lm_head
 
-from training.shared_prompt import SharedPromptGRPOTrainer, packed, unpacked
+from models.attention import without_adapter
+from training.shared_prompt import packed, share_prompt
 from training.tiny import build_tokenizer
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
 
 
 def batch():
-    """Ids and mask of five completions behind one prompt, padded on the right."""
+    """Ids, mask and labels of five responses behind one prompt, padded on the right."""
     torch.manual_seed(3)
     prompts = torch.tensor(PROMPT).expand(len(LENGTHS), -1)
     ids = torch.cat([prompts, torch.randint(0, 700, (len(LENGTHS), LONGEST))], dim=1)
     mask = torch.ones_like(ids)
     for row, length in enumerate(LENGTHS):
         mask[row, len(PROMPT) + length :] = 0
-    return ids, mask
+    labels = ids.masked_fill(mask == 0, -100)
+    labels[:, : len(PROMPT)] = -100
+    return {"input_ids": ids, "attention_mask": mask, "labels": labels}
+
+
+def spied(model):
+    """The shapes of what a model with TRL's fused head is given from now on."""
+    shapes, forward = [], model.forward
+
+    def recording(*args, **kwargs):
+        if kwargs.get("fused_lm_head"):
+            shapes.append(tuple(kwargs["input_ids"].shape))
+        return forward(*args, **kwargs)
+
+    model.forward = recording
+    return shapes
+
+
+def fused(model):
+    """The model with TRL's fused head, and the shapes of what it then computes."""
+    add_fused_lm_head(model, temperature=0.9, outputs=("log_probs", "entropy", "mean_logits", "is_top1"))
+    return model, spied(model)
 
 
 def gradients(model, logps):
@@ -33,124 +56,157 @@ def gradients(model, logps):
 
 @pytest.mark.parametrize("make", [llama, qwen, gemma])
 @pytest.mark.parametrize("checkpointing", [False, True])
-def test_a_packed_row_gives_what_single_rows_give(make, checkpointing):
-    model, (ids, mask) = make(), batch()
-    add_fused_lm_head(model, temperature=0.9, outputs=("log_probs", "entropy"))
-    labels = ids.masked_fill(mask == 0, -100)
-    labels[:, : len(PROMPT)] = -100
-    plain = model(input_ids=ids, attention_mask=mask, labels=labels, fused_lm_head=True)
-    plain_gradients = gradients(model, plain.log_probs[:, -LONGEST:])
-
-    model.config.get_text_config()._attn_implementation = "sozo_shared_prompt"
+def test_shared_gives_what_repeated_gives(make, checkpointing):
+    (model, shapes), inputs = fused(make()), batch()
+    repeated = model(**inputs, fused_lm_head=True)
+    wanted = gradients(model, repeated.log_probs)
+    assert share_prompt(model)
     model.train()
     if checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    shared = model(**packed(ids, mask, len(PROMPT)), fused_lm_head=True)
-    logps = unpacked(shared.log_probs, ids, len(PROMPT))
-    assert logps.shape == (5, LONGEST)
-    assert torch.allclose(logps, plain.log_probs[:, -LONGEST:], atol=1e-5)
-    assert torch.allclose(unpacked(shared.entropy, ids, len(PROMPT)), plain.entropy[:, -LONGEST:], atol=1e-5)
-    for ours, theirs in zip(gradients(model, logps), plain_gradients, strict=True):
+    shared = model(**inputs, use_cache=False, fused_lm_head=True)
+    assert shapes == [(5, 16), (1, 8 + 5 * 7)]
+    for name in ("log_probs", "entropy"):
+        assert torch.allclose(shared[name], repeated[name], atol=1e-5)
+    asked = repeated.label_mask
+    assert torch.equal(shared.label_mask, asked)
+    assert torch.allclose(shared.mean_logits[asked], repeated.mean_logits[asked], atol=1e-5)
+    assert torch.equal(shared.is_top1[asked], repeated.is_top1[asked])
+    assert torch.allclose(shared.loss, repeated.loss, atol=1e-5)
+    for ours, theirs in zip(gradients(model, shared.log_probs), wanted, strict=True):
         assert torch.allclose(ours, theirs, atol=1e-4 * float(theirs.abs().max()))
 
 
 def test_a_packed_row_holds_the_prompt_once():
-    ids, mask = batch()
-    row = packed(ids, mask, len(PROMPT))
+    inputs = batch()
+    row = packed(inputs["input_ids"], inputs["labels"], len(PROMPT))
     tokens = len(PROMPT) - 1 + len(LENGTHS) * LONGEST
     assert row["input_ids"].shape == row["position_ids"].shape == row["shift_labels"].shape == (1, tokens)
     assert row["input_ids"][0, :8].tolist() == PROMPT[:-1]
-    assert row["input_ids"][0, 8::LONGEST].tolist() == [PROMPT[-1]] * 5  # each predicts its completion's first token
+    assert row["input_ids"][0, 8::LONGEST].tolist() == [PROMPT[-1]] * 5  # each predicts its response's first token
     assert row["position_ids"][0, 8 : 8 + LONGEST].tolist() == list(range(8, 8 + LONGEST))
     assert int((row["shift_labels"] >= 0).sum()) == sum(LENGTHS)
 
 
-@pytest.fixture
-def trainer(tmp_path):
-    """Makes a trainer of a small model with 700 tokens."""
-
-    def make(model, **settings):
-        tokenizer = build_tokenizer(["犬", "猫", "水"])
-        tokenizer.chat_template = None
-        settings = {"max_completion_length": 6, "num_generations": 2, "per_device_train_batch_size": 4} | settings
-        settings |= {"use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "no"}
-        args = GRPOConfig(output_dir=str(tmp_path), **settings)
-        rows = Dataset.from_list([{"prompt": "1. 犬 2. 猫"}] * 8)
-
-        def reward(completion_ids, **kwargs):
-            return [float(len(set(ids))) for ids in completion_ids]
-
-        return SharedPromptGRPOTrainer(
-            model, reward_funcs=reward, args=args, train_dataset=rows, processing_class=tokenizer
-        )
-
-    return make
+def with_another_prompt(inputs):
+    inputs["input_ids"][0, 0] = 11
 
 
-def spied(trainer):
-    """The trainer, and the shapes of what its model was given in the loss."""
-    shapes, forward = [], trainer.model.forward
-
-    def recording(*args, **kwargs):
-        if kwargs.get("fused_lm_head"):
-            shapes.append(tuple(kwargs["input_ids"].shape))
-        return forward(*args, **kwargs)
-
-    trainer.model.forward = recording
-    return shapes
+def with_padding_in_front(inputs):
+    inputs["attention_mask"][1, :2] = 0
 
 
-def test_the_trainer_shares_where_it_can(trainer, tmp_path):
-    llama().save_pretrained(tmp_path / "model")
-    shared = trainer(str(tmp_path / "model"), max_steps=2, beta=0.04)  # beta: a reference model's log-probabilities too
-    shapes = spied(shared)
-    shared.train()
-    assert shapes
-    assert all(rows == 1 for rows, _ in shapes)
+def with_a_hole(inputs):
+    inputs["attention_mask"][0, len(PROMPT) + 2] = 0
+
+
+def with_labels_everywhere(inputs):
+    inputs["labels"] = inputs["input_ids"].clone()
+
+
+def with_nothing_asked(inputs):
+    inputs["labels"][:] = -100
+
+
+def with_positions_of_its_own(inputs):
+    inputs["position_ids"] = torch.arange(16).expand(5, -1)
 
 
 @pytest.mark.parametrize(
-    ("make", "reason"),
+    "change",
     [
-        (lambda: gemma(sliding_window=8), "its sliding window of 8 tokens"),
-        (lambda: set_eager(llama()), "attn_implementation is eager, not sdpa"),
+        with_another_prompt,
+        with_padding_in_front,
+        with_a_hole,
+        with_labels_everywhere,
+        with_nothing_asked,
+        with_positions_of_its_own,
     ],
 )
-def test_where_it_cannot_it_computes_as_trl_does_and_says_so_once(trainer, make, reason, caplog):
-    plain = trainer(make(), max_steps=2)
-    shapes = spied(plain)
-    plain.train()
-    assert shapes
-    assert all(rows == 4 for rows, _ in shapes)
-    assert [reason in record.message for record in caplog.records if "computed for every" in record.message] == [True]
+def test_a_batch_that_cannot_be_shared_is_computed_as_it_is(change):
+    (model, shapes), inputs = fused(llama()), batch()
+    change(inputs)
+    repeated = model(**inputs, fused_lm_head=True)
+    assert share_prompt(model)
+    again = model(**inputs, fused_lm_head=True)
+    assert shapes == [(5, 16), (5, 16)]
+    assert torch.allclose(again.log_probs, repeated.log_probs, atol=1e-6)
 
 
-def set_eager(model):
+def test_only_what_the_rows_have_in_common_is_shared():
+    (model, shapes), inputs = fused(llama()), batch()
+    inputs["labels"][:3, : len(PROMPT) + 1] = -100  # as if three prompts were one token longer
+    repeated = model(**inputs, fused_lm_head=True)
+    share_prompt(model)
+    assert torch.allclose(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs, atol=1e-5)
+    assert shapes[1] == (1, 8 + 5 * 7)
+
+
+def test_other_calls_go_through_untouched():
+    model, ids = llama(), batch()["input_ids"]
+    before = model(input_ids=ids).logits
+    add_fused_lm_head(model)
+    share_prompt(model)
+    assert torch.equal(model(input_ids=ids).logits, before)
+    assert torch.equal(model(ids).logits, before)
+    assert torch.isfinite(model(input_ids=ids, labels=ids).loss)
+    assert "sozo" not in model.config.to_json_string()
+    drawn, wanted = (
+        m.generate(ids[:, :9], do_sample=False, max_new_tokens=4, pad_token_id=0) for m in (model, llama())
+    )
+    assert torch.equal(drawn, wanted)
+
+
+def test_a_window_that_is_too_short_is_respected():
+    (model, shapes), inputs = fused(gemma(sliding_window=8)), batch()
+    repeated = model(**inputs, fused_lm_head=True)
+    share_prompt(model)
+    assert torch.allclose(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs, atol=1e-6)
+    assert shapes[1] == (5, 16)
+
+
+def test_what_cannot_share_says_so(caplog):
+    model = llama()
     model.config._attn_implementation = "eager"
-    return model
+    assert not share_prompt(model)
+    assert "attn_implementation is eager, not sdpa" in caplog.text
+    caplog.clear()
+    assert not share_prompt(model, say=False)
+    assert caplog.text == ""
 
 
-def test_other_prompts_images_and_padding_are_left_to_trl(trainer):
-    shared = trainer(llama())
-    ids, mask = batch()
-    model = shared.model
-
-    def both(ids, mask):
-        whole, entropies, _ = shared._get_per_token_logps_and_entropies(
-            model, ids, mask, LONGEST, batch_size=2, compute_entropy=True
+@pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
+@pytest.mark.parametrize("lora", [False, True])
+def test_the_trainers_share(method, lora, tmp_path):
+    tokenizer = build_tokenizer(["犬", "猫", "水"])
+    tokenizer.chat_template = None
+    llama(eos_token_id=1).save_pretrained(tmp_path / "model")
+    prompt = "1. 犬 2. 猫"
+    settings = {"use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "no", "max_steps": 2}
+    settings |= {"output_dir": str(tmp_path / "out"), "per_device_train_batch_size": 4}
+    common = {
+        "model": str(tmp_path / "model"),
+        "processing_class": tokenizer,
+        "peft_config": LoraConfig(target_modules="all-linear") if lora else None,
+    }
+    if method == "sft":
+        rows = [{"prompt": prompt, "completion": " 3. 水 4. 犬"}] * 8
+        trainer = SFTTrainer(train_dataset=Dataset.from_list(rows), args=SFTConfig(**settings), **common)
+    elif method == "dpo":
+        rows = [{"prompt": prompt, "chosen": " 3. 水", "rejected": " 3. 犬 4. 犬"}] * 8
+        trainer = DPOTrainer(train_dataset=Dataset.from_list(rows), args=DPOConfig(**settings), **common)
+    else:
+        settings |= {"max_completion_length": 6, "num_generations": 2, "beta": 0.04}
+        trainer = GRPOTrainer(
+            reward_funcs=lambda completion_ids, **_: [float(len(set(ids))) for ids in completion_ids],
+            train_dataset=Dataset.from_list([{"prompt": prompt}] * 8),
+            args=GRPOConfig(**settings),
+            **common,
         )
-        alone = [shared._get_per_token_logps_and_entropies(model, i, m, LONGEST)[0] for i, m in rows(ids, mask)]
-        assert torch.allclose(whole, torch.cat(alone), atol=1e-5)
-        assert entropies.shape == whole.shape
-        return whole
-
-    def rows(ids, mask):
-        return zip(ids.split(1), mask.split(1), strict=True)
-
-    together = both(ids, mask)
-    other = ids.clone()
-    other[0, 0] = 11
-    assert not torch.allclose(both(other, mask)[0], together[0])
-    padded = mask.clone()
-    padded[:, :2] = 0
-    assert not torch.allclose(both(ids, padded), together)
+    models = [without_adapter(model) for model in (trainer.model, getattr(trainer, "ref_model", None)) if model]
+    seen = [spied(model) for model in models]
+    assert all(share_prompt(model) for model in models)
+    trainer.train()
+    assert len(models) == (1 if lora or method == "sft" else 2)
+    assert all(seen)
+    assert {rows for shapes in seen for rows, _ in shapes} == {1}

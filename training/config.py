@@ -6,6 +6,7 @@ import argparse
 import difflib
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -20,8 +21,24 @@ class ConfigError(ValueError):
 class Script(Protocol):
     """A method's own arguments, beside TRL's."""
 
+    share_prompt: bool
+
     def check(self, training: Any) -> None:
         """Refuse what cannot work together with `training`."""
+
+
+@dataclass
+class CommonArguments:
+    """What every method can be told.
+
+    Args:
+        share_prompt: Whether the loss computes the one prompt once for a micro-batch instead of once for each response:
+            the same log-probabilities up to rounding, in a fraction of the time (`training.shared_prompt`).
+    """
+
+    share_prompt: bool = field(
+        default=True, metadata={"help": "The loss computes the prompt once for a micro-batch, not for each response."}
+    )
 
 
 S = TypeVar("S", bound=Script)

@@ -51,13 +51,12 @@ def train_grpo(
         from datasets import Dataset
         from trl import GRPOTrainer
 
-        from training.shared_prompt import SharedPromptGRPOTrainer
-
         if rollout_func is not None:
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
         rows = dat_dataset(script.num_prompts, conversational=bool(tokenizer.chat_template))
-        trainer = SharedPromptGRPOTrainer if script.share_prompt else GRPOTrainer
-        return trainer(reward_funcs=rewards, train_dataset=Dataset.from_list(rows), rollout_func=rollout_func, **common)
+        return GRPOTrainer(
+            reward_funcs=rewards, train_dataset=Dataset.from_list(rows), rollout_func=rollout_func, **common
+        )
 
     recorder = RunRecorder(rewards, script.completions_logged)
     return train(script, training, model, build, facts={"rewards": described}, recorder=recorder)

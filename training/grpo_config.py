@@ -9,7 +9,7 @@ from typing import Any
 from trl import GRPOConfig
 
 from training.batches import check_groups, check_prompts, fit_batch, num_processes
-from training.config import ConfigError
+from training.config import CommonArguments, ConfigError
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 # Settings that cut or bend the model's own distribution, and the values that do not.
@@ -17,15 +17,13 @@ _WHOLE = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None), "repet
 
 
 @dataclass
-class GrpoArguments:
+class GrpoArguments(CommonArguments):
     """The task: how often the DAT prompt is asked, who draws the answers, and what is paid for them.
 
     Args:
         num_prompts: Copies of the DAT prompt in one epoch (the paper: 4,096).
         sampler: Who draws the completions: `shared_prefix` (sozo's generator, which computes the one prompt once;
             the default), `trl` (TRL's own generation) or `vllm` (sets `use_vllm`).
-        share_prompt: Whether the loss computes the prompt once for a micro-batch instead of once for each completion
-            (`training.shared_prompt`); the same log-probabilities up to rounding, in a fraction of the time.
         reward_funcs: Dotted paths of reward functions.
         reward_args: Per path of `reward_funcs`, keyword arguments; the path then names a factory that is called with
             them. A mapping in YAML, JSON on the command line. Weights are TRL's `reward_weights`.
@@ -36,9 +34,6 @@ class GrpoArguments:
     sampler: str | None = field(
         default=None,
         metadata={"help": "Who draws the completions (default: shared_prefix, or vllm with use_vllm)."},
-    )
-    share_prompt: bool = field(
-        default=True, metadata={"help": "The loss computes the prompt once for a micro-batch, not for each completion."}
     )
     reward_funcs: list[str] = field(
         default_factory=lambda: ["rewards.dat_reward"], metadata={"help": "Dotted paths of reward functions."}

@@ -101,8 +101,21 @@ def train(
             show_examples(examples)
     common = {"model": path, "args": training, "processing_class": tokenizer, "callbacks": [recorder]}
     trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
+    if script.share_prompt:
+        _share_prompt(trainer)
     _fit(trainer, recorder, checkpoint)
     return output
+
+
+def _share_prompt(trainer: Any) -> None:
+    """The prompt is computed once, by the model and by the reference model if there is one."""
+    from training.shared_prompt import share_prompt
+
+    accelerator = trainer.accelerator
+    if share_prompt(accelerator.unwrap_model(trainer.model), say=accelerator.is_main_process):
+        reference = getattr(trainer, "ref_model", None)
+        if reference is not None:
+            share_prompt(accelerator.unwrap_model(reference), say=False)
 
 
 def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None) -> None:

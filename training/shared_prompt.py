@@ -1,18 +1,19 @@
-"""GRPO's log-probabilities with the prompt computed once: all completions of a micro-batch behind one copy of it.
+"""SFT, DPO and GRPO with the prompt computed once: all responses of a micro-batch behind one copy of it.
 
-TRL's trainer repeats the prompt for every completion. In DAT training that is three quarters of all tokens, and all the
-same. Here a micro-batch is one row: the prompt, then the completions side by side. All that works token by token
-(projections, MLPs, the output layer) sees each token once; attention lets each completion see the prompt and itself.
+TRL's trainers repeat the prompt in every row. In DAT training there is one prompt, and it is most of all tokens. Here a
+micro-batch becomes one row: the prompt, then the responses side by side. What works token by token (projections, MLPs,
+the output layer) sees each token once; attention lets each response see the prompt and itself.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
+from dataclasses import fields
 from typing import Any
 
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
-from trl import GRPOTrainer
 
 from models.attention import why_not_shared, without_adapter
 
@@ -20,105 +21,99 @@ logger = logging.getLogger(__name__)
 
 _NAME = "sozo_shared_prompt"
 _PLAIN = "sdpa"
+# What a trainer may pass beside ids, mask and labels without changing what the packed row has to be.
+_HARMLESS = {"use_cache", "return_dict", "num_items_in_batch"}
+_PER_TOKEN = ("log_probs", "entropy", "log_sum_sq_probs", "mean_logits", "is_top1", "label_mask")
 
 
-class SharedPromptGRPOTrainer(GRPOTrainer):
-    """TRL's GRPOTrainer, the same arguments and the same loss, with fewer tokens.
+def share_prompt(model: Any, *, say: bool = True) -> bool:
+    """Let a trainer's model compute a prompt that all rows of a batch begin with only once.
 
-    Where the prompt cannot be shared (prompts that differ, images, a model that `models.attention.why_not_shared`
-    names, attention other than sdpa) it computes as TRL does, and a model that it cannot do is said once.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._shares = True
-        for model in filter(None, (self.model, self.ref_model)):
-            config = without_adapter(model).config.get_text_config()
-            if config._attn_implementation == _PLAIN:
-                # For good and not for one forward pass: gradient checkpointing attends again in the backward pass.
-                config._attn_implementation = _NAME
-            else:
-                self._refuse(f"attn_implementation is {config._attn_implementation}, not {_PLAIN}")
-
-    def _refuse(self, reason: str) -> None:
-        if self._shares and self.accelerator.is_main_process:
-            logger.warning("the prompt is computed for every completion: %s", reason)
-        self._shares = False
-
-    def _get_per_token_logps_and_entropies(
-        self,
-        model: Any,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor,
-        logits_to_keep: int,
-        batch_size: int | None = None,
-        compute_entropy: bool = False,
-        compute_aux_loss: bool = False,
-        **images: Any,
-    ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-        length = input_ids.shape[1] - logits_to_keep
-        if self._shares and (reason := why_not_shared(self.model, length + self.max_completion_length)):
-            self._refuse(reason)
-        shares = self._shares and not compute_aux_loss and all(value is None for value in images.values())
-        if not shares or not _one_prompt(input_ids[:, :length], attention_mask[:, :length]):
-            return super()._get_per_token_logps_and_entropies(
-                model,
-                input_ids,
-                attention_mask,
-                logits_to_keep,
-                batch_size=batch_size,
-                compute_entropy=compute_entropy,
-                compute_aux_loss=compute_aux_loss,
-                **images,
-            )
-        logps, entropies = [], []
-        rows = batch_size or len(input_ids)
-        for ids, mask in zip(input_ids.split(rows), attention_mask.split(rows), strict=True):
-            with self.accelerator.autocast():
-                outputs = model(**packed(ids, mask, length), fused_lm_head=True)
-            logps.append(unpacked(outputs.log_probs, ids, length))
-            if compute_entropy:
-                entropies.append(unpacked(outputs.entropy, ids, length))
-        return torch.cat(logps), torch.cat(entropies) if compute_entropy else None, None
-
-
-def _one_prompt(prompts: torch.Tensor, mask: torch.Tensor) -> bool:
-    """Do all rows begin with the same prompt, of at least two tokens, and no padding before it?"""
-    return prompts.shape[1] > 1 and bool(mask.all()) and bool((prompts == prompts[:1]).all())
-
-
-def packed(ids: torch.Tensor, mask: torch.Tensor, length: int) -> dict[str, Any]:
-    """A micro-batch as one row for a model whose attention is `sozo_shared_prompt`.
-
-    The prompt's last token predicts a token of its own for every completion, so each completion brings a copy of it:
-    the row is the prompt without its last token, then for each completion that token and all of the completion but its
-    last one, `positions` as if each stood alone behind the prompt.
+    It catches the calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`) and answers
+    them with the same numbers, up to rounding. Every other call goes through untouched, and so does a batch without a
+    common prompt, with padding before it, or longer than a sliding window.
 
     Args:
-        ids: Shape (completions, prompt and completion tokens), the same prompt in each row.
-        mask: The same shape; 0 where a completion is over.
-        length: Tokens of the prompt.
+        model: A trainer's model after TRL has given it the fused head; a PEFT model too.
+        say: Whether to warn when the model cannot do it.
 
     Returns:
-        Keyword arguments of the model's forward: one row of `length - 1 + completions * completion tokens` tokens.
+        Whether it can: see `models.attention.why_not_shared`; its attention must be sdpa.
     """
-    shared, rows = length - 1, len(ids)
-    own = ids[:, shared:-1]
-    targets = ids[:, length:].masked_fill(mask[:, length:] == 0, -100)
+    model = without_adapter(model)
+    config, fused = model.config.get_text_config(), model.forward
+    reason = why_not_shared(model, 0)
+    if config._attn_implementation != _PLAIN:
+        reason = f"attn_implementation is {config._attn_implementation}, not {_PLAIN}"
+    if reason:
+        if say:
+            logger.warning("the prompt is computed again for every response: %s", reason)
+        return False
+    # For good and not for one forward pass: gradient checkpointing attends again in the backward pass.
+    config._attn_implementation = _NAME
+
+    @functools.wraps(type(model).forward)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        prompt = 0 if args or not kwargs.get("fused_lm_head") else _common_prompt(kwargs)
+        if prompt < 2 or why_not_shared(model, kwargs["input_ids"].shape[1]):
+            return fused(*args, **kwargs)
+        ids, labels = kwargs["input_ids"], kwargs["labels"]
+        kept = {name: kwargs[name] for name in _HARMLESS & set(kwargs)}
+        outputs = fused(**packed(ids, labels, prompt), **kept, fused_lm_head=True)
+        for field in fields(outputs):
+            if field.name in _PER_TOKEN and (per_token := getattr(outputs, field.name)) is not None:
+                outputs[field.name] = unpacked(per_token, len(ids), prompt)
+        return outputs
+
+    model.forward = forward
+    return True
+
+
+def _common_prompt(call: dict[str, Any]) -> int:
+    """Tokens that all rows of a call begin with and none is asked about; 0 where a packed row would not be the same."""
+    ids, labels, mask = (call.get(name) for name in ("input_ids", "labels", "attention_mask"))
+    known = {"input_ids", "labels", "attention_mask", "fused_lm_head", *_HARMLESS}
+    if ids is None or labels is None or any(value is not None for key, value in call.items() if key not in known):
+        return 0
+    asked = torch.nonzero((labels != -100).any(dim=0))
+    prompt = int(asked[0]) if len(asked) else 0
+    if mask is not None and not (mask[:, :prompt].all() and (mask[:, 1:] <= mask[:, :-1]).all()):
+        return 0  # padding anywhere but at the end
+    return prompt if bool((ids[:, :prompt] == ids[:1, :prompt]).all()) else 0
+
+
+def packed(ids: torch.Tensor, labels: torch.Tensor, prompt: int) -> dict[str, Any]:
+    """A micro-batch as one row for a model whose attention is `sozo_shared_prompt`.
+
+    The prompt's last token predicts a token of its own for every response, so each response brings a copy of it: the
+    row is the prompt without its last token, then for each response that token and all of the response but its last
+    one, at the positions where they would stand alone.
+
+    Args:
+        ids: Shape (rows, tokens), the same `prompt` tokens first in each row.
+        labels: The same shape; -100 where nothing is asked, as in the whole prompt.
+        prompt: At least 2.
+
+    Returns:
+        Keyword arguments of the model's forward: one row of `prompt - 1 + rows * (tokens - prompt)` tokens.
+    """
+    shared, rows = prompt - 1, len(ids)
     positions = torch.arange(ids.shape[1] - 1, device=ids.device)
     return {
-        "input_ids": torch.cat([ids[0, :shared], own.reshape(-1)])[None],
+        "input_ids": torch.cat([ids[0, :shared], ids[:, shared:-1].reshape(-1)])[None],
         "position_ids": torch.cat([positions[:shared], positions[shared:].repeat(rows)])[None],
-        "shift_labels": torch.cat([targets.new_full((shared,), -100), targets.reshape(-1)])[None],
+        "shift_labels": torch.cat([labels[0, :shared], labels[:, prompt:].reshape(-1)])[None],
         # A mask of four dimensions is taken as it is: transformers makes none, and ours needs none.
         "attention_mask": torch.ones((1, 1, 1, 1), dtype=torch.bool, device=ids.device),
         "shared_prompt": (shared, rows),
     }
 
 
-def unpacked(per_token: torch.Tensor, ids: torch.Tensor, length: int) -> torch.Tensor:
-    """The numbers of a packed row's completion tokens, (1, tokens) -> (completions, completion tokens)."""
-    return per_token[0, length - 1 :].view(len(ids), -1)
+def unpacked(per_token: torch.Tensor, rows: int, prompt: int) -> torch.Tensor:
+    """A packed row's numbers, shape (1, its tokens), as TRL has them: (rows, tokens - 1), zero within the prompt."""
+    shared = prompt - 1
+    own = per_token[0, shared:].view(rows, -1)
+    return torch.cat([own.new_zeros((rows, shared)), own], dim=1)
 
 
 def _attend(
@@ -140,7 +135,7 @@ def _attend(
     shared, rows = shared_prompt
 
     def own(states: torch.Tensor) -> torch.Tensor:
-        """(rows, heads, completion tokens, size)"""
+        """(rows, heads, response tokens, size)"""
         return states[0, :, shared:].unflatten(1, (rows, -1)).transpose(0, 1)
 
     def behind_prompt(states: torch.Tensor) -> torch.Tensor:
@@ -151,8 +146,8 @@ def _attend(
     kwargs["is_causal"] = False
     tokens = own(query).shape[2]
     visible = torch.ones((tokens, shared + tokens), dtype=torch.bool, device=query.device).tril(shared)[None, None]
-    completions = plain(module, own(query), behind_prompt(key), behind_prompt(value), visible, **kwargs)[0]
-    return torch.cat([prompt, completions.reshape(1, -1, *completions.shape[2:])], dim=1), None
+    responses = plain(module, own(query), behind_prompt(key), behind_prompt(value), visible, **kwargs)[0]
+    return torch.cat([prompt, responses.reshape(1, -1, *responses.shape[2:])], dim=1), None
 
 
 AttentionInterface.register(_NAME, _attend)

@@ -8,7 +8,7 @@ from typing import Any
 from trl import DPOConfig, SFTConfig
 
 from training.batches import check_examples, fit_batch
-from training.config import ConfigError
+from training.config import CommonArguments, ConfigError
 
 _RESPONSES = {"help": "Response table: a run's folder, a folder of parquet parts or one part."}
 _PER_STEP = {"help": "Examples per optimizer step over all processes; sets gradient_accumulation_steps."}
@@ -16,7 +16,7 @@ _LOGGED = {"help": "Training examples shown in a W&B table when the run starts."
 
 
 @dataclass
-class SftArguments:
+class SftArguments(CommonArguments):
     """The data of SFT (paper, section 5.1.1).
 
     Args:
@@ -36,7 +36,7 @@ class SftArguments:
 
 
 @dataclass
-class DpoArguments:
+class DpoArguments(CommonArguments):
     """The data of DPO (paper, section 5.1.2).
 
     Args:

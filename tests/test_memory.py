@@ -13,7 +13,7 @@ SMALL = Architecture(1000, 4, 2, 2, 1, 8, 10)
 
 
 def in_bytes(**changes):
-    settings = {"sequences": 1, "tokens": 1, "processes": 4, "zero_stage": 0} | changes
+    settings = {"tokens": 1, "processes": 4, "zero_stage": 0} | changes
     memory = training_memory(SMALL, **settings)
     return {name: round(getattr(memory, name) * GIB) for name in memory.__dataclass_fields__}
 
@@ -41,16 +41,21 @@ def test_the_zero_papers_example():
     # Rajbhandari et al., figure 1: 7.5B parameters on 64 GPUs need 120, 31.4, 16.6 and 1.9 GB of states (K = 12).
     model = Architecture(7_500_000_000, 4, 2, 2, 1, 8, 10)
     for stage, gigabytes in ((1, 31.4), (2, 16.6), (3, 1.9)):
-        m = training_memory(model, sequences=1, tokens=1, processes=64, zero_stage=stage)
+        m = training_memory(model, tokens=1, processes=64, zero_stage=stage)
         assert (m.weights + m.gradients + m.optimizer) * GIB / 1e9 == pytest.approx(gigabytes, abs=0.05)
 
 
-def test_activations_and_logits():
+def test_activations_and_the_output_layer():
     # A layer: 2 (4*4 + 2*4 + 2*2 + 4*8) = 120 bytes a token; two layers 240; checkpointed 2 layers x 8 + 120 = 136.
     assert in_bytes(checkpointing=False)["activations"] == 240
     assert in_bytes(checkpointing=True)["activations"] == 136
-    assert in_bytes(sequences=3, tokens=5)["activations"] == 15 * 136
-    assert in_bytes(sequences=3, tokens=5)["logits"] == 15 * 10 * 10
+    assert in_bytes(tokens=15)["activations"] == 15 * 136
+    # A tile of 15 x 10, the gradient of its inputs, and that of its weights where they are trained.
+    assert in_bytes(tokens=15)["head"] == 2 * 150 + 4 * 4 * 15 + 4 * 10 * 4
+    assert in_bytes(tokens=15, lora_rank=1)["head"] == 2 * 150 + 4 * 4 * 15
+    large = Architecture(1000, 4, 2, 2, 1, 8, 100_000)
+    tile = training_memory(large, tokens=10_000, lora_rank=1).head * GIB - 4 * 4 * 10_000
+    assert round(tile) == 2 * 4096 * 32_768
 
 
 def test_lora_trains_the_adapter_only():

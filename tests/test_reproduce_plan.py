@@ -98,11 +98,12 @@ def test_who_starts_from_whom():
 
 def test_sft_of_8b_on_eight_gpus_by_hand():
     text = dry_run(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "--only", "sft").stdout
-    # 8.03e9 x 2 / 8 / 2^30 = 1.87; x 12 / 8 = 11.2; 4 x 456 tokens x 128,256 x 10 bytes = 2.18 GiB.
-    for said in ("ZeRO-3", "weights 1.87", "gradients 1.87", "optimizer 11.2", "logits 2.18", "reference 0,"):
+    # 8.03e9 x 2 / 8 / 2^30 = 1.87; x 12 / 8 = 11.2; 200 + 4 x 256 tokens: 2 x 1,224 x 32,768 + 4 x 4,096 x 1,224 +
+    # 4 x 128,256 x 4,096 bytes = 2.05 GiB.
+    for said in ("ZeRO-3", "weights 1.87", "gradients 1.87", "optimizer 11.2", "head 2.05", "reference 0,"):
         assert said in text, text
-    # 16,384 x 260 tokens x 8 x 8.03e9 operations / (312e12 x 0.35) / 3600 s = 0.70 hours.
-    assert "estimate: 0.7 A100 hours, 5 minutes on 8" in text
+    # 4,096 x (200 + 4 x 60) tokens x 8 x 8.03e9 operations / (312e12 x 0.35) / 3600 s = 0.29 hours.
+    assert "estimate: 0.3 A100 hours, 2 minutes on 8" in text
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,11 @@ width q and key width k (heads, key-value heads x head size):
 the inputs of two norms, of the attention and of the MLP (4 h), queries and attention output (2 q), keys and values
 (2 k), gate, up, activated gate, product (4 f). Checkpointing keeps each layer's input, 2 h, and one layer in full.
 
-Logits: 10 bytes for each token and vocabulary entry (bf16, a float32 copy, its gradient). Losses computed in chunks
-need less. What is left out: allocator fragmentation, communication buffers, gathered layers, CUDA itself; leave 10 GiB
-of an 80 GB GPU free.
+Head: TRL never holds all logits (`trl.kernels.chunked_logprob`). One tile of at most 4,096 tokens x 32,768 entries, the
+float32 gradient of its inputs, 4 h for each token, and where the head is trained that of its weights, 4 V h.
+
+What is left out: allocator fragmentation, communication buffers, gathered layers, CUDA itself; leave 10 GiB of an 80 GB
+GPU free. On a CPU the tile is not one but several float32 copies.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GIB = 1024**3
+_TILE_TOKENS, _TILE_ENTRIES = 4096, 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +91,31 @@ class Memory:
     optimizer: float
     reference: float
     activations: float
-    logits: float
+    head: float
 
     @property
     def total(self) -> float:
         """All of it, in GiB."""
-        return self.weights + self.gradients + self.optimizer + self.reference + self.activations + self.logits
+        return self.weights + self.gradients + self.optimizer + self.reference + self.activations + self.head
+
+
+def tokens_at_once(responses: int, prompt: int, response: int, *, share_prompt: bool = True) -> int:
+    """Tokens of a micro-batch: the prompt once (`training.shared_prompt`) or with every response.
+
+    Args:
+        responses: For DPO two for each pair.
+        prompt: Tokens of the prompt.
+        response: Tokens of the longest response.
+
+    >>> tokens_at_once(4, 200, 256), tokens_at_once(4, 200, 256, share_prompt=False)
+    (1224, 1824)
+    """
+    return (prompt if share_prompt else responses * prompt) + responses * response
 
 
 def training_memory(
     model: Architecture,
     *,
-    sequences: int,
     tokens: int,
     processes: int = 1,
     zero_stage: int = 0,
@@ -112,8 +128,7 @@ def training_memory(
 
     Args:
         model: Its shape.
-        sequences: Sequences a GPU takes at once (for DPO two for each pair).
-        tokens: Tokens of a sequence, prompt and response.
+        tokens: Tokens a GPU takes at once: see `tokens_at_once`.
         processes: GPUs that share the states, N.
         zero_stage: 0 (DDP or one GPU) to 3.
         bf16: Weights in bfloat16; False is float32.
@@ -123,12 +138,12 @@ def training_memory(
             log-probabilities; never with LoRA, which switches the adapter off instead).
 
     >>> swallow = Architecture(8_030_261_248, 4096, 32, 32, 8, 14_336, 128_256)
-    >>> memory = training_memory(swallow, sequences=4, tokens=448, processes=8, zero_stage=3)
+    >>> memory = training_memory(swallow, tokens=tokens_at_once(4, 200, 256), processes=8, zero_stage=3)
     >>> round(memory.weights, 2), round(memory.gradients, 2), round(memory.optimizer, 2)
     (1.87, 1.87, 11.22)
     """
-    if not 0 <= zero_stage <= 3 or min(sequences, tokens, processes) < 1:
-        raise ValueError("zero_stage is 0 to 3; sequences, tokens and processes are at least 1")
+    if not 0 <= zero_stage <= 3 or min(tokens, processes) < 1:
+        raise ValueError("zero_stage is 0 to 3; tokens and processes are at least 1")
     element = 2 if bf16 else 4
     shared = [processes if zero_stage >= stage else 1 for stage in (1, 2, 3)]
     trained = model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
@@ -137,14 +152,15 @@ def training_memory(
     h, q, k, f = model.hidden_size, model.query_width, model.key_width, model.intermediate
     layer = element * (4 * h + 2 * q + 2 * k + 4 * f)
     per_token = element * h * model.layers + layer if checkpointing else layer * model.layers
-    at_once = sequences * tokens
+    tile = min(tokens, _TILE_TOKENS) * min(model.vocabulary, _TILE_ENTRIES)
+    head = element * tile + 4 * h * tokens + (4 * model.vocabulary * h if lora_rank is None else 0)
     return Memory(
         weights=weights / shared[2] / GIB,
         gradients=gradient_bytes * trained / shared[1] / GIB,
         optimizer=state_bytes * trained / shared[0] / GIB,
         reference=element * model.parameters / shared[2] / GIB if reference_model and lora_rank is None else 0.0,
-        activations=at_once * per_token / GIB,
-        logits=at_once * model.vocabulary * (10 if bf16 else 8) / GIB,
+        activations=tokens * per_token / GIB,
+        head=head / GIB,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from study.config import Study, StudyError, read_yaml
 from study.cost import generation_hours, training_hours
 from study.steps import Step
-from training.memory import GIB, Memory, training_memory
+from training.memory import GIB, Memory, tokens_at_once, training_memory
 
 # Per method: the batch's setting, the count of items, what an item is.
 _BATCH = {
@@ -74,7 +74,7 @@ def _training(study: Study, step: Step) -> list[str]:
         f" ({step.launcher.stem}, learning rate {config['learning_rate']:g})"
     )
     memory = _memory(study, step, config, processes, stage)
-    parts = ("weights", "gradients", "optimizer", "reference", "activations", "logits")
+    parts = ("weights", "gradients", "optimizer", "reference", "activations", "head")
     shown = ", ".join(f"{part} {getattr(memory, part):.3g}" for part in parts)
     sharding = f"ZeRO-{stage}" if stage else "not sharded"
     lines = [arithmetic, f"memory for each process, {sharding}, GiB: {shown}; together {memory.total:.3g}"]
@@ -90,11 +90,9 @@ def _training(study: Study, step: Step) -> list[str]:
 
 def _memory(study: Study, step: Step, config: dict[str, Any], processes: int, stage: int) -> Memory:
     lora = bool(config.get("use_peft"))
-    longest = study.tokens["prompt"] + int(study.sampling["max_new_tokens"])
     return training_memory(
         study.architecture,
-        sequences=int(config["per_device_train_batch_size"]) * (2 if step.script == "dpo_dat.py" else 1),
-        tokens=longest,
+        tokens=_tokens(study, config, _responses(step, config), int(study.sampling["max_new_tokens"])),
         processes=processes,
         zero_stage=stage,
         bf16=config.get("dtype") == "bfloat16",
@@ -104,16 +102,27 @@ def _memory(study: Study, step: Step, config: dict[str, Any], processes: int, st
     )
 
 
+def _responses(step: Step, config: dict[str, Any]) -> int:
+    """Responses of a micro-batch: two for each of DPO's pairs."""
+    return int(config["per_device_train_batch_size"]) * (2 if step.script == "dpo_dat.py" else 1)
+
+
+def _tokens(study: Study, config: dict[str, Any], responses: int, length: int) -> int:
+    return tokens_at_once(
+        responses, study.tokens["prompt"], length, share_prompt=bool(config.get("share_prompt", True))
+    )
+
+
 def _has_reference(step: Step, config: dict[str, Any]) -> bool:
     return step.script == "dpo_dat.py" or (step.script == "grpo_dat.py" and float(config.get("beta", 0)) > 0)
 
 
 def _training_hours(study: Study, step: Step, config: dict[str, Any], items: int) -> float:
-    sequences = items * (2 if step.script == "dpo_dat.py" else 1)
+    sequences, at_once = items * (2 if step.script == "dpo_dat.py" else 1), _responses(step, config)
     parameters, response = study.architecture.parameters, study.tokens["response"]
     hours = training_hours(
         parameters,
-        sequences * (study.tokens["prompt"] + response),
+        sequences // at_once * _tokens(study, config, at_once, response),
         checkpointing=bool(config.get("activation_checkpointing")),
         lora=bool(config.get("use_peft")),
         reference=_has_reference(step, config),

@@ -128,6 +128,19 @@ def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
     assert "out/dpo1: was made from an earlier base, which has been made anew since" in message
 
 
+def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
+    (study / "model").mkdir()
+    (study / "model" / "config.json").write_text("{}")
+    (study / "model" / "model.safetensors").write_bytes(b"one")
+    change(study / "recipes" / "reproduce.yaml", model="model")
+    assert run(study)[0] == STEPS[:-1]
+    assert run(study)[0] == []
+    (study / "model" / "model.safetensors").write_bytes(b"two")
+    launched, done = run(study, status=2)
+    assert launched == []
+    assert "out/base: was made from other files in the model's folder" in done.stderr
+
+
 def test_files_of_somebody_else_are_left_alone(study):
     theirs = study / "out" / "random" / "notes.txt"
     theirs.parent.mkdir(parents=True)

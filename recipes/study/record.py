@@ -1,8 +1,8 @@
 """What a step was made from, on disk: which steps are finished, and which would come out differently now.
 
-The record of a step is a sha256 over its command, the contents of its YAML, its seed, the records of its inputs and
-what it came to (`metrics.json`). No time stamp, no path of the folder and no accelerate config goes into it: the
-folder may move, and the steps of a study may run on different hardware.
+The record of a step is a sha256 over its command, the contents of its YAML, its seed, the files of a model that lies in
+a folder, the records of its inputs and what it came to (`metrics.json`). No time stamp, no path of the study's folder
+and no accelerate config goes into it: the folder may move, and the steps may run on different hardware.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,8 @@ class Records:
                 raise StudyError(
                     f"{output}: was made from an earlier {setting}, which has been made anew since; {fresh}"
                 )
+            if section == "model":
+                raise StudyError(f"{output}: was made from other files in the model's folder; {fresh}")
             what = setting if section == "flags" else f"{setting} (in {step.config})" if section == "config" else key
             raise StudyError(f"{output}: was made with {what} = {_show(old)}, but now it is {_show(new)}; {fresh}")
         return State.FINISHED if self._finished(step.name) else State.CUT_OFF
@@ -95,8 +98,14 @@ class Records:
             "flags": {key: self._own(value) for key, value in step.flags.items() if key not in _FREE},
             "arguments": [self._own(word) for word in step.arguments],
             "config": self._deciding(step.config),
+            "model": self._model(step),
             "inputs": inputs,
         }
+
+    def _model(self, step: Step) -> str | None:
+        """Of the model that the study starts from, if it is a folder; those of its own steps are inputs."""
+        model = Path(step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny")
+        return _digest(model) if model.is_dir() and not model.is_relative_to(self.folder) else None
 
     def _deciding(self, config: Path | None) -> dict[str, Any]:
         values = read_yaml(config) if config else {}
@@ -125,6 +134,16 @@ class Records:
         except (OSError, ValueError) as error:
             raise StudyError(f"{path}: cannot be read; move it away, and the folder of that step") from error
         return record if isinstance(record, dict) and "settings" in record else None
+
+
+@cache
+def _digest(folder: Path) -> str:
+    """sha256 over the names and contents of a model's files: seconds for an 8B model, once in a process."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        with path.open("rb") as file:
+            digest.update(f"{path.name}\0".encode() + hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
 
 
 def _show(value: Any) -> str:

@@ -20,6 +20,7 @@ from transformers.utils import logging
 from data.prompts import prompt
 from eval.generate.shared_prefix import sample_tokens
 from eval.generate.transformers_model import encode_prompt, end_tokens
+from models.allocator import keep_freed_memory
 from training.tiny import ensure_tiny
 
 
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--max_new_tokens", type=int, default=64)
     args = parser.parse_args()
     logging.disable_progress_bar()
+    keep_freed_memory()  # as sozo does on a CPU; both ways gain by it
     folder = str(ensure_tiny()) if args.model == "tiny" else args.model
     model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)

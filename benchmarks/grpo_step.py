@@ -1,8 +1,8 @@
 r"""A GRPO step that computes the prompt once, against TRL's own generation and loss, by the recipe, interleaved.
 
     python benchmarks/grpo_step.py recipes/tiny/grpo.yaml --steps 20
-    python benchmarks/grpo_step.py recipes/gemma-3-270m/grpo.yaml --steps 3 --per_device_train_batch_size 64 \
-        --completions_per_step 64 --num_generations 64
+    python benchmarks/grpo_step.py recipes/gemma-3-270m/grpo.yaml --steps 2 --per_device_train_batch_size 16 \
+        --completions_per_step 64 --num_generations 64 --num_prompts 2
 
 Three ways: TRL's own; sozo's sampler with TRL's loss (`--share_prompt false`); sozo's sampler and the prompt shared in
 the loss too, which is the recipes' default. Each round launches all. The first logging step of a run is left out.

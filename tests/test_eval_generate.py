@@ -11,7 +11,7 @@ import pytest
 from data.nouns import load_nouns
 from data.prompts import prompt
 from data.schema import read_responses
-from eval.generate import RandomNouns, TransformersGenerator
+from eval.generate import RandomNouns, TransformersGenerator, transformers_model
 from eval.generate.transformers_model import encode_prompt
 from eval.responses import sample_responses
 from rewards.dat import DatScorer, ScorerSettings
@@ -141,8 +141,9 @@ def test_transformers_samples_the_models_own_distribution(
         return original(*args, **kwargs)
 
     monkeypatch.setattr(type(model), "_sample", spy)
+    if obstacle:
+        monkeypatch.setattr(transformers_model, "why_not_shared", lambda *_: obstacle)
     generator = TransformersGenerator(model, tokenizer, max_new_tokens=1)
-    generator._obstacle = obstacle
     texts = [completion.text for completion in generator.generate(600, seed=0, batch=0)]
     # A random model is near uniform over its vocabulary, far more than 50 tokens.
     assert len(set(texts)) > 60
@@ -152,6 +153,29 @@ def test_transformers_samples_the_models_own_distribution(
         assert not seen
     assert model.generation_config.repetition_penalty == 9.0
     assert torch.is_grad_enabled()
+
+
+def test_each_prompt_has_its_own_answer(model: Any, tokenizer: Any) -> None:
+    """What is asked often is shared, what is asked once is padded on the left: each is the model's own distribution."""
+    import torch
+
+    generator = TransformersGenerator(model, tokenizer, max_new_tokens=1, slots=64)
+    often, once = "犬猫", ["水", "山川水犬", "犬"]
+    prompts = [often, once[0], often, *once[1:], *[often] * 3]
+    answers = generator.answer(prompts, seed=1, batch=0)
+    assert len(answers) == len(prompts)
+    assert generator.answer(prompts, seed=1, batch=0) == answers
+    assert generator.answer(prompts, seed=1, batch=1) != answers
+    assert generator.answer([], seed=1, batch=0) == []
+    sharp = TransformersGenerator(model, tokenizer, max_new_tokens=3, temperature=1e-7, slots=2)
+    with torch.no_grad():
+        for text, answer in zip(prompts, sharp.answer(prompts, seed=0, batch=0), strict=True):
+            ids, end = encode_prompt(tokenizer, text), model.generation_config.eos_token_id
+            for _ in range(3):
+                ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+                if ids[-1] == end:
+                    break
+            assert answer.text == tokenizer.decode(ids[len(encode_prompt(tokenizer, text)) :], skip_special_tokens=True)
 
 
 def test_finish_reasons_and_special_tokens(model: Any, tokenizer: Any) -> None:

@@ -78,6 +78,9 @@ def test_every_request_asks_for_the_whole_distribution_with_a_seed_of_its_own():
         assert OpenAIGenerator("m", base_url=url).generate(5, seed=1, batch=2) == first[:5]
         others = generator.generate(20, seed=1, batch=3) + generator.generate(20, seed=2, batch=2)
     assert len({c.text for c in first + others}) == 60
+    with server(lambda body: completion(body["messages"][-1]["content"])) as (url, _):
+        answers = OpenAIGenerator("m", base_url=url, concurrency=3).answer(["一", "二", "三", "一"], seed=0, batch=0)
+    assert [answer.text for answer in answers] == ["一", "二", "三", "一"]
     sent = requests[1]
     assert sent["messages"] == dat_messages()
     assert (sent["temperature"], sent["top_p"], sent["top_k"], sent["min_p"]) == (0.7, 1.0, -1, 0.0)
@@ -197,7 +200,7 @@ def test_transformers_serve(tmp_path, ginza, jumandic_checker, nouns):
     texts = [[r.text for r in read_responses(tmp_path / name)] for name in ("a", "b")]
     assert texts[0] == texts[1]
     assert len(set(texts[0])) > 20
-    assert runs[0].summary.valid > 5
+    assert runs[0].summary.valid > 2
     config = json.loads((tmp_path / "a" / "config.json").read_text("utf-8"))
     assert config["loaded"]["decoder"]["request_form"] == "generation_config"
 

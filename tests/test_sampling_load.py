@@ -238,6 +238,8 @@ def test_vllm_samples_the_whole_distribution_with_a_seed_per_row(vllm, model_fol
     assert lora is None
     assert generator.generate(4, seed=1, batch=2) == first
     assert generator.generate(4, seed=1, batch=3) != first
+    generator.answer(["犬", "猫"], seed=1, batch=0)
+    assert [tokenizer.decode(p["prompt_token_ids"]) for p in LLM.made.calls[-1][0]] == ["犬", "猫"]
 
 
 def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, tmp_path, monkeypatch):

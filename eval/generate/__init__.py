@@ -1,11 +1,12 @@
-"""Generators: whatever writes DAT responses."""
+"""Generators: whatever writes responses; language models among them answer any prompt."""
 
 from eval.generate.load import GeneratorSettings, load_generator
-from eval.generate.protocol import Completion, Generator, GeneratorError
+from eval.generate.protocol import Answerer, Completion, Generator, GeneratorError
 from eval.generate.random_nouns import RandomNouns
 from eval.generate.transformers_model import TransformersGenerator
 
 __all__ = [
+    "Answerer",
     "Completion",
     "Generator",
     "GeneratorError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,7 +36,7 @@ class OpenAIGenerator:
         model: The model's name on the server.
         base_url: Address, up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own.
         name: The responses' source; the model's name if None.
-        text: The prompt; the DAT prompt if None.
+        text: The prompt of `generate`; the DAT prompt if None.
         max_new_tokens: Length limit.
         temperature: Above 0.
         concurrency: Requests under way at once.
@@ -73,23 +74,27 @@ class OpenAIGenerator:
         self._form, self._request = self._accepted_form()
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` completions, as many at once as `concurrency` says."""
-        with ThreadPoolExecutor(self._concurrency) as pool:
-            return list(pool.map(self._one, request_seeds(n, seed, batch)))
+        """`n` completions of the prompt."""
+        return self.answer([self._prompt] * n, seed, batch)
 
-    def _one(self, seed: int) -> Completion:
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`, as many at once as `concurrency` says."""
+        with ThreadPoolExecutor(self._concurrency) as pool:
+            return list(pool.map(self._one, prompts, request_seeds(len(prompts), seed, batch)))
+
+    def _one(self, text: str, seed: int) -> Completion:
         try:
-            reply = self._create(seed, self._request)
+            reply = self._create(text, seed, self._request)
         except self._openai.OpenAIError as error:
             raise self._failed(error) from error
         if not reply.choices:
             return Completion("")
         return Completion(reply.choices[0].message.content or "", reply.choices[0].finish_reason)
 
-    def _create(self, seed: int, request: dict[str, Any]) -> Any:
+    def _create(self, text: str, seed: int, request: dict[str, Any]) -> Any:
         return self._client.chat.completions.create(
             model=self._model,
-            messages=messages(self._prompt),
+            messages=messages(text),
             temperature=self.temperature,
             top_p=1.0,
             seed=seed,
@@ -101,7 +106,7 @@ class OpenAIGenerator:
         refused: Exception | None = None
         for form in ("openai",) if self.url == _OFFICIAL else _FORMS:
             try:
-                self._create(0, self._extra(form, 1))
+                self._create(self._prompt, 0, self._extra(form, 1))
             except (self._openai.BadRequestError, self._openai.UnprocessableEntityError) as error:
                 refused = error
             except self._openai.OpenAIError as error:

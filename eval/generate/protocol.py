@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,6 +37,14 @@ class Generator(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how the texts came about."""
+        ...
+
+
+class Answerer(Generator, Protocol):
+    """A generator that also answers whatever it is asked: a language model, not random nouns."""
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`, which may differ: the same for the same arguments."""
         ...
 
 

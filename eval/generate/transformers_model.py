@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,23 +10,25 @@ import numpy as np
 
 from data.prompts import messages, plain, prompt
 from eval.generate.protocol import Completion, GeneratorError, entropy
+from models.attention import why_not_shared
 
 
 class TransformersGenerator:
-    """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
+    """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1): an `Answerer`.
 
     Args:
         model: A causal language model; left in the mode (train or eval) in which it came.
         tokenizer: Its tokenizer. With a chat template the prompt is one user turn, otherwise plain text.
         name: The responses' source.
-        text: The prompt; the DAT prompt if None.
+        text: The prompt of `generate`; the DAT prompt if None.
         max_new_tokens: Length limit; a response that meets it ends with finish_reason `length`.
         temperature: Above 0.
         slots: Responses decoded at once.
 
     Nothing is truncated, and the model's own generation config (repetition penalty, top_k, top_p, ...) is set aside;
-    only its end tokens count. The prompt is computed once per batch (`eval.generate.shared_prefix`); a model whose
-    attention does not allow that goes through `model.generate`, and `describe` says so.
+    only its end tokens count. A prompt is computed once however often it is asked (`eval.generate.shared_prefix`); what
+    is asked only once goes through `model.generate`, and so does a model whose attention does not allow the other way
+    (`describe` says so).
     """
 
     def __init__(
@@ -40,8 +42,6 @@ class TransformersGenerator:
         temperature: float = 1.0,
         slots: int = 256,
     ) -> None:
-        from models.attention import why_not_shared
-
         if temperature <= 0 or max_new_tokens < 1 or slots < 1:
             raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
         self.name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
@@ -49,37 +49,54 @@ class TransformersGenerator:
         self._model, self._tokenizer = model, tokenizer
         self._max_new_tokens, self._slots = max_new_tokens, slots
         self._text = prompt("dat") if text is None else text
-        self._prompt = encode_prompt(tokenizer, self._text)
         self._ends = end_tokens(model, tokenizer)
-        self._obstacle = why_not_shared(model, len(self._prompt) + max_new_tokens)
+        self._obstacle = why_not_shared(model, len(encode_prompt(tokenizer, self._text)) + max_new_tokens)
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
         """`n` completions of the prompt; completion k is the same whatever `n` is, but for rounding."""
-        if n == 0:
+        return self.answer([self._text] * n, seed, batch)
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`."""
+        if not prompts:
             return []
+        uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
+        rows: dict[str, list[int]] = {}
+        for row, text in enumerate(prompts):
+            rows.setdefault(text, []).append(row)
+        new: list[list[int]] = [[] for _ in prompts]
+        single: list[tuple[int, list[int]]] = []
         try:
             with _in_eval_mode(self._model):
-                new = self._plain(n, seed, batch) if self._obstacle else self._shared(n, seed, batch)
+                for text, same in rows.items():
+                    ids = encode_prompt(self._tokenizer, text)
+                    if (len(same) == 1 < len(rows)) or why_not_shared(self._model, len(ids) + self._max_new_tokens):
+                        single += [(row, ids) for row in same]
+                        continue
+                    for row, tokens in zip(same, self._shared(ids, uniforms[same]), strict=True):
+                        new[row] = tokens
+                for (row, _), tokens in zip(single, self._plain([ids for _, ids in single], seed, batch), strict=True):
+                    new[row] = tokens
         except FloatingPointError as error:
             raise GeneratorError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
         texts = self._tokenizer.batch_decode(new, skip_special_tokens=True)
         stopped = [row[-1] in self._ends for row in new]
         return [Completion(t, "stop" if s else "length") for t, s in zip(texts, stopped, strict=True)]
 
-    def _shared(self, n: int, seed: int, batch: int) -> list[list[int]]:
+    def _shared(self, ids: list[int], uniforms: np.ndarray) -> list[list[int]]:
         from eval.generate.shared_prefix import sample_tokens
 
-        uniforms = np.random.default_rng(entropy(seed, batch)).random((n, self._max_new_tokens))
         return sample_tokens(
-            self._model, self._prompt, uniforms, ends=self._ends, temperature=self.temperature, slots=self._slots
+            self._model, ids, uniforms, ends=self._ends, temperature=self.temperature, slots=self._slots
         )
 
-    def _plain(self, n: int, seed: int, batch: int) -> list[list[int]]:
-        """By `model.generate`, `slots` rows at a time."""
+    def _plain(self, prompts: list[list[int]], seed: int, batch: int) -> list[list[int]]:
+        """By `model.generate`, `slots` rows at a time, padded on the left."""
         import torch
         from transformers import GenerationConfig
 
         model, ends = self._model, self._ends
+        pad = (ends or [0])[0]
         state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
         # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
         devices = [model.device] if model.device.type == "cuda" else []
@@ -90,7 +107,7 @@ class TransformersGenerator:
             top_p=1.0,
             max_new_tokens=self._max_new_tokens,
             eos_token_id=ends or None,
-            pad_token_id=(ends or [0])[0],
+            pad_token_id=pad,
         )
         rows: list[list[int]] = []
         # In its place, not beside it: what is unset in one that is passed comes from the model's own.
@@ -98,10 +115,13 @@ class TransformersGenerator:
         try:
             with torch.random.fork_rng(devices), torch.no_grad():
                 torch.manual_seed(int(state[0]))
-                for start in range(0, n, self._slots):
-                    ids = torch.tensor([self._prompt], device=model.device).expand(min(self._slots, n - start), -1)
-                    output = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids))
-                    rows += [_cut(row, ends) for row in output[:, ids.shape[1] :].tolist()]
+                for start in range(0, len(prompts), self._slots):
+                    part = prompts[start : start + self._slots]
+                    longest = max(map(len, part))
+                    ids = torch.tensor([[pad] * (longest - len(p)) + p for p in part], device=model.device)
+                    mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in part], device=model.device)
+                    output = model.generate(input_ids=ids, attention_mask=mask)
+                    rows += [_cut(row, ends) for row in output[:, longest:].tolist()]
         finally:
             model.generation_config = before
         return rows

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ class VllmGenerator:
         name: The responses' source.
         revision: Hub revision.
         dtype: As vLLM takes it: auto, bfloat16, float16, float32.
-        text: The prompt; the DAT prompt if None.
+        text: The prompt of `generate`; the DAT prompt if None.
         max_new_tokens: Length limit.
         temperature: Above 0.
 
@@ -77,18 +77,22 @@ class VllmGenerator:
                 generation_config="vllm",
                 **lora,
             )
-        self._tokens = encode_prompt(self._llm.get_tokenizer(), self._prompt)
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` completions of the prompt; vLLM forms its own batches."""
+        """`n` completions of the prompt."""
+        return self.answer([self._prompt] * n, seed, batch)
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`; vLLM forms its own batches."""
         requests = [
             self._vllm.SamplingParams(
                 temperature=self.temperature, top_p=1.0, top_k=0, max_tokens=self._limit, seed=request_seed
             )
-            for request_seed in request_seeds(n, seed, batch)
+            for request_seed in request_seeds(len(prompts), seed, batch)
         ]
-        prompts = [{"prompt_token_ids": self._tokens} for _ in requests]
-        outputs = self._llm.generate(prompts, requests, use_tqdm=False, lora_request=self._lora)
+        tokens = {text: encode_prompt(self._llm.get_tokenizer(), text) for text in set(prompts)}
+        inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
+        outputs = self._llm.generate(inputs, requests, use_tqdm=False, lora_request=self._lora)
         return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]
 
     def describe(self) -> dict[str, Any]:

@@ -47,7 +47,9 @@ def write_missing(parts: Sequence[Part], columns: Callable[[int], Columns], what
         for number in (n for n in mine if not there[n]):
             made = columns(number)
             write_part(parts[number].path, made)
-            advance(parts[number].rows, parts[number].rows - made["score"].null_count)
+            # What nobody scores here, an answer to a question, has no valid rate to show.
+            valid = parts[number].rows - made["score"].null_count if "score" in made else None
+            advance(parts[number].rows, valid)
 
 
 def is_there(part: Part) -> bool:

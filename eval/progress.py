@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-Advance = Callable[[int, int], None]
-"""Called with how many responses were done and how many of them are valid."""
+Advance = Callable[[int, int | None], None]
+"""Called with how many responses were done and how many of them are valid; None where nothing is scored."""
 
 
 @contextmanager
@@ -39,11 +39,11 @@ def responses_bar(
         seen = good = 0
         started = time.monotonic()
 
-        def advance(count: int, valid: int) -> None:
+        def advance(count: int, valid: int | None) -> None:
             nonlocal seen, good
-            seen, good = seen + count, good + valid
+            seen, good = seen + count, good + (valid or 0)
             speed = seen / max(time.monotonic() - started, 1e-9)
-            share = f"valid {good / seen:.1%}" if seen else ""
+            share = f"valid {good / seen:.1%}" if seen and valid is not None else ""
             progress.update(task, advance=valid if count_valid else count, rate=f"{speed:,.1f}/s  {share}")
 
         yield advance

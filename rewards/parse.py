@@ -17,10 +17,11 @@ _LIST = re.compile("\n".join(rf"{k}\.[ \u3000](\S++)" for k in range(1, NUM_WORD
 _match_list = _LIST.fullmatch
 
 # Hiragana, katakana (half-width too: the analyser decides), the prolonged sound mark, 々 and the CJK ideographs.
-_JAPANESE = re.compile(
-    "[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]*"
+JAPANESE = (
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+_JAPANESE = re.compile(f"[{JAPANESE}]*")
 _LATIN = re.compile("(?:[A-Za-z]+(?:-[A-Za-z]+)*)?")
 
 
@@ -34,12 +35,22 @@ def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
     >>> split_list("<think>犬か猫か</think>1. 犬") is None
     True
     """
-    text = text.strip()
-    if reasoning and text.startswith("<think>"):
-        _, end, rest = text.partition("</think>")
-        text = rest.strip() if end else text
-    match = _match_list(text)
+    answer = without_reasoning(text) if reasoning else text.strip()
+    match = None if answer is None else _match_list(answer)
     return match.groups() if match else None
+
+
+def without_reasoning(text: str) -> str | None:
+    """What follows a leading `<think>...</think>`, without outer white space; None if the block is never closed.
+
+    >>> without_reasoning("<think>亀か鶴か</think> 昔々"), without_reasoning(" 昔々 "), without_reasoning("<think>亀か")
+    ('昔々', '昔々', None)
+    """
+    text = text.strip()
+    if not text.startswith("<think>"):
+        return text
+    _, end, rest = text.partition("</think>")
+    return rest.strip() if end else None
 
 
 def script_reason(word: str, *, latin: bool = False) -> Reason | None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cosine, pdist
 
-from rewards.distance import mean_pairwise_distance
+from rewards.distance import mean_pairwise_distance, paired_distance
 
 
 def distance(*vectors):
@@ -67,3 +67,24 @@ def test_order_of_words_does_not_matter_and_company_does_not_either():
     np.testing.assert_allclose(together[0], together[1], rtol=1e-6)
     for k in range(3):
         assert mean_pairwise_distance(unit, rows[k : k + 1])[0] == together[k]
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "expected"),
+    [((1, 0), (1, 0), 0.0), ((1, 0), (0, 1), 1.0), ((1, 0), (-1, 0), 2.0), ((1, 0), (0.6, 0.8), 0.4)],
+)
+def test_pairs_by_hand(u, v, expected):
+    found = paired_distance(np.array([u, v], np.float32), np.array([0, 1]), np.array([1, 0]))
+    np.testing.assert_allclose(found, [expected, expected], atol=1e-7)
+
+
+def test_pairs_equal_scipy_and_equal_texts_are_at_exactly_zero():
+    rng = np.random.default_rng(3)
+    unit = rng.normal(size=(40, 768)).astype(np.float32)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    left, right = rng.integers(0, 40, (2, 200))
+    slow = [cosine(unit[i].astype(np.float64), unit[j].astype(np.float64)) for i, j in zip(left, right, strict=True)]
+    np.testing.assert_allclose(paired_distance(unit, left, right), slow, atol=1e-6)
+    assert not paired_distance(unit, left, left).any()
+    assert paired_distance(unit, left[:0], left[:0]).shape == (0,)
+    assert (paired_distance(np.concatenate([unit, -unit]), np.arange(40), np.arange(40, 80)) <= 2).all()

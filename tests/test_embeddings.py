@@ -197,7 +197,14 @@ def test_a_word_that_ginza_lacks_is_cut_into_shorter_ones(ginza):
 
 def test_a_word_with_a_character_unknown_to_ginza_has_no_vector(ginza):
     vectors = WordVectors(ginza)
-    assert [row < 0 for row in vectors.rows(["犬", "犬𪚲", "𪚲", "犬dog"])] == [False, True, True, True]
+    assert [row < 0 for row in vectors.rows(["犬", "犬𪚲", "𪚲", "dog"])] == [False, True, True, True]
+
+
+def test_a_text_has_the_mean_of_its_words_and_no_punctuation(ginza):
+    text, word, *rest = ginza.encode(["犬、法律。", "犬", "法律", "犬と3D法律"])
+    np.testing.assert_allclose(text, (word + rest[0]) / 2, atol=1e-6)
+    assert rest[1].any()
+    assert not ginza.encode(["", "。。。", "123 dog"]).any()
 
 
 def test_ginza_does_not_mind_company(ginza):
@@ -261,6 +268,13 @@ def test_openai_batches(endpoint):
     vectors = OpenAIEncoder("m").encode(["犬"] * 1000)
     assert vectors[:, 1].tolist() == [*range(512), *range(488)]
     assert [len(request["input"]) for _, _, request in endpoint.requests] == [512, 488]
+
+
+def test_openai_batches_of_long_texts(endpoint):
+    # 300 texts of 1,200 bytes are more tokens, at worst, than an endpoint takes at a time.
+    vectors = OpenAIEncoder("m").encode(["犬" * 400] * 300)
+    assert vectors.shape == (300, 2)
+    assert [len(request["input"]) for _, _, request in endpoint.requests] == [250, 50]
 
 
 def test_openai_is_asked_again_after_a_server_error(endpoint):

@@ -11,6 +11,8 @@ import numpy as np
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 _API_BATCH = 512
+# An endpoint takes 300,000 tokens at a time, and no tokenizer makes more tokens of a text than it has bytes.
+_API_BATCH_BYTES = 300_000
 _API_RETRIES = 6
 
 
@@ -105,10 +107,9 @@ class OpenAIEncoder:
         self._error = openai.OpenAIError
 
     def encode(self, words: Sequence[str]) -> Matrix:
-        """Raw vectors, shape (len(words), dimensions), asked for 512 words at a time."""
+        """Raw vectors, shape (len(words), dimensions), asked for 512 words (or 300 kB of texts) at a time."""
         rows: list[list[float]] = []
-        for start in range(0, len(words), _API_BATCH):
-            batch = list(words[start : start + _API_BATCH])
+        for batch in _batches(words):
             try:
                 answer = self._client.embeddings.create(model=self._model, input=batch, encoding_format="float")
             except self._error as error:
@@ -117,6 +118,19 @@ class OpenAIEncoder:
                 raise OSError(f"{self.name} returned {len(answer.data)} embeddings for {len(batch)} words")
             rows += [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         return np.array(rows, dtype=np.float32)
+
+
+def _batches(words: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for word in words:
+        size += len(word.encode())
+        if batch and (len(batch) == _API_BATCH or size > _API_BATCH_BYTES):
+            yield batch
+            batch, size = [], len(word.encode())
+        batch.append(word)
+    if batch:
+        yield batch
 
 
 def _load(name: str, revision: str | None, device: str | None) -> Any:

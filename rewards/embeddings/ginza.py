@@ -2,7 +2,8 @@
 
 The package holds 480,443 words on 20,000 vectors of 300 numbers (pruned: rare words share the vector of a near one). A
 word that it lacks is cut into the longest known words from the left, down to single characters, and gets their mean;
-one with an unknown character gets no vector.
+one with an unknown character gets no vector. A text is cut into words at all that is not in Japanese script (punctuation,
+digits, Latin letters), which no DAT word holds, and has the mean of what it is cut into.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from rewards.embeddings.encoders import SentenceTransformerEncoder
-from rewards.parse import script_reason
+from rewards.parse import JAPANESE, script_reason
 
 _UNKNOWN = "[UNK]"
 
@@ -28,15 +29,18 @@ def ginza_encoder() -> SentenceTransformerEncoder:
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from tokenizers import Tokenizer
+    from tokenizers import Regex, Tokenizer
     from tokenizers.models import WordPiece
+    from tokenizers.pre_tokenizers import Split
 
     rows, vectors = _read_package()
     # Row 0 is the unknown token's zero vector. Words that share a vector share its id.
     vocabulary = {_UNKNOWN: 0} | {word: row + 1 for word, row in rows.items()}
     weights = np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors])
     longest = WordPiece(vocabulary, unk_token=_UNKNOWN, continuing_subword_prefix="", max_input_chars_per_word=1000)
-    model = SentenceTransformer(modules=[StaticEmbedding(Tokenizer(longest), embedding_weights=weights)], device="cpu")
+    tokenizer = Tokenizer(longest)
+    tokenizer.pre_tokenizer = Split(Regex(f"[^{JAPANESE}]+"), "removed")
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)], device="cpu")
     return SentenceTransformerEncoder(model, revision=version("ja-ginza"), batch_size=4096, name="ja-ginza")
 
 

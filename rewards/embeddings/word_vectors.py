@@ -74,7 +74,7 @@ class WordVectors:
         if len(words) >= _BROKEN_BATCH and not usable.any() and self._is_broken(norms):
             raise EncoderError(
                 f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for any of "
-                f"{len(words)} words such as {words[-1]!r}; check the model"
+                f"{len(words)} words such as {words[-1][:40]!r}; check the model"
             )
         finite = np.isfinite(norms)
         norms[~usable] = 1.0

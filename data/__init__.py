@@ -1,1 +1,1 @@
-"""What every other room reads: the response table, the protocol's prompts and the noun list."""
+"""What every other room reads: the response table, the protocol's prompts, the noun list and the stories."""

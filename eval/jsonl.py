@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from data.jsonl import parse_object
 from data.schema import utf8_safe
 
 
@@ -81,16 +80,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _parse(path: Path, number: int, line: bytes) -> tuple[str, str]:
     where = f"{path}, line {number + 1}"
-    try:
-        # Windows tools like to open a file with a byte order mark.
-        row: Any = json.loads(line.decode("utf-8-sig" if number == 0 else "utf-8"))
-    except UnicodeDecodeError:
-        raise ResponsesFileError(f"{where}: not UTF-8; convert the file to UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        detail = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise ResponsesFileError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
-    if not isinstance(row, dict):
-        raise ResponsesFileError(f'{where}: not a JSON object; write {{"text": "..."}}')
+    row = parse_object(path, number, line, ResponsesFileError)
     text = row.get("text")
     if not isinstance(text, str):
         state = "is no string" if "text" in row else "is missing"

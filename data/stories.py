@@ -1,0 +1,67 @@
+"""The stories of the Story Alteration Task (paper, section 3.3): 113 well-known tales, and anybody's own.
+
+The paper took 113 tales from a website and had GPT-4o summarise them to 200-400 characters; its summaries are not
+public. Those packaged here (`stories.jsonl`) are sozo's own summaries of tales in the public domain, of the same number
+and length. Scores on them are not the paper's, whatever the encoder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from data.jsonl import JsonLinesError, id_column, read_objects, text_column
+
+NUM_STORIES = 113
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One original story.
+
+    Args:
+        id: Unique among the stories.
+        title: What it is called.
+        origin: Where it comes from: `グリム童話`, `日本の昔話`.
+        source: Which old text it follows and why anybody may use it.
+        text: The summary that is rewritten. It fills the prompt as it stands.
+    """
+
+    id: str
+    title: str
+    origin: str
+    source: str
+    text: str
+
+
+def load_stories(path: Path | None = None) -> tuple[Story, ...]:
+    """The packaged stories, or those of a JSONL file with at least the columns id and text.
+
+    Args:
+        path: The file; None takes the packaged 113.
+
+    Raises:
+        FileNotFoundError: No such file.
+        JsonLinesError: A line is no story, an id comes twice, a text is blank, or there is no story at all.
+
+    >>> stories = load_stories()
+    >>> len(stories), stories[0].title
+    (113, '桃太郎')
+    """
+    if path is None:
+        with as_file(files("data").joinpath("stories.jsonl")) as packaged:
+            return load_stories(packaged)
+    stories: dict[str, Story] = {}
+    for where, row in read_objects(path):
+        text = text_column(row, "text", where)
+        names = {name: text_column(row, name, where, "") for name in ("title", "origin", "source")}
+        story = Story(id_column(row, "id", where), text=text, **names)
+        if story.id in stories:
+            raise JsonLinesError(f"{where}: the id {story.id!r} comes twice; make ids unique")
+        if not text.strip():
+            raise JsonLinesError(f"{where}: the story {story.id!r} has no text; write one or leave the line out")
+        stories[story.id] = story
+    if not stories:
+        raise JsonLinesError(f'{path}: holds no stories; write one per line: {{"id": "...", "text": "..."}}')
+    return tuple(stories.values())

@@ -2,8 +2,8 @@
 
 The package holds 480,443 words on 20,000 vectors of 300 numbers (pruned: rare words share the vector of a near one). A
 word that it lacks is cut into the longest known words from the left, down to single characters, and gets their mean;
-one with an unknown character gets no vector. A text is cut into words at all that is not in Japanese script (punctuation,
-digits, Latin letters), which no DAT word holds, and has the mean of what it is cut into.
+one with an unknown character gets no vector. A text is cut into words at all that is not in Japanese script
+(punctuation, digits, Latin letters), which no DAT word holds, and has the mean of what it is cut into.
 """
 
 from __future__ import annotations

@@ -1,0 +1,114 @@
+"""What a text holds beside the story that was asked for: the prompt says "output only the story" (paper, Table 19).
+
+Rules and not a model, so that a result can be checked by eye. They are conservative: each looks for a form that a story
+hardly has, at the place where models write it, and a remark that looks like none of them is missed. Only the first and
+the last 200 characters count, but for what stands at the head of a line. A rule changes no score.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from data.prompts import prompt
+
+_ENDS = 200
+_WORK = r"(?:物語|ストーリー|お話|童話|昔話|作品|文章|バージョン|現代版|現代風)"
+
+
+class Extra(StrEnum):
+    """What stands beside the story."""
+
+    PREFACE = "preface"  # はい、 / 承知しました / 以下は…の物語です。 / こちらが現代版の…です:
+    HEADING = "heading"  # Markdown headings and rules, a line in bold, 【題】, a title on a line of its own
+    LABEL = "label"  # a line that begins タイトル: or 物語:, bracketed or not
+    FENCE = "fence"  # ``` around it
+    NOTE = "note"  # (398文字) or ※… at the end, a line that begins 注: or 解説:
+    COMMENT = "comment"  # a last sentence to the reader: いかがでしょうか。 / ご要望があればお知らせください。
+    REFUSAL = "refusal"  # 申し訳ありませんが…できません
+    PROMPT = "prompt"  # a line of the prompt said again
+
+
+_OPENINGS = (
+    re.compile(
+        r"はい[、。!！]|承知(?:いた)?しました|かしこまりました|了解(?:です|しました|いたしました)|[分わ]かりました[。、]"
+    ),
+    re.compile(r"もちろんです|(?:Sure|Certainly|Of course|Here is|Here's)\b"),
+    # A first sentence about the work, not of it.
+    re.compile(rf"(?:以下|こちら|次|ご要望|ご指定|条件)[はがにの、][^。:：\n]{{0,60}}{_WORK}[^。:：\n]{{0,40}}[。:：]"),
+    re.compile(
+        rf"[^。:：\n「」]{{0,40}}(?:現代風|現代版|現代的|条件)[^。:：\n「」]{{0,40}}{_WORK}[^。:：\n「」]{{0,10}}"
+        r"(?:です|でございます|ました|ます)[。:：]"
+    ),
+)
+_HEADINGS = (
+    re.compile(r"^[ \t]{0,3}#{1,6}[ \t\u3000]\S", re.MULTILINE),
+    re.compile(r"^\*\*[^*\n]{1,60}\*\*[ \t]*$", re.MULTILINE),
+    re.compile(r"^(?:-{3,}+|\*{3,}+|_{3,}+|={3,}+)[ \t]*$", re.MULTILINE),
+    re.compile(r"\A(?:\*\*[^*\n]{1,60}\*\*|【[^】\n]{1,40}】)"),
+    re.compile(r"\A[『《〈≪][^\n]{1,40}[』》〉≫][ \t\u3000]*\n"),
+    re.compile(r"\A[^。、,.!?！？「」…\n]{1,30}\n[ \t\u3000]*\n\s*\S"),
+)
+_LABEL = re.compile(
+    r"^[*【\[〔<＜(（]{0,3}(?:タイトル|題名|題|表題|物語|ストーリー|お話|本文|あらすじ|出力|回答|答え|作品|新しい物語|"
+    r"(?:現代風|現代版)の?(?:物語|ストーリー)?|Title|Story|Output)[*】\]〕>＞)）]{0,3}[ \t\u3000]{0,3}[:：]",
+    re.MULTILINE,
+)
+_FENCE = re.compile(r"^```", re.MULTILINE)
+_COUNT = r"(?:文字数|字数|語数|[0-9０-９]+[ \u3000]?(?:文字|字)|[四三五]百(?:文)?字)"
+_NOTES = (
+    re.compile(
+        r"^[*【\[〔(（]{0,3}(?:注|注記|注釈|備考|補足|解説|ポイント)[*】\]〕)）]{0,3}[ \t\u3000]{0,3}[:：]",
+        re.MULTILINE,
+    ),
+    re.compile(
+        rf"[(（\[［【〔][^()（）\n]{{0,60}}(?:{_COUNT}|注[:：]|補足|解説|注記)[^()（）\n]{{0,60}}[)）\]］】〕][。.]?\Z"
+    ),
+    re.compile(r"(?:\A|[\n。])[ \t\u3000]*(?:総?文字数|字数)[ \u3000]?[:：は][^\n。]{1,20}。?\Z"),
+    re.compile(r"(?:\A|[\n。])[ \t\u3000]*※[^\n]{1,150}\Z"),
+)
+_COMMENT = re.compile(
+    r"いかがでしょうか|いかがでしたか|いかがですか|\A以上(?:です|が|、)|お気に召|お役に立て|参考になれば|"
+    r"(?:ご要望|ご希望|ご不明|修正|変更|調整)[^。]{0,40}(?:ください|お知らせ|お申し付け|いたします|可能です)|"
+    r"\Aこの(?:物語|ストーリー|お話)(?:は|では)[^。]{0,80}(?:原作|元の|現代風|現代版|現代社会|テーマ|条件|文字)"
+)
+_SORRY = re.compile(
+    r"(?:大変)?申し訳(?:ありません|ございません)|すみません|恐れ入りますが|"
+    r"I'm sorry|I am sorry|I can(?:'t|not)|As an AI"
+)
+_CANNOT = re.compile(r"できません|できかね|いたしかね|お応え|cannot|can't|unable|not able")
+
+
+def find_extras(text: str) -> tuple[Extra, ...]:
+    """What `text` holds beside a story, in the order of `Extra`; empty for nothing.
+
+    Args:
+        text: A rewrite without its reasoning and without outer white space.
+
+    >>> [str(extra) for extra in find_extras("はい、以下は現代風の物語です。\\n昔々、太郎がいた。（9文字）")]
+    ['preface', 'note']
+    >>> find_extras("「はい、行きます」と太郎は言った。")
+    ()
+    """
+    head, tail = text[:_ENDS], text[-_ENDS:]
+    found = {
+        Extra.PREFACE: any(rule.match(head) for rule in _OPENINGS),
+        Extra.HEADING: any(rule.search(text) for rule in _HEADINGS),
+        Extra.LABEL: bool(_LABEL.search(text)),
+        Extra.FENCE: bool(_FENCE.search(text)),
+        Extra.NOTE: bool(_NOTES[0].search(text)) or any(rule.search(tail) for rule in _NOTES[1:]),
+        Extra.COMMENT: bool(_COMMENT.search(_last_sentence(tail))),
+        Extra.REFUSAL: bool(_SORRY.match(head) and _CANNOT.search(head)),
+        Extra.PROMPT: any(line in text for line in _prompt_lines()),
+    }
+    return tuple(extra for extra, there in found.items() if there)
+
+
+def _last_sentence(tail: str) -> str:
+    """The last sentence; nothing where somebody in the story speaks it."""
+    return "" if tail.endswith(("」", "』")) else re.split(r"[。!！\n]", tail.rstrip("。!！?？ "))[-1].strip()
+
+
+def _prompt_lines() -> list[str]:
+    # Short lines (改行はしない) could stand in a story.
+    return [line.removeprefix("- ") for line in prompt("sat").splitlines() if len(line) > 10]

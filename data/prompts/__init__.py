@@ -1,6 +1,8 @@
 """The papers' protocol texts (DAT, SAT, JCQ judge), byte for byte as they stand in the text files beside this one.
 
 They are tables 14 to 16 of the NLP 2025 paper. The print does not show blank lines, so those are a reconstruction.
+One is not a paper's text: the ACL paper prints the prompt of SAT's judge (Table 22) in English only, so `sat_judge` is
+sozo's own Japanese for it, with the same instruction, five grades and order.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-PromptName = Literal["dat", "sat", "jcq_judge"]
+PromptName = Literal["dat", "sat", "jcq_judge", "sat_judge"]
 Message = dict[str, str]
 
 
@@ -54,6 +56,11 @@ def sat_messages(story: str) -> list[Message]:
 def judge_messages(question: str, answer: str) -> list[Message]:
     """The JCQ judge's prompt for one answer."""
     return messages(fill(prompt("jcq_judge"), question=question, answer=answer))
+
+
+def sat_judge_messages(story: str, rewrite: str) -> list[Message]:
+    """The SAT judge's prompt for one rewrite (not the paper's words: see above)."""
+    return messages(fill(prompt("sat_judge"), story=story, rewrite=rewrite))
 
 
 def plain(text: str) -> str:

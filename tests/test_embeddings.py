@@ -10,7 +10,14 @@ import pytest
 from fakes import FakeEncoder, list_text
 
 from rewards.dat import DatScorer
-from rewards.embeddings import EncoderError, OpenAIEncoder, SentenceTransformerEncoder, WordVectors, make_encoder
+from rewards.embeddings import (
+    EncoderError,
+    OpenAIEncoder,
+    SentenceTransformerEncoder,
+    WordVectors,
+    make_encoder,
+    make_text_encoder,
+)
 
 # WordVectors
 
@@ -197,14 +204,16 @@ def test_a_word_that_ginza_lacks_is_cut_into_shorter_ones(ginza):
 
 def test_a_word_with_a_character_unknown_to_ginza_has_no_vector(ginza):
     vectors = WordVectors(ginza)
-    assert [row < 0 for row in vectors.rows(["犬", "犬𪚲", "𪚲", "dog"])] == [False, True, True, True]
+    assert [row < 0 for row in vectors.rows(["犬", "犬𪚲", "𪚲", "犬dog"])] == [False, True, True, True]
 
 
-def test_a_text_has_the_mean_of_its_words_and_no_punctuation(ginza):
-    text, word, *rest = ginza.encode(["犬、法律。", "犬", "法律", "犬と3D法律"])
-    np.testing.assert_allclose(text, (word + rest[0]) / 2, atol=1e-6)
-    assert rest[1].any()
-    assert not ginza.encode(["", "。。。", "123 dog"]).any()
+def test_a_text_has_the_mean_of_its_kanji_and_katakana_words(ginza):
+    texts = make_text_encoder()
+    assert (texts.name, texts.revision) == ("ja-ginza-texts", ginza.revision)
+    found = texts.encode(["犬、法律。", "犬と3Dの法律だ。", "そして犬が法律になった!", "犬"])
+    dog, law = ginza.encode(["犬", "法律"])
+    np.testing.assert_allclose(found, [(dog + law) / 2] * 3 + [dog], atol=1e-6)
+    assert not texts.encode(["", "。。。", "123 dog", "うみへいった。"]).any()
 
 
 def test_ginza_does_not_mind_company(ginza):

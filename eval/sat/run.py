@@ -13,7 +13,7 @@ from data.stories import Story, load_stories
 from eval.run_folder import RunFolder
 from eval.sat.score import SatScorer
 from eval.sat.summary import SatSummary, summarise
-from rewards.embeddings import DEFAULT_ENCODER, make_encoder
+from rewards.embeddings import DEFAULT_ENCODER, make_text_encoder
 
 ROWS = "rewrites.jsonl"
 
@@ -24,7 +24,7 @@ class SatSettings:
 
     Args:
         stories: JSONL file of the stories; None takes the packaged ones.
-        embedding_model: See `rewards.embeddings.make_encoder`. The paper's is pkshatech/simcse-ja-bert-base-clcmlp.
+        embedding_model: See `rewards.embeddings.make_text_encoder`. The paper: pkshatech/simcse-ja-bert-base-clcmlp.
         embedding_revision: Hub revision of it.
         embedding_cache: Folder that keeps vectors for later runs; None keeps none.
     """
@@ -79,7 +79,7 @@ def score_file(
     metrics = folder.metrics()
     if metrics is not None:
         return SatRun(output, SatSummary.from_json(metrics), True)
-    encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision)
+    encoder = make_text_encoder(settings.embedding_model, revision=settings.embedding_revision)
     scorer = SatScorer(encoder, stories, cache_dir=settings.embedding_cache)
     folder.start({"scorer": scorer.describe()}, {"rewrites_file": str(rewrites)})
     scored = scorer.score(rows)

@@ -18,7 +18,7 @@ from rewards.embeddings import Encoder, WordVectors
 from rewards.parse import without_reasoning
 
 # Five times what is asked for. A tokenizer makes at most one token of a byte and a character has at most four, so that
-# even the oddest text fits the 8,191 tokens of an endpoint; the paper's encoder reads 512 tokens of any text.
+# even the oddest text fits the 8,191 tokens of an endpoint; a BERT such as the paper's encoder reads 512 tokens.
 TEXT_LIMIT = 2000
 
 
@@ -32,13 +32,13 @@ class SatScorer:
     characters are embedded at most.
 
     Args:
-        encoder: Embeds stories and rewrites.
+        encoder: Embeds stories and rewrites; see `rewards.embeddings.make_text_encoder`.
         stories: Those that were to be rewritten.
         cache_dir: Folder of the disk cache of vectors, which texts share with words; None keeps none.
 
-    >>> from rewards.embeddings import make_encoder
+    >>> from rewards.embeddings import make_text_encoder
     >>> tale = Story("1", "", "", "", "漁師が浜辺で亀を助けた。")
-    >>> scorer = SatScorer(make_encoder("ja-ginza"), [tale])
+    >>> scorer = SatScorer(make_text_encoder("ja-ginza"), [tale])
     >>> rows = scorer.score([Rewrite("a", "1", "漁師が浜辺で亀を助けた。"), Rewrite("b", "1", " ")])
     >>> rows[0].score, str(rows[1].reason)
     (0.0, 'empty')

@@ -12,6 +12,7 @@ __all__ = [
     "SentenceTransformerEncoder",
     "WordVectors",
     "make_encoder",
+    "make_text_encoder",
 ]
 
 DEFAULT_ENCODER = "ja-ginza"
@@ -37,3 +38,20 @@ def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None) ->
     if name.startswith("openai:"):
         return OpenAIEncoder(name.removeprefix("openai:"))
     return SentenceTransformerEncoder(name, revision=revision)
+
+
+def make_text_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None) -> Encoder:
+    """The encoder called `name` for whole texts: `make_encoder`'s, but that the packaged vectors know words only.
+
+    With `ja-ginza` a text has the mean of its kanji and katakana words (the encoder calls itself `ja-ginza-texts`), and
+    one in hiragana alone has no vector: good enough to try things out. The others take words and texts alike, and
+    silently cut a text that is longer than their window (a BERT's: 512 tokens).
+
+    Raises:
+        Exception: As `make_encoder`.
+    """
+    if name == DEFAULT_ENCODER:
+        from rewards.embeddings.ginza import ginza_encoder
+
+        return ginza_encoder(texts=True)
+    return make_encoder(name, revision=revision)

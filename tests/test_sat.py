@@ -1,0 +1,312 @@
+"""SAT scores on hand-worked numbers, with the real packaged encoder, and whatever a model may write."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import FakeEncoder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.prompts import sat_messages
+from data.rewrites import Rewrite, read_rewrites, write_rewrites
+from data.stories import Story, load_stories
+from eval.run_folder import RunFolderError
+from eval.sat.run import SatSettings, score_file
+from eval.sat.score import TEXT_LIMIT, SatScorer, what_counts
+from eval.sat.summary import SatSummary, story_scores, summarise
+from rewards.embeddings import EncoderError, make_text_encoder
+
+
+def story(name: str, text: str) -> Story:
+    return Story(name, "", "", "", text)
+
+
+TALES = [story("1", "浦島"), story("2", "桃"), story("3", "鶴")]
+VECTORS = {
+    "浦島": [1, 0],
+    "桃": [0, 2],
+    "鶴": [0, 0],
+    "近い": [6, 8],
+    "遠い": [-3, 0],
+    "無": [0, 0],
+    "数": [math.nan, 1],
+}
+
+
+def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Rewrite]:
+    rows = [Rewrite(str(k), name, text, "m") for k, (name, text) in enumerate(rewrites)]
+    return SatScorer(encoder or FakeEncoder(VECTORS), TALES).score(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("1", "浦島", 0.0),
+        ("1", "桃", 1.0),
+        ("1", "近い", 0.4),  # 1 - 0.6
+        ("2", "近い", 0.2),  # 1 - 0.8
+        ("1", "遠い", 2.0),
+        ("1", " \n近い\u3000", 0.4),
+        ("1", "<think>桃?</think>\n近い", 0.4),
+        ("1", "", "empty"),
+        ("1", " \n\u3000", "empty"),
+        ("1", "\x00\x1b\u200b", "empty"),
+        ("1", "……。（）", "empty"),
+        ("1", "<think>桃</think>", "empty"),
+        ("1", "<think>桃", "reasoning"),
+        ("1", "桃</think>近い", "reasoning"),
+        ("1", "近い<think>", "reasoning"),
+        ("1", "無", "no_vector"),
+        ("1", "数", "no_vector"),
+        ("3", "近い", "story_no_vector"),
+        ("3", "無", "story_no_vector"),
+        ("3", "", "empty"),
+    ],
+)
+def test_hand_worked(name: str, text: str, expected: float | str) -> None:
+    (row,) = score((name, text))
+    if isinstance(expected, str):
+        assert (row.score, row.reason) == (None, expected)
+    else:
+        assert row.reason is None
+        assert row.score == pytest.approx(expected, abs=1e-6)
+    assert row.text == text
+    assert row.length is not None
+
+
+def test_company_and_order_do_not_matter_and_every_text_is_encoded_once() -> None:
+    asked = [("1", "近い"), ("2", ""), ("2", "近い"), ("3", "桃"), ("1", "無"), ("1", "近い")]
+    encoder = FakeEncoder(VECTORS)
+    together = score(*asked, encoder=encoder)
+    assert sorted(text for batch in encoder.batches for text in batch) == ["桃", "浦島", "無", "近い", "鶴"]
+    for k, pair in enumerate(asked):
+        assert replace(score(pair)[0], id=str(k)) == together[k]
+    assert score() == []
+
+
+def test_an_earlier_verdict_is_replaced() -> None:
+    (row,) = SatScorer(FakeEncoder(VECTORS), TALES).score([Rewrite("0", "1", "近い", reason="empty", length=9)])
+    assert (row.reason, row.length) == (None, 2)
+    assert row.score is not None
+
+
+def test_only_the_first_characters_are_embedded() -> None:
+    encoder = FakeEncoder({"桃" * TEXT_LIMIT: [0, 1], "浦島": [1, 0]})
+    (row,) = score(("1", "桃" * 100_000), encoder=encoder)
+    assert row.score == pytest.approx(1)
+    assert row.length == 100_000
+    assert max(len(text) for batch in encoder.batches for text in batch) == TEXT_LIMIT
+
+
+def test_an_unknown_story_and_a_broken_encoder_are_errors() -> None:
+    with pytest.raises(ValueError, match="rewrite '0': there is no story '9'"):
+        score(("9", "桃"))
+    tales = [story(str(k), f"話{k}") for k in range(10)]
+    with pytest.raises(EncoderError, match="no usable vector"):
+        SatScorer(FakeEncoder({"犬": [0.0]}), tales).score([Rewrite("a", t.id, "桃") for t in tales])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_has_a_score_or_a_reason(text: str) -> None:
+    class Lengths:
+        name, revision = "lengths", "1"
+
+        def encode(self, words: Any) -> Any:
+            for word in words:
+                word.encode()  # what no encoder takes must not reach one
+            return np.array([[len(w), len(w) % 3 - 1.0] for w in words], np.float32)
+
+    (row,) = score(("1", text), encoder=Lengths())
+    assert (row.score is None) != (row.reason is None)
+    assert row.score is None or 0 <= row.score <= 2
+    assert what_counts(what_counts(text)[0])[0] == what_counts(text)[0]
+    assert row.copied is None
+    assert row.one_line == (len(what_counts(text)[0].splitlines()) <= 1)
+
+
+# The summary
+
+
+def rated(name: str, value: float | None, number: int = 0, **kwargs: Any) -> Rewrite:
+    given = {"length": 400, "one_line": True, "extras": (), "copied": 0.1, **kwargs}
+    return Rewrite(
+        f"{name}-{number}", name, "x", "m", score=value, reason=None if value is not None else "empty", **given
+    )
+
+
+def test_the_mean_is_over_stories() -> None:
+    rows = [rated("1", 0.2), rated("1", 0.4, 1), rated("2", 0.9), rated("2", None, 1), rated("3", None)]
+    assert story_scores(rows) == pytest.approx({"1": 0.3, "2": 0.9})
+    summary = summarise(rows, 5)
+    assert (summary.num_stories, summary.scored_stories) == (5, 2)
+    assert (summary.num_rewrites, summary.scored_rewrites) == (5, 3)
+    assert summary.mean == pytest.approx(0.6)  # of 0.3 and 0.9; over rewrites it were 0.5
+    std = math.sqrt(2 * 0.3**2)
+    assert summary.std == pytest.approx(std)
+    margin = 1.959964 * std / math.sqrt(2)
+    assert summary.ci95 == pytest.approx((0.6 - margin, 0.6 + margin))
+    assert summary.reasons == {"reasoning": 0, "empty": 2, "story_no_vector": 0, "no_vector": 0}
+    assert summary.source == "m"
+    assert summarise(rows, 5, source="GPT-4o").source == "GPT-4o"
+
+
+def test_compliance_stands_beside_the_score() -> None:
+    rows = [
+        rated("1", 0.4, length=300, copied=0.2),
+        rated("2", 0.8, length=501, finish_reason="length"),
+        rated("3", 1.0, one_line=False, extras=("note", "label")),
+        rated("4", None, length=0, copied=None),
+        rated("5", 0.6, length=500),
+    ]
+    summary = summarise(rows, 113)
+    assert (summary.compliant, summary.length_ok, summary.one_line, summary.only_story) == (2, 3, 4, 4)
+    assert (summary.compliant_mean, summary.compliant_stories) == (pytest.approx(0.5), 2)
+    assert (summary.mean, summary.truncated) == (pytest.approx(0.7), 1)
+    assert summary.extras["note"] == summary.extras["label"] == 1
+    assert sum(summary.extras.values()) == 2
+    assert summary.mean_length == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
+    assert summary.mean_copied == pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4)
+    assert SatSummary.from_json(json.loads(json.dumps(summary.to_json(), allow_nan=False))) == summary
+
+
+def test_nothing_scored_has_no_mean() -> None:
+    for rows in ([], [rated("1", None)]):
+        summary = summarise(rows, 3)
+        assert (summary.mean, summary.std, summary.ci95, summary.compliant_mean) == (None, None, None, None)
+        assert SatSummary.from_json(summary.to_json()) == summary
+    assert summarise([rated("1", 0.5)], 3).std is None
+
+
+def test_what_was_never_scored_is_no_summary() -> None:
+    with pytest.raises(ValueError, match="rewrite 'a' was never scored"):
+        summarise([Rewrite("a", "1", "x")], 1)
+    with pytest.raises(ValueError, match="more than the 1 stories"):
+        summarise([rated("1", 0.5), rated("2", 0.5)], 1)
+
+
+# The packaged encoder
+
+
+@pytest.fixture(scope="module")
+def texts_encoder() -> Any:
+    return make_text_encoder()
+
+
+PARAPHRASE = (
+    "浦島太郎という漁師が、浜辺で子どもたちにいじめられている亀を助け、海に逃がしてやった。何日かして釣りに出ると亀が現れ、"
+    "お礼だと言って背中に乗せ、海の底にある竜宮城へ連れて行く。美しい乙姫に迎えられ、ごちそうと魚の踊りで楽しく過ごした。"
+    "やがて母が恋しくなって帰りたいと言うと、乙姫は開けてはならない玉手箱をくれた。村に帰ると家も母もなく、三百年がたっていた。"
+    "箱を開けると白い煙が出て、太郎は老人になった。"
+)
+UNRELATED = (
+    "当社の第三四半期決算は、半導体需要の回復により売上高が前年同期比で増加した一方、為替変動と原材料価格の高騰が利益を圧迫した。"
+    "取締役会は配当方針を据え置き、設備投資計画を見直すことを決議した。"
+)
+
+
+def test_the_packaged_encoder_knows_a_paraphrase_from_another_topic(texts_encoder: Any) -> None:
+    tales = {tale.id: tale for tale in load_stories()}
+    urashima = tales["urashimataro"]
+    others = [tale.text for tale in tales.values() if tale is not urashima]
+    texts = [urashima.text, PARAPHRASE, *others, UNRELATED]
+    rows = SatScorer(texts_encoder, [urashima]).score([Rewrite(str(k), urashima.id, t) for k, t in enumerate(texts)])
+    same, paraphrase, *tales_apart, unrelated = [row.score or 0 for row in rows]
+    assert same == pytest.approx(0, abs=1e-6)
+    assert 0.001 < paraphrase < min(tales_apart) < max(tales_apart) < unrelated
+    assert rows[0].copied == 1.0
+    assert max(row.copied or 0 for row in rows[2:]) < 0.05
+    assert 0 < (rows[1].copied or 0) < 0.5
+
+
+def test_the_packaged_encoder_has_a_vector_for_every_story(texts_encoder: Any) -> None:
+    tales = load_stories()
+    rows = SatScorer(texts_encoder, tales).score([Rewrite(tale.id, tale.id, tale.text) for tale in tales])
+    assert max(row.score or 0 for row in rows) < 1e-6
+    assert all(row.score is not None for row in rows)
+    assert {row.copied for row in rows} == {1.0}
+    # The stories keep to the conditions that they come with, so the rules find nothing in 113 stories.
+    assert [(row.id, row.extras) for row in rows if row.extras] == []
+
+
+def test_nasty_rewrites(texts_encoder: Any) -> None:
+    tale = load_stories()[0]
+    (message,) = sat_messages(tale.text)
+    texts = {
+        "empty": "",
+        "huge": "桃太郎は空を飛んだ。" * 10_000,
+        "one huge word": "桃" * 100_000,
+        "control": "桃\x00太\x1b[31m郎\u202e\u200b\x7f",
+        "surrogate": "桃\ud800太郎\udfff",
+        "prompt": message["content"],
+        "emoji": "🍑" * 50,
+        "braces": "{story}{rewrite}%s\\1 桃",
+        "latin": "Once upon a time.",
+    }
+    started = time.monotonic()
+    rows = SatScorer(texts_encoder, [tale]).score([Rewrite(name, tale.id, text) for name, text in texts.items()])
+    assert time.monotonic() - started < 30
+    by_name = {row.id: row for row in rows}
+    for row in rows:
+        assert (row.score is None) != (row.reason is None)
+    assert by_name["empty"].reason == by_name["emoji"].reason == "empty"
+    assert by_name["latin"].reason == by_name["one huge word"].reason == "no_vector"
+    assert by_name["huge"].length == 100_000
+    assert by_name["prompt"].copied == 1.0
+    assert set(by_name["prompt"].extras or ()) >= {"heading", "prompt"}
+    assert not by_name["prompt"].one_line
+
+
+# The run's folder
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> tuple[Path, SatSettings]:
+    tales = tmp_path / "stories.jsonl"
+    tales.write_text(
+        "".join(json.dumps({"id": t, "text": f"{t}と亀の話。"}) + "\n" for t in ("桃", "鶴", "犬")), "utf-8"
+    )
+    file = tmp_path / "theirs.jsonl"
+    write_rewrites(file, [Rewrite("a", "桃", "都会の車の話。", "m"), Rewrite("b", "鶴", "", "m")])
+    return file, SatSettings(stories=tales)
+
+
+def test_a_run_writes_its_folder_and_is_not_repeated(small: tuple[Path, SatSettings], tmp_path: Path) -> None:
+    file, given_settings = small
+    run = score_file(file, tmp_path / "run", given_settings)
+    assert not run.finished_before
+    assert (run.summary.scored_stories, run.summary.num_stories, run.summary.source) == (1, 3, "m")
+    rows = read_rewrites(tmp_path / "run" / "rewrites.jsonl")
+    assert [row.reason for row in rows] == [None, "empty"]
+    assert rows[0].score == run.summary.mean
+    config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
+    assert config["loaded"]["scorer"]["embedding_model"] == "ja-ginza-texts"
+    again = score_file(file, tmp_path / "run", given_settings)
+    assert (again.finished_before, again.summary) == (True, run.summary)
+
+
+def test_a_scored_file_can_be_scored_again(small: tuple[Path, SatSettings], tmp_path: Path) -> None:
+    file, given_settings = small
+    first = score_file(file, tmp_path / "run", given_settings)
+    second = score_file(tmp_path / "run" / "rewrites.jsonl", tmp_path / "again", given_settings)
+    assert second.summary == first.summary
+    assert (tmp_path / "again" / "rewrites.jsonl").read_bytes() == (tmp_path / "run" / "rewrites.jsonl").read_bytes()
+
+
+def test_a_folder_belongs_to_one_result(small: tuple[Path, SatSettings], tmp_path: Path) -> None:
+    file, given_settings = small
+    score_file(file, tmp_path / "run", given_settings)
+    write_rewrites(file, [Rewrite("a", "桃", "別の話。", "m")])
+    with pytest.raises(RunFolderError, match="holds a run with rewrites_sha256"):
+        score_file(file, tmp_path / "run", given_settings)
+    with pytest.raises(ValueError, match="there is no story '桃'"):
+        score_file(file, tmp_path / "other")
+    assert not (tmp_path / "other").exists()

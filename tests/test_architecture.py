@@ -59,7 +59,18 @@ def test_packages_do_not_print(name):
 
 
 @pytest.mark.parametrize(
-    "module", ["rewards", "eval", "data.schema", "data.prompts", "data.nouns", "models.attention", "training"]
+    "module",
+    [
+        "rewards",
+        "eval",
+        "eval.sat.run",
+        "data.schema",
+        "data.stories",
+        "data.prompts",
+        "data.nouns",
+        "models.attention",
+        "training",
+    ],
 )
 def test_importing_is_cheap(module):
     code = f"import sys, {module} as _; print(sorted({{'torch', 'transformers', 'pyarrow', 'trl'}} & set(sys.modules)))"

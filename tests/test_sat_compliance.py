@@ -1,0 +1,160 @@
+"""What counts as keeping to the SAT prompt's conditions: each rule where it must fire and where it must not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.prompts import prompt
+from eval.sat.compliance import LENGTH_BAND, check, copied_share, length_ok
+from eval.sat.extras import Extra, find_extras
+
+STORY = "浦島拓也は大手企業の技術者だった。ある朝、道端で故障した自動運転車を見つけ、乗っていた老婦人を助けた。"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"はい、{STORY}", "preface"),
+        (f"はい!\n{STORY}", "preface"),
+        (f"承知しました。{STORY}", "preface"),
+        (f"承知いたしました。以下が物語です。{STORY}", "preface"),
+        (f"かしこまりました。{STORY}", "preface"),
+        (f"以下は、浦島太郎を現代風に書き換えた物語です。{STORY}", "preface"),
+        (f"以下に現代版の物語を示します：{STORY}", "preface"),
+        (f"こちらが現代版の浦島太郎です：\n{STORY}", "preface"),
+        (f"浦島太郎を現代風に作り変えた物語です。{STORY}", "preface"),
+        (f"現代版の物語を作成しました。{STORY}", "preface"),
+        (f"Sure! {STORY}", "preface"),
+        (f"Here is the story: {STORY}", "preface"),
+        (f"# 竜宮リゾート\n{STORY}", "heading"),
+        (f"{STORY}\n## 解説", "heading"),
+        (f"**竜宮リゾート**\n{STORY}", "heading"),
+        (f"**竜宮リゾート** {STORY}", "heading"),
+        (f"【竜宮リゾート】{STORY}", "heading"),
+        (f"『竜宮リゾート』\n{STORY}", "heading"),
+        (f"竜宮リゾート\n\n{STORY}", "heading"),
+        (f"{STORY}\n---\n{STORY}", "heading"),
+        (f"タイトル: 竜宮リゾート {STORY}", "label"),
+        (f"タイトル：竜宮リゾート\n{STORY}", "label"),
+        (f"**タイトル:** 竜宮リゾート\n{STORY}", "label"),
+        (f"【題名】：竜宮リゾート\n{STORY}", "label"),
+        (f"物語：{STORY}", "label"),
+        (f"現代風の物語: {STORY}", "label"),
+        (f"```\n{STORY}\n```", "fence"),
+        (f"{STORY}（398文字）", "note"),
+        (f"{STORY}(約400字)", "note"),
+        (f"{STORY}（文字数：４００）", "note"),
+        (f"{STORY} [全412文字]", "note"),
+        (f"{STORY}\n文字数: 398文字", "note"),
+        (f"{STORY}\n※この物語はフィクションです。", "note"),
+        (f"{STORY}※約400文字で作成しました", "note"),
+        (f"{STORY}\n注：原作の竜宮城をホテルに置き換えました。", "note"),
+        (f"{STORY}\n**解説**：技術社会への風刺です。", "note"),
+        (f"{STORY}いかがでしょうか？", "comment"),
+        (f"{STORY}\n修正が必要でしたらお知らせください。", "comment"),
+        (f"{STORY}以上です。", "comment"),
+        (f"{STORY}\n以上が現代風の物語です。", "comment"),
+        (f"{STORY}この物語は原作のテーマを現代社会に置き換えたものです。", "comment"),
+        ("申し訳ありませんが、その依頼にはお応えできません。", "refusal"),
+        ("I'm sorry, but I can't help with that.", "refusal"),
+        (f"{STORY}あなたが考えた物語のみを出力する", "prompt"),
+        (prompt("sat"), "prompt"),
+    ],
+)
+def test_a_rule_fires(text: str, found: str) -> None:
+    assert found in find_extras(text.strip())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        STORY,
+        f"「はい、すぐに行きます」と拓也は答えた。{STORY}",
+        f"『浦島』という名の店があった。{STORY}",
+        f"「{STORY}」",
+        "次の日、彼は新しい作品を完成させた。物語はここから始まる。",
+        "以下同文、と社長は言った。",
+        "条件の良い部屋を探していた物語好きの青年がいた。",
+        f"{STORY}「いかがでしょうか」",
+        f"{STORY}その日から店の名は（旧称のまま）残った。",
+        f"{STORY}彼は笑った（少しだけ）。",
+        f"{STORY}店員は文字を一つずつ直した。",
+        f"{STORY}この物語は今も町で語り継がれている。",
+        f"{STORY}以上が彼女の知るすべてだった、と記者は書いた。",
+        "申し訳ありません、と彼は頭を下げた。",
+        "一行目。\n二行目。",
+        "2024年、#竜宮 というタグが流行した。",
+        "時刻は10:30。タイトルは未定だった。",
+        "*星*が降る夜だった。",
+        "",
+        "太郎",
+    ],
+)
+def test_a_story_is_left_alone(text: str) -> None:
+    assert find_extras(text) == ()
+
+
+def test_several_at_once_come_in_order() -> None:
+    text = f"はい、\n# 題\nタイトル: 竜宮\n```\n{STORY}\n```\n（400文字）"
+    assert [str(extra) for extra in find_extras(text)] == ["preface", "heading", "label", "fence", "note"]
+    assert [str(extra) for extra in Extra][-1] == "prompt"
+
+
+@given(st.text(alphabet=" \n#*【】()（）「」。、:：※-`=_あ字文400はい", max_size=300))
+def test_any_text_is_looked_through(text: str) -> None:
+    assert set(find_extras(text)) <= set(Extra)
+
+
+@pytest.mark.parametrize(
+    "piece", ["（", "**", "-", "=", "「", "【", "\n", " \n", "あ", "注", "`", "（字", "現代風", "条件"]
+)
+def test_no_text_stalls_the_rules(piece: str) -> None:
+    started = time.monotonic()
+    find_extras(piece * 100_000)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "one_line"),
+    [
+        ("", 0, True),
+        ("あ" * 400, 400, True),
+        ("\n あ\n", 1, True),
+        ("あい\nうえ", 4, False),
+        ("あ\r\nい", 2, False),
+        ("あ\u2028い", 2, False),
+        ("あ\u3000い", 3, True),
+        ("𠮷野家", 3, True),
+    ],
+)
+def test_length_and_lines(text: str, length: int, one_line: bool) -> None:
+    found = check(STORY, text)
+    assert (found.length, found.one_line) == (length, one_line)
+
+
+def test_the_band_is_400_and_a_quarter_either_way() -> None:
+    assert LENGTH_BAND == (300, 500)
+    assert [length_ok(n) for n in (0, 299, 300, 400, 500, 501)] == [False, False, True, True, True, False]
+
+
+def test_copied_share_by_hand() -> None:
+    story = "あいうえおかきくけこ"  # grams from 3 places
+    assert copied_share(story, story) == 1
+    assert copied_share(story, "…" + story[:9] + "…") == pytest.approx(2 / 3)
+    assert copied_share(story, story[:7]) == 0
+    assert copied_share(story, "あいうえ おか\nきく") == pytest.approx(1 / 3)  # white space does not hide a copy
+    assert copied_share("ＡＢＣＤＥＦＧＨ", "ABCDEFGH") == 1  # nor do full-width letters
+    assert copied_share("短い話", "短い話") is None
+    assert copied_share("ああああああああああああ", "ああああああああ") == 1  # distinct grams
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_copied_share_is_a_share(story: str, rewrite: str) -> None:
+    share = copied_share(story, rewrite)
+    assert share is None or 0 <= share <= 1
+    if share is not None:
+        assert copied_share(story, rewrite + "。" + story) == 1

@@ -1,0 +1,379 @@
+"""Appendix C: people's places, the judge, rankings and correlations by hand, and the paper's numbers computed again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from data.jsonl import JsonLinesError
+from data.prompts import prompt, sat_judge_messages
+from data.published import load
+from data.rewrites import Rewrite
+from data.stories import Story
+from eval.sat.agreement import agreement, agreement_curve
+from eval.sat.human import Ranking, human_table, load_rankings, place_score
+from eval.sat.judge import Rating, judge_prompt, judge_rewrites, parse_grade, rate
+from eval.sat.tables import ScoreTable, encoder_table, judge_table, make_table, rank_models
+
+# People
+
+
+def test_the_papers_rule() -> None:
+    assert [place_score(place, 11) for place in range(1, 12)] == pytest.approx([1 - k / 10 for k in range(11)])
+    # Whoever ranks eleven models gives 5.5 points: so do the paper's printed means, to their rounding.
+    assert sum(row["human"] for row in load("sat_eleven_models")) == pytest.approx(5.5, abs=11 * 0.0005)
+    assert [place_score(place, 2) for place in (1, 2)] == [1, 0]
+
+
+def test_people_are_averaged_over_raters_then_stories() -> None:
+    rankings = [
+        Ranking("1", ("A", "B", "C"), "r1"),
+        Ranking("1", ("A", "C", "B"), "r2"),
+        Ranking("2", ("C", "B", "A"), "r1"),
+    ]
+    table = human_table(rankings)
+    assert table.name == "human"
+    assert (table.models, table.stories) == (("A", "B", "C"), ("1", "2"))
+    np.testing.assert_allclose(table.values, [[1, 0], [0.25, 0.5], [0.25, 1]])
+    assert [table.mean(m) for m in "ABC"] == [(0.5, 2), (0.375, 2), (0.625, 2)]
+
+
+def write(path: Path, *lines: object) -> Path:
+    path.write_text(
+        "".join(f"{x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)}\n" for x in lines), "utf-8"
+    )
+    return path
+
+
+def test_rankings_from_a_file(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "r.jsonl",
+        {"story_id": "桃太郎", "ranking": ["B", "A"], "rater": 1},
+        "",
+        {"story_id": "桃太郎", "ranking": ["A", "B"], "rater": 2},
+        {"story_id": "鶴", "ranking": ["A", "B"]},
+        {"story_id": "鶴", "ranking": ["A", "B"]},  # nobody's name: two people
+    )
+    rankings = load_rankings(file)
+    assert [(r.story_id, r.models, r.rater) for r in rankings[:2]] == [
+        ("桃太郎", ("B", "A"), "1"),
+        ("桃太郎", ("A", "B"), "2"),
+    ]
+    table = human_table(rankings)
+    assert table.models == ("B", "A")
+    np.testing.assert_allclose(table.values, [[0.5, 0], [0.5, 1]])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"ranking": ["A", "B"]}, "the column story_id is missing"),
+        ({"story_id": "1"}, "the column ranking is no list of two models"),
+        ({"story_id": "1", "ranking": ["A"]}, "the column ranking is no list of two models"),
+        ({"story_id": "1", "ranking": "A B"}, "the column ranking is no list of two models"),
+        ({"story_id": "1", "ranking": [1, 2]}, "the column ranking is no list of two models"),
+        ({"story_id": "1", "ranking": ["A", "A"]}, "a model twice"),
+        ({"story_id": "1", "ranking": ["A", "C"]}, r"ranks other models than the first ranking \(B, C\)"),
+        ({"story_id": "1", "ranking": ["A", "B", "C"]}, "ranks other models"),
+        ({"story_id": "0", "ranking": ["B", "A"], "rater": "r"}, "'r' ranks the story '0' twice"),
+    ],
+)
+def test_a_bad_ranking_is_named_in_one_line(row: dict[str, object], message: str, tmp_path: Path) -> None:
+    file = write(tmp_path / "r.jsonl", {"story_id": "0", "ranking": ["A", "B"], "rater": "r"}, row)
+    with pytest.raises(JsonLinesError, match=message) as error:
+        load_rankings(file)
+    assert str(error.value).startswith(f"{file}, line 2: ")
+    assert "\n" not in str(error.value)
+
+
+def test_no_rankings(tmp_path: Path) -> None:
+    with pytest.raises(JsonLinesError, match="holds no rankings"):
+        load_rankings(write(tmp_path / "r.jsonl"))
+
+
+# The judge
+
+TALE = Story("1", "", "", "", "亀を助けた漁師が竜宮城へ行った。")
+
+
+@pytest.mark.parametrize(("reply", "grade"), [("1", 1), ("5", 5), (" 3\n", 3), ("<think>4か5</think>\n4", 4)])
+def test_a_grade(reply: str, grade: int) -> None:
+    assert parse_grade(reply) == grade
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "0",
+        "6",
+        "10",
+        "45",
+        "4.5",
+        "4点",
+        "４",
+        "評価: 4",
+        "4/5",
+        "4\n5",
+        "五",
+        "-1",
+        "+4",
+        "<think>4",
+        "4</think>",
+        "²",
+        "٤",
+        "4。",
+    ],
+)
+def test_no_grade(reply: str) -> None:
+    assert parse_grade(reply) is None
+
+
+@given(st.text(max_size=20))
+def test_only_one_digit_is_a_grade(reply: str) -> None:
+    grade = parse_grade(reply)
+    assert grade is None or reply.strip() == str(grade) or reply.strip().startswith("<think>")
+
+
+class FakeJudge:
+    """Replies by the rewrite inside the prompt."""
+
+    def __init__(self, replies: dict[str, str | None]) -> None:
+        self.replies, self.asked = replies, 0
+
+    def __call__(self, prompts: Sequence[str]) -> list[str | None]:
+        self.asked += len(prompts)
+        return [self.replies[text.rpartition("# 現代版の物語\n")[2]] for text in prompts]
+
+
+def test_every_rewrite_has_a_rating_in_order() -> None:
+    texts = ["速い話", "", "長い話", "<think>", "怪しい話", "<think>案</think>速い話"]
+    judge = FakeJudge({"速い話": "4", "長い話": None, "怪しい話": "5点です"})
+    ratings = judge_rewrites([Rewrite(str(k), "1", text, "m") for k, text in enumerate(texts)], [TALE], judge)
+    assert [(r.grade, r.status) for r in ratings] == [
+        (4, "ok"),
+        (None, "no_rewrite"),
+        (None, "no_reply"),
+        (None, "no_rewrite"),
+        (None, "unparseable"),
+        (4, "ok"),
+    ]
+    assert [r.rewrite_id for r in ratings] == list("012345")
+    assert judge.asked == 4
+    assert ratings[4].reply == "5点です"
+    assert ratings[0].to_json() == {
+        "rewrite_id": "0",
+        "story_id": "1",
+        "source": "m",
+        "grade": 4,
+        "status": "ok",
+        "reply": "4",
+        "score": 0.8,
+    }
+    assert rate(Rewrite("0", "1", "速い話", "m"), "4") == ratings[0]
+    assert judge_rewrites([Rewrite("0", "1", "")], [TALE], judge)[0].status == "no_rewrite"
+    assert judge.asked == 4
+
+
+def test_a_judge_that_miscounts_and_a_story_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match="the judge gave 0 replies to 1 prompts"):
+        judge_rewrites([Rewrite("0", "1", "話")], [TALE], lambda _: [])
+    with pytest.raises(ValueError, match="there is no story '2'"):
+        judge_rewrites([Rewrite("0", "2", "話")], [TALE], lambda _: [])
+
+
+def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
+    text = prompt("sat_judge")
+    assert [f"- {k}: " in text for k in range(1, 6)] == [True] * 5
+    assert text.index("{story}") < text.index("{rewrite}")
+    assert not text.endswith("\n")
+    nasty = "{story}\n# 評価基準\n\\1 5"
+    (message,) = sat_judge_messages(TALE.text, nasty)
+    assert message["content"] == text.replace("{story}", TALE.text).replace("{rewrite}", nasty)
+    assert judge_prompt(TALE, Rewrite("0", "1", f" {nasty} ")) == message["content"]
+
+
+# Tables and rankings
+
+
+def test_tables_from_rewrites_and_ratings() -> None:
+    rows = [Rewrite("a", "1", "", score=0.2), Rewrite("b", "1", "", score=0.6), Rewrite("c", "2", "", reason="empty")]
+    table = encoder_table("e", {"A": rows, "B": [Rewrite("d", "2", "", score=1.0)]})
+    np.testing.assert_allclose(table.values, [[0.4, math.nan], [math.nan, 1.0]])
+    ratings = [
+        Rating("a", "1", "A", 4, "ok", "4"),
+        Rating("b", "1", "A", 5, "ok", "5"),
+        Rating("c", "2", "A", None, "no_reply", None),
+    ]
+    judged = judge_table("j", {"A": ratings, "B": []})
+    np.testing.assert_allclose(judged.values, [[0.9], [math.nan]])
+    assert judged.mean("B") == (None, 0)
+
+
+def published() -> dict[str, ScoreTable]:
+    """Table 23: one number per model is the mean of one story."""
+    rows = load("sat_eleven_models")
+    return {name: make_table(name, {r["model"]: {"": r[name]} for r in rows}) for name in ("simcse", "human", "gpt_4o")}
+
+
+def test_table_23_is_ranked_as_the_paper_says() -> None:
+    ranked = rank_models(list(published().values()))
+    assert len(ranked) == 11
+    assert ranked[0].model == "Claude 3.5 Sonnet"
+    assert [placed.place for placed in ranked[0].by_evaluation.values()] == [1, 1, 1]
+    assert ranked[-1].model == "Llama-3-8B"
+    assert [placed.place for placed in ranked[-1].by_evaluation.values()] == [11, 11, 11]
+    by_name = {row.model: row.by_evaluation for row in ranked}
+    # "larger models tend to achieve higher scores"
+    for large, small in (("Llama-3-70B", "Llama-3-8B"), ("Qwen2-72B", "Qwen2-7B")):
+        for name in published():
+            assert (by_name[large][name].place or 0) <= (by_name[small][name].place or 0)
+    # Qwen2-72B and Qwen2-7B share a place with people, 0.501 each, and the next one is left out.
+    assert by_name["Qwen2-72B"]["human"].place == by_name["Qwen2-7B"]["human"].place == 6
+    assert by_name["Claude 3 Haiku"]["human"].place == 8
+
+
+def test_a_model_without_scores_has_no_place() -> None:
+    tables = [make_table("e", {"A": {"1": 0.1}, "B": {}}), make_table("h", {"B": {"1": 1.0}, "C": {"1": 0.0}})]
+    ranked = {row.model: {n: p.place for n, p in row.by_evaluation.items()} for row in rank_models(tables)}
+    assert ranked == {"A": {"e": 1, "h": None}, "B": {"e": None, "h": 1}, "C": {"e": None, "h": 2}}
+    assert rank_models([]) == ()
+
+
+# Correlation
+
+
+def bounds(a: Sequence[float], b: Sequence[float], digit: float = 0.0005) -> tuple[float, float]:
+    """Least and greatest correlation that numbers printed to three digits allow, to first order."""
+    r, slope = np.corrcoef(a, b)[0, 1], 0.0
+    for first, second in ((a, b), (b, a)):
+        for k in range(len(first)):
+            moved = list(first)
+            moved[k] += 1e-6
+            slope += abs(np.corrcoef(moved, second)[0, 1] - r) / 1e-6
+    return r - slope * digit, r + slope * digit
+
+
+def test_the_papers_correlation_with_people_from_its_own_table() -> None:
+    tables = published()
+    found = agreement(tables["simcse"], tables["human"])
+    (printed,) = [
+        row["pearson"] for row in load("sat_embedding_human_correlation") if "simcse-ja-bert" in row["embedding_model"]
+    ]
+    assert printed == 0.889
+    assert found.pearson == pytest.approx(0.8882, abs=5e-5)
+    low, high = bounds([v[0] for v in tables["simcse"].values], [v[0] for v in tables["human"].values])
+    assert low < printed - 0.0005 < printed + 0.0005 < high
+    assert abs((found.pearson or 0) - printed) < 0.001
+    assert (found.models, found.p) == (11, pytest.approx(2.6e-4, abs=1e-5))  # "All p-values were below 0.05"
+    assert found.ci95 == pytest.approx((0.618, 0.971), abs=1e-3)
+    # Not printed: how well the judge agrees with people. The encoder agrees no worse, for far less money.
+    judge = agreement(tables["gpt_4o"], tables["human"])
+    assert judge.pearson == pytest.approx(0.877, abs=1e-3)
+    assert found.to_json()["ci95"] == list(found.ci95 or ())
+
+
+def random_tables(seed: int = 0, models: int = 6, stories: int = 30) -> tuple[ScoreTable, ScoreTable]:
+    rng = np.random.default_rng(seed)
+    skill = rng.normal(size=(models, 1))
+    names = [f"m{k}" for k in range(models)], [f"s{k}" for k in range(stories)]
+    values = [skill + rng.normal(size=(models, stories)) for _ in range(2)]
+    tables = [
+        make_table(
+            name, {m: dict(zip(names[1], row, strict=True)) for m, row in zip(names[0], v.tolist(), strict=True)}
+        )
+        for name, v in zip(("encoder", "human"), values, strict=True)
+    ]
+    return tables[0], tables[1]
+
+
+def test_agreement_equals_scipy() -> None:
+    ours, theirs = random_tables()
+    expected = stats.pearsonr(ours.values.mean(axis=1), theirs.values.mean(axis=1))
+    found = agreement(ours, theirs)
+    assert (found.evaluation, found.reference, found.models, found.stories) == ("encoder", "human", 6, 30)
+    assert (found.pearson, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+
+
+def test_only_stories_that_all_models_have_in_both_count() -> None:
+    ours = make_table("e", {"A": {"1": 0.9, "2": 0.1}, "B": {"1": 0.5}, "C": {"1": 0.1, "2": 0.9}, "Z": {"1": 5.0}})
+    theirs = make_table("h", {"C": {"1": 0.1, "3": 9}, "B": {"1": 0.5, "2": 0.0}, "A": {"1": 0.9, "2": 0.0}})
+    found = agreement(ours, theirs)
+    assert (found.models, found.stories, found.pearson) == (3, 1, pytest.approx(1))
+    assert found.ci95 is None
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"A": {"1": 0.1}, "B": {"1": 0.2}}, {"A": {"1": 0.1}, "B": {"1": 0.2}}),  # two points are always on a line
+        ({m: {"1": 0.3} for m in "ABC"}, {"A": {"1": 0.0}, "B": {"1": 0.5}, "C": {"1": 1.0}}),  # all the same
+        ({m: {"1": 0.3} for m in "ABC"}, {m: {"2": 0.3} for m in "ABC"}),  # no story in common
+        ({}, {}),
+    ],
+)
+def test_no_correlation_is_none_and_not_a_number(ours: Any, theirs: Any) -> None:
+    found = agreement(make_table("e", ours), make_table("h", theirs))
+    assert (found.pearson, found.p, found.ci95) == (None, None, None)
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+# The curve
+
+
+def test_the_curve_is_the_mean_over_subsets() -> None:
+    ours, theirs = random_tables(stories=6)
+    points = agreement_curve(ours, theirs, draws=20_000, seed=1)
+    assert [point.stories for point in points] == [1, 2, 3, 4, 5, 6]
+    for point in points:
+        every = [
+            np.corrcoef(ours.values[:, list(s)].mean(axis=1), theirs.values[:, list(s)].mean(axis=1))[0, 1]
+            for s in combinations(range(6), point.stories)
+        ]
+        assert point.mean == pytest.approx(np.mean(every), abs=0.01)
+        assert min(every) - 1e-9 <= (point.low or 0) <= (point.mean or 0) <= (point.high or 0) <= max(every) + 1e-9
+    last = points[-1]
+    assert last.mean == last.low == last.high == pytest.approx(agreement(ours, theirs).pearson)
+    assert (last.subsets, last.undefined) == (1, 0)
+
+
+def test_the_curve_is_seeded_and_a_point_does_not_depend_on_the_others() -> None:
+    ours, theirs = random_tables()
+    whole = agreement_curve(ours, theirs, draws=200, seed=3)
+    assert agreement_curve(ours, theirs, [5, 20], draws=200, seed=3) == (whole[4], whole[19])
+    assert agreement_curve(ours, theirs, [5], draws=200, seed=4) != (whole[4],)
+    widths = [(p.high or 0) - (p.low or 0) for p in whole]
+    assert widths[0] > widths[9] > widths[28] > widths[29] == 0
+    assert (whole[0].mean or 0) < (whole[19].mean or 0)
+    json.dumps([p.to_json() for p in whole], allow_nan=False)
+
+
+def test_subsets_without_a_correlation_are_counted() -> None:
+    ours = make_table("e", {"A": {"1": 0.5, "2": 0.1}, "B": {"1": 0.5, "2": 0.2}, "C": {"1": 0.5, "2": 0.3}})
+    (one, both) = agreement_curve(ours, ours, draws=100)
+    assert (one.subsets + one.undefined, one.mean) == (100, pytest.approx(1))
+    assert 20 < one.undefined < 80
+    assert both.mean == pytest.approx(1)
+    flat = make_table("e", {m: {"1": 0.5} for m in "ABC"})
+    (point,) = agreement_curve(flat, flat)
+    assert (point.mean, point.low, point.high, point.undefined) == (None, None, None, 1)
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    ours, theirs = random_tables(stories=4)
+    for sizes in ([0], [5], [2, 9]):
+        with pytest.raises(ValueError, match="there are 4 that all models have"):
+            agreement_curve(ours, theirs, sizes)
+    two = make_table("e", {"A": {"1": 1.0}, "B": {"1": 0.0}})
+    with pytest.raises(ValueError, match="share 2 models and 1 stories; 3 and 1 are needed"):
+        agreement_curve(two, two)

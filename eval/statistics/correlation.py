@@ -1,0 +1,133 @@
+"""Pearson correlations with p-value and interval: of benchmarks over models, of judge and people over answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eval.statistics.checks import as_floats, check_options, no_spread, not_finite
+
+_FEW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Pearson's r of n pairs.
+
+    Attributes:
+        r: In [-1, 1]; None where it means nothing, and `reason` says why.
+        p: Two-sided, of no linear relation between normal variables; None where `r` is.
+        low: Lower end of the interval by Fisher's z; None where there is none. `high` likewise.
+        high: Upper end.
+        n: Number of pairs.
+        level: Coverage of the interval.
+        reason: Why there is no correlation, or no interval.
+        note: With fewer than 10 pairs, a sentence that warns the reader.
+    """
+
+    r: float | None
+    p: float | None
+    low: float | None
+    high: float | None
+    n: int
+    level: float
+    reason: str | None = None
+    note: str | None = None
+
+
+def pearson(
+    x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *, level: float = 0.95, unit: str = "pairs"
+) -> Correlation:
+    """Pearson correlation (paper, sections 4.3.1 to 4.3.4), exact p-value, interval by Fisher's z.
+
+    The interval is tanh(atanh r -+ z / sqrt(n - 3)), z = 1.96 for 95%: it needs at least four pairs, and points
+    that are not all on a line. Two pairs are always on a line: no correlation is given.
+
+    Args:
+        x: Shape (n,).
+        y: Shape (n,).
+        level: Coverage, between 0 and 1.
+        unit: What a pair is, for the note: `models`, `answers`.
+
+    Raises:
+        ValueError: The lengths differ, or the level is out of range.
+
+    >>> found = pearson([1, 2, 3, 4, 5], [1, 3, 2, 5, 4], unit="models")
+    >>> round(found.r, 3), round(found.p, 3), round(found.low, 3), round(found.high, 3)
+    (0.8, 0.104, -0.28, 0.986)
+    >>> found.note
+    '5 models: the interval is wide'
+    >>> pearson([1, 2, 3], [4, 4, 4]).reason
+    'all 3 values of y are equal'
+    """
+    check_options(level)
+    a, b = as_floats(x), as_floats(y)
+    n = len(a)
+    if len(b) != n:
+        raise ValueError(f"{n} values of x but {len(b)} of y")
+    reason = not_finite(a, "values of x") or not_finite(b, "values of y")
+    if not reason and n < 3:
+        reason = f"{n} {unit}: a line goes through any two" if n == 2 else f"only one of {unit}"
+    if reason := reason or no_spread(a, "values of x") or no_spread(b, "values of y"):
+        return Correlation(None, None, None, None, n, level, reason)
+    from scipy import stats
+
+    note = few(n, unit)
+    r, p = (float(value) for value in stats.pearsonr(a, b))
+    if n == 3:
+        return Correlation(r, p, None, None, n, level, f"3 {unit}: an interval needs at least 4", note)
+    if abs(r) > 1 - 1e-12:
+        return Correlation(r, p, None, None, n, level, "all points are on a line: no interval", note)
+    margin = float(stats.norm.ppf((1 + level) / 2)) / math.sqrt(n - 3)
+    z = math.atanh(r)
+    return Correlation(r, p, math.tanh(z - margin), math.tanh(z + margin), n, level, None, note)
+
+
+def correlate_models(
+    x: Mapping[str, float | None], y: Mapping[str, float | None], *, level: float = 0.95, unit: str = "models"
+) -> Correlation:
+    """Correlation of two benchmarks over the models that have a score in both: a cell of Tables 9 and 10, or DAT-SAT.
+
+    Args:
+        x: Model -> score, None where it has none.
+        y: The same for the other benchmark. Models that one of them lacks are left out.
+        level: Coverage, between 0 and 1.
+        unit: What the keys are.
+
+    >>> correlate_models({"a": 1, "b": 2, "c": 4, "d": None}, {"c": 5, "a": 2, "b": 3, "d": 1}).n
+    3
+    """
+    pairs = [(a, b) for model, a in x.items() if a is not None and (b := y.get(model)) is not None]
+    return pearson([a for a, _ in pairs], [b for _, b in pairs], level=level, unit=unit)
+
+
+def few(n: int, unit: str) -> str | None:
+    """The warning of a correlation over fewer than 10 of something.
+
+    >>> few(5, "models"), few(11, "models")
+    ('5 models: the interval is wide', None)
+    """
+    if n <= 3:
+        return f"{n} {unit}: too few for an interval"
+    return f"{n} {unit}: the interval is wide" if n < _FEW else None
+
+
+def p_value(r: float, n: int) -> float:
+    """Two-sided p-value of a correlation of n pairs, from r alone: t = r sqrt((n - 2) / (1 - r^2)) with n - 2 degrees.
+
+    Raises:
+        ValueError: r is not in -1..1, or there are fewer than 3 pairs.
+
+    >>> round(p_value(0.933, 5), 3)
+    0.021
+    """
+    if not -1 <= r <= 1 or n < 3:
+        raise ValueError(f"r must be in -1..1 and n at least 3, not {r} and {n}")
+    from scipy import stats
+
+    if abs(r) == 1:
+        return 0.0
+    return float(2 * stats.t.sf(abs(r) * math.sqrt((n - 2) / (1 - r * r)), n - 2))

@@ -1,0 +1,303 @@
+"""Intervals, comparisons and correlations: by hand, by enumeration, and against scipy."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from eval.statistics import (
+    cluster_means,
+    compare_independent,
+    compare_paired,
+    correlate_models,
+    holm,
+    mean_interval,
+    pearson,
+)
+from eval.statistics.correlation import p_value
+
+SCORES = [3.0, 4.0, 2.0, 5.0, 4.0, 3.5, 1.0, 4.5, 3.0, 2.5]
+NAN, INF = float("nan"), float("inf")
+floats = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3))
+
+
+# Means
+
+
+def test_the_interval_is_scipys_percentile_bootstrap():
+    ours = mean_interval(SCORES, seed=5, resamples=20_000)
+    theirs = stats.bootstrap((SCORES,), np.mean, method="percentile", n_resamples=20_000, rng=5).confidence_interval
+    assert (ours.low, ours.high) == pytest.approx(theirs, abs=0.02)
+    assert (ours.mean, ours.n, ours.clusters, ours.reason) == (pytest.approx(3.25), 10, 10, None)
+
+
+def test_of_two_values_a_quarter_of_the_samples_are_each_value_twice():
+    # Means 0, 1/2, 1 come with 1/4, 1/2, 1/4: the middle 40% is the middle mean alone, the middle 95% is everything.
+    found = mean_interval([0, 1], level=0.4)
+    assert (found.low, found.high) == (0.5, 0.5)
+    found = mean_interval([0, 1])
+    assert (found.low, found.high) == (0, 1)
+
+
+def test_a_seed_is_a_result_and_another_seed_another():
+    assert mean_interval(SCORES, seed=1) == mean_interval(SCORES, seed=1)
+    assert mean_interval(SCORES, seed=1, resamples=99) != mean_interval(SCORES, seed=2, resamples=99)
+
+
+def test_answers_to_one_question_are_not_independent():
+    # Ten answers to each of ten questions, all alike: as much is known as from one answer to each.
+    values, questions = np.repeat(SCORES, 10), np.repeat(np.arange(10), 10).tolist()
+    alone = mean_interval(SCORES, seed=3)
+    assert mean_interval(values, questions, seed=3) == replace(alone, n=100)
+    naive = mean_interval(values, seed=3)
+    clustered = mean_interval(values, questions, seed=3)
+    assert clustered.high - clustered.low > 2.5 * (naive.high - naive.low)
+
+
+def test_clusters_of_unequal_size_weigh_by_their_answers():
+    # Question a has one answer (1), b has three (2): samples are aa, ab, ba, bb with means 1, 7/4, 7/4, 2.
+    found = mean_interval([1, 2, 2, 2], ["a", "b", "b", "b"], level=0.4)
+    assert (found.mean, found.low, found.high) == (1.75, 1.75, 1.75)
+    assert cluster_means([1, 2, 2, 5], ["a", "b", "b", "b"]) == {"a": 1.0, "b": 3.0}
+    with pytest.raises(ValueError, match="4 values but 3 clusters"):
+        mean_interval([1, 2, 2, 2], ["a", "b", "b"])
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "mean", "reason"),
+    [
+        ([], None, None, "no values"),
+        ([2.5], None, 2.5, "only one of values"),
+        ([2.5, 2.5, 2.5], None, 2.5, "all 3 values are equal"),
+        ([1, NAN, 2], None, None, "1 of 3 values not finite"),
+        ([1, INF], None, None, "1 of 2 values not finite"),
+        ([1, 5], ["q", "q"], 3, "only one of clusters"),
+        ([1, 5, 5, 1], ["q", "q", "r", "r"], 3, "all 2 clusters are equal"),
+    ],
+)
+def test_what_says_nothing_gives_no_interval(values, clusters, mean, reason):
+    found = mean_interval(values, clusters)
+    assert (found.mean, found.low, found.high, found.reason) == (mean, None, None, reason)
+
+
+@pytest.mark.parametrize("options", [{"level": 1.0}, {"level": 0.0}, {"resamples": 0}])
+def test_options_that_cannot_be(options):
+    for call in (
+        lambda: mean_interval(SCORES, **options),
+        lambda: compare_independent(SCORES, SCORES, **options),
+        lambda: compare_paired({}, {}, **options),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            call()
+    with pytest.raises(ValueError, match="one list of numbers"):
+        mean_interval([[1, 2], [3, 4]])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(floats, min_size=2, max_size=20), st.integers(-50, 50))
+def test_the_interval_holds_the_mean_and_moves_with_the_values(values, shift):
+    found = mean_interval(values, resamples=400)
+    if found.reason:
+        assert len(set(values)) == 1
+        return
+    assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
+    moved = mean_interval([v + shift for v in values], resamples=400)
+    assert (moved.low, moved.high) == pytest.approx((found.low + shift, found.high + shift), abs=1e-9)
+
+
+def test_it_covers_about_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for trial in range(400):
+        found = mean_interval(rng.exponential(1.0, 60), resamples=600, seed=trial)
+        hits += found.low <= 1 <= found.high
+    assert 0.89 <= hits / 400 <= 0.97
+
+
+# Paired
+
+
+def named(values):
+    return {str(i): value for i, value in enumerate(values)}
+
+
+def test_paired_by_hand():
+    # Differences 1, 2, 3, -1, mean 5/4. Of the 16 sums +-1 +-2 +-3 +-1, 7 (all plus) and 5 (either 1 minus) are as far
+    # from 0 as 5, and so are their mirrors: six. Squared deviations 1/16 + 9/16 + 49/16 + 81/16 = 8.75.
+    found = compare_paired(named([1, 1, 1, 2]), named([2, 3, 4, 1]))
+    assert (found.difference, found.p, found.n, found.of) == (1.25, 6 / 16, 4, 4)
+    assert found.d_z == pytest.approx(1.25 / math.sqrt(8.75 / 3))
+    assert found.low < 1.25 < found.high
+    other_way = compare_paired(named([2, 3, 4, 1]), named([1, 1, 1, 2]))
+    assert (other_way.difference, other_way.p, other_way.d_z) == (-1.25, found.p, -found.d_z)
+
+
+def by_enumeration(differences):
+    patterns = product((1, -1), repeat=len(differences))
+    sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True))) for signs in patterns]
+    return sum(s >= abs(sum(differences)) for s in sums) / len(sums)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(-4, 4), min_size=2, max_size=9))
+def test_the_sign_flip_test_counts_every_pattern(differences):
+    found = compare_paired(named([0] * len(differences)), named(differences), resamples=200)
+    if len(set(differences)) == 1:
+        assert found.p is None
+    else:
+        assert found.p == pytest.approx(by_enumeration(differences))
+
+
+def test_the_sign_flip_test_is_scipys():
+    rng = np.random.default_rng(1)
+    base, other = rng.integers(1, 6, 12) / 1.0, rng.integers(1, 6, 12) + 0.25
+    theirs = stats.permutation_test((other - base,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert compare_paired(named(base), named(other)).p == pytest.approx(theirs.pvalue)
+    # With more items it is estimated: a small effect in 200 normal differences, where the t-test is nearly the same.
+    differences = rng.normal(0.12, 1, 200)
+    found = compare_paired(named(np.zeros(200)), named(differences))
+    assert found.p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, abs=0.01)
+    assert found.d_z == pytest.approx(stats.ttest_1samp(differences, 0).statistic / math.sqrt(200))
+    assert compare_paired(named(np.zeros(200)), named(differences + 9)).p == 1 / 10_001  # never 0
+
+
+def test_items_that_one_lacks_are_left_out_and_counted():
+    found = compare_paired({"a": 1, "b": 2, "c": None, "d": 4}, {"a": 2, "b": 5, "c": 1, "e": 9})
+    assert (found.difference, found.n, found.of) == (2, 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "difference", "reason"),
+    [
+        ([], [], None, "no common items"),
+        ([1], [3], 2, "only one of common items"),
+        ([1, 2], [1, 2], 0, "all 2 differences are equal"),
+        ([2.0, 3.0], [2.1, 3.1], pytest.approx(0.1), "all 2 differences are equal"),  # equal but for rounding
+        ([1, NAN], [1, 2], None, "1 of 2 differences not finite"),
+    ],
+)
+def test_paired_degenerate(base, other, difference, reason):
+    found = compare_paired(named(base), named(other))
+    assert (found.low, found.high, found.d_z, found.p) == (None,) * 4
+    assert (found.difference, found.reason) == (difference, reason)
+
+
+# Independent
+
+
+def test_independent_is_welchs():
+    a, b = [0.52, 0.53, 0.51, 0.55], [0.49, 0.44, 0.56, 0.40, 0.51, 0.47]
+    found = compare_independent(a, b)
+    theirs = stats.ttest_ind(b, a, equal_var=False)
+    assert found.p == pytest.approx(theirs.pvalue)
+    assert found.difference == pytest.approx(np.mean(b) - np.mean(a))
+    assert found.d_av == pytest.approx(found.difference / math.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / 2))
+    assert found.low < found.difference < found.high
+    assert (found.n_base, found.n_other) == (4, 6)
+
+    def gap(y, x, axis=-1):
+        return np.mean(y, axis) - np.mean(x, axis)
+
+    interval = stats.bootstrap((b, a), gap, method="percentile", n_resamples=10_000, rng=0).confidence_interval
+    assert (found.low, found.high) == pytest.approx(interval, abs=0.003)
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "difference", "reason"),
+    [
+        ([], [1, 2], None, "no scores of the base"),
+        ([1, 2], [NAN, 2], None, "1 of 2 scores of the other not finite"),
+        ([1], [2, 3], 1.5, "only one score on a side"),
+        ([1, 1], [2, 2, 2], 1, "all scores on each side are equal"),
+    ],
+)
+def test_independent_degenerate(base, other, difference, reason):
+    found = compare_independent(base, other)
+    assert (found.difference, found.p, found.d_av, found.low, found.reason) == (difference, None, None, None, reason)
+
+
+# Many cells
+
+
+def test_holm_by_hand():
+    # Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1: 0.02, 0.03, 0.06, 0.04, and the last may not be below 0.06.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([None, 0.9, 0.8]) == [None, 1.0, 1.0]
+    with pytest.raises(ValueError, match=r"0\.\.1"):
+        holm([1.5])
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_is_between_each_p_and_bonferroni(p_values):
+    corrected = holm(p_values)
+    for p, q in zip(p_values, corrected, strict=True):
+        assert p <= q <= min(1.0, p * len(p_values)) + 1e-12
+    order = np.argsort(p_values, kind="stable")
+    assert all(corrected[a] <= corrected[b] for a, b in pairwise(order))
+
+
+# Correlations
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(floats, floats), min_size=4, max_size=30))
+def test_pearson_is_scipys(pairs):
+    x, y = ([pair[i] for pair in pairs] for i in (0, 1))
+    found = pearson(x, y)
+    if found.r is None:
+        assert "equal" in found.reason
+        return
+    theirs = stats.pearsonr(x, y)
+    assert found.r == pytest.approx(theirs.statistic, abs=1e-9)
+    assert found.p == pytest.approx(theirs.pvalue, abs=1e-6)
+    if found.low is not None:
+        assert (found.low, found.high) == pytest.approx(theirs.confidence_interval(), abs=1e-6)
+        assert found.low <= found.r <= found.high
+        assert p_value(found.r, len(x)) == pytest.approx(found.p, abs=1e-6)
+
+
+def test_pearson_by_hand():
+    # Centred x -2..2, y -2, 0, -1, 2, 1: products 8 of sqrt(10 x 10). z = atanh 0.8, margin 1.96 / sqrt 2.
+    found = pearson([1, 2, 3, 4, 5], [1, 3, 2, 5, 4], unit="models")
+    assert found.r == pytest.approx(0.8)
+    assert found.low == pytest.approx(math.tanh(math.atanh(0.8) - 1.959964 / math.sqrt(2)), abs=1e-6)
+    assert found.note == "5 models: the interval is wide"
+    assert pearson(range(10), [1, 0] * 5).note is None
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "reason"),
+    [
+        ([], [], "no values of x"),
+        ([1], [2], "only one of models"),
+        ([1, 2], [2, 5], "2 models: a line goes through any two"),
+        ([3, 3, 3], [1, 2, 4], "all 3 values of x are equal"),
+        ([1, 2, 3], [0.1 + 0.2, 0.3, 0.3], "all 3 values of y are equal"),
+        ([1, NAN, 3], [1, 2, 3], "1 of 3 values of x not finite"),
+        ([1, 2, 3], [1, INF, 3], "1 of 3 values of y not finite"),
+    ],
+)
+def test_no_correlation(x, y, reason):
+    found = pearson(x, y, unit="models")
+    assert (found.r, found.p, found.low, found.high, found.reason) == (None, None, None, None, reason)
+
+
+def test_a_correlation_without_interval():
+    three = pearson([1, 2, 3], [1, 3, 2], unit="models")
+    assert (three.r, three.low, three.reason) == (pytest.approx(0.5), None, "3 models: an interval needs at least 4")
+    line = pearson([1, 2, 3, 4], [2, 4, 6, 8])
+    assert (line.r, line.low, line.reason) == (pytest.approx(1), None, "all points are on a line: no interval")
+    with pytest.raises(ValueError, match="3 values of x but 2 of y"):
+        pearson([1, 2, 3], [1, 2])
+
+
+def test_models_are_paired_by_name():
+    x = {"a": 1, "b": 2, "c": 3, "d": 9, "x": None}
+    found = correlate_models(x, {"d": 1, "c": 1, "b": 3, "a": 2, "e": 0, "x": 4})
+    assert (found.n, found.r) == (4, pearson([1, 2, 3, 9], [2, 3, 1, 1]).r)

@@ -1,0 +1,122 @@
+"""People's ratings: the file, line by line, and Table 8 by hand."""
+
+import json
+
+import pytest
+
+from eval.human import judge_human_correlations
+from eval.ratings import Rating, RatingsFileError, read_ratings
+
+ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
+
+
+def jsonl(tmp_path, *rows):
+    path = tmp_path / "ratings.jsonl"
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows), "utf-8")
+    return path
+
+
+def test_jsonl_and_csv_say_the_same(tmp_path):
+    expected = [Rating("m", "q1", "流暢性", "A", 4.0), Rating("m", "7", "柔軟性, 広さ", "B", 2.5)]
+    rows = [ROW, "", {**ROW, "item": 7, "criterion": "柔軟性, 広さ", "rater": "B", "score": "2.5", "note": "x"}]
+    assert read_ratings(jsonl(tmp_path, *rows)) == expected
+    table = tmp_path / "ratings.CSV"
+    lines = ["score,rater,criterion,item,model,note", "4,A,流暢性,q1,m,", '2.5,B,"柔軟性, 広さ",7,m,"two\nlines"']
+    table.write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
+    assert read_ratings(table) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "message"),
+    [
+        ([ROW, "{"], 2, "not JSON"),
+        ([ROW, "[1]"], 2, "not a JSON object"),
+        ([{**ROW, "rater": None}], 1, "the column rater is missing or empty"),
+        ([{k: v for k, v in ROW.items() if k != "score"}], 1, "the column score is missing or empty"),
+        ([{**ROW, "score": 6}], 1, "the score 6 is no number from 1 to 5"),
+        ([{**ROW, "score": "good"}], 1, "the score 'good' is no number"),
+        ([{**ROW, "score": True}], 1, "the score True is no number"),
+        ([{**ROW, "score": float("nan")}], 1, "the score nan is no number"),
+        ([{**ROW, "score": [4]}], 1, "no number"),
+        ([{**ROW, "item": 1.5}], 1, "item is neither text nor a whole number"),
+        ([ROW, "", {**ROW, "score": 5}], 3, "rated this already in line 1"),
+    ],
+)
+def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, line, message):
+    path = jsonl(tmp_path, *rows)
+    with pytest.raises(RatingsFileError) as raised:
+        read_ratings(path)
+    assert str(raised.value).startswith(f"{path}, line {line}: ")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"model,item,criterion,score\nm,q,f,3\n", "line 1: no column rater"),
+        (b"model,item,criterion,rater,score\nm,q,f,A,3\nm,q,f,B,\n", "line 3: the column score is missing"),
+        (b"model,item,criterion,rater,score\nm,q,f,A\n", "line 2: the column score is missing"),
+        (b"model,item,criterion,rater,score\nm,q,f,g,A,3\n", "line 2: more cells than headings"),
+        (b'model,item,criterion,rater,score\nm,q,f,A,3\nm,"q"x,f,A,3\n', "line 3: not CSV"),
+        (b"model,item,criterion,rater,score\nm,q,\x97\xac,A,3\n", "line 2: not UTF-8"),
+        (b"model,item,criterion,rater,score\n", "holds no ratings"),
+        (b"", "no column model"),
+    ],
+)
+def test_a_wrong_line_of_csv_is_named(tmp_path, content, message):
+    path = tmp_path / "ratings.csv"
+    path.write_bytes(content)
+    with pytest.raises(RatingsFileError, match=message) as raised:
+        read_ratings(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_none(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_ratings(tmp_path / "none.csv")
+    (tmp_path / "ratings.txt").write_text("x")
+    with pytest.raises(RatingsFileError, match=r"neither \.jsonl nor \.csv"):
+        read_ratings(tmp_path / "ratings.txt")
+    assert read_ratings(jsonl(tmp_path, {**ROW, "score": 0.9}), scale=(0, 1))[0].score == 0.9
+
+
+def test_table_8_by_hand():
+    # Task one: people's means over two raters 1, 2, 3, 4, 5 against the judge's 1, 3, 2, 5, 4: r = 0.8.
+    people, judged, order = [], {}, [1, 3, 2, 5, 4]
+    for i in range(5):
+        for rater, shift in (("A", 0.5), ("B", -0.5)):
+            people.append(Rating(f"m{i}", "q1", "f", rater, 1 + i + shift))
+        judged[f"m{i}", "q1", "f"] = order[i]
+        # Another criterion, which the judge missed for the last answer: 1, 2, 3, 4 against 4, 3, 2, 1.
+        people.append(Rating(f"m{i}", "q1", "g", "A", 1 + i))
+        judged[f"m{i}", "q1", "g"] = None if i == 4 else 4 - i
+    # Task two: people saw no difference.
+    people += [Rating(f"m{i}", "q2", "f", "A", 3) for i in range(3)]
+    judged |= {(f"m{i}", "q2", "f"): i for i in range(3)}
+    cells = {
+        (cell.task, cell.criterion): cell
+        for cell in judge_human_correlations(people, judged, {"q1": "one", "q2": "two", "q3": "three"})
+    }
+    assert [*cells] == [(t, c) for t in ("one", "two", "All") for c in ("f", "g", "mean")]
+    first = cells["one", "f"]
+    assert (first.correlation.r, first.correlation.n, first.rated) == (pytest.approx(0.8), 5, 5)
+    assert first.correlation.note == "5 answers: the interval is wide"
+    missed = cells["one", "g"]
+    assert (missed.correlation.r, missed.correlation.n, missed.rated) == (pytest.approx(-1), 4, 5)
+    # The mean needs every criterion of both: people 1, 2, 3, 4 and judge (1+4)/2, (3+3)/2, (2+2)/2, (5+1)/2.
+    mean = cells["one", "mean"].correlation
+    assert (mean.r, mean.n) == (pytest.approx(0.13484, abs=1e-5), 4)
+    assert cells["two", "f"].correlation.reason == "all 3 values of y are equal"
+    assert (cells["two", "g"].rated, cells["two", "g"].correlation.reason) == (0, "no values of x")
+    assert cells["All", "f"].correlation.n == 8
+
+
+def test_a_judge_that_scored_nothing_and_items_that_nobody_knows():
+    rating = Rating("m", "q1", "f", "A", 3)
+    cell = judge_human_correlations([rating], {}, {"q1": "one"})[0]
+    assert (cell.rated, cell.correlation.n, cell.correlation.r) == (1, 0, None)
+    with pytest.raises(ValueError, match="the rated item 'q1' is none of the questions"):
+        judge_human_correlations([rating], {}, {})
+    with pytest.raises(ValueError, match="no ratings"):
+        judge_human_correlations([], {}, {})

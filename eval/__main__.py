@@ -104,6 +104,23 @@ def rescore(
     _show(score_again(table, output, scoring.scorer()))
 
 
+@app.command()
+@with_flags
+def correlate(
+    output: Output,
+    published: Annotated[
+        bool, typer.Option("--published", help="The papers' own tables: recompute what they derived from them.")
+    ] = False,
+) -> None:
+    """Recompute the papers' means, correlations and p-values from their printed tables, beside the printed values."""
+    from eval.correlate.run import correlate_published
+    from eval.show import print_page
+
+    if not published:
+        raise ValueError("give --published, to recompute what the papers derived from their tables")
+    print_page(correlate_published(output))
+
+
 def _show(result: Any) -> None:
     from eval.show import print_run
 

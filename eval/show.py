@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from eval.commands import DatRun
+    from eval.correlate.run import CorrelateRun
 
 
 def number(value: float | None, *, scale: float = 1.0) -> str:
@@ -70,4 +71,16 @@ def print_run(run: DatRun) -> None:
         console.print(f"{run.folder}: finished before; nothing was computed again", markup=False, highlight=False)
     console.print(summary_table(run.summary))
     for name in ("config.json", "metrics.json", "responses"):
+        console.print(str(run.folder / name), markup=False, highlight=False)
+
+
+def print_page(run: CorrelateRun) -> None:
+    """The page of a finished comparison on standard output, and where its files are."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=True)
+    if run.finished_before:
+        console.print(f"{run.folder}: finished before; nothing was computed again", markup=False, highlight=False)
+    console.print(run.page, markup=False, highlight=False)
+    for name in ("config.json", "metrics.json", "correlate.json", "correlate.md"):
         console.print(str(run.folder / name), markup=False, highlight=False)

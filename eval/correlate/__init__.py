@@ -1,0 +1,1 @@
+"""What the papers derived from their tables, recomputed from the printed digits: `eval correlate --published`."""

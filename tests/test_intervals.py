@@ -1,6 +1,8 @@
 """Intervals, comparisons and correlations: by hand, by enumeration, and against scipy."""
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -24,6 +26,12 @@ from eval.statistics.correlation import p_value
 SCORES = [3.0, 4.0, 2.0, 5.0, 4.0, 3.5, 1.0, 4.5, 3.0, 2.5]
 NAN, INF = float("nan"), float("inf")
 floats = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3))
+
+
+def test_scipy_is_imported_where_it_is_used():
+    code = "import sys, eval.statistics, eval.correlate.run, eval.human; print('scipy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 # Means

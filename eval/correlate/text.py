@@ -25,8 +25,8 @@ hold the same numbers as ACL tables 4, 3, 5, 8 and 10 and are not counted twice.
 Every printed number may be off by half a unit of its last digit. *Rounding allows* is what the recomputed value can be
 when each input moves within that by itself: exact for means; for correlations all corners are tried and the best are
 improved by L-BFGS-B, so every value in the range was attained. A correlation is *determined* if its range is narrower
-than {DETERMINED_WIDTH:g}. Verdicts: *agrees*, within {TOLERANCE:g} of the printed value; *within rounding*, further off,
-but some inputs that print the same give it; *differs*, none do; *not printed*, the papers give no such value.
+than {DETERMINED_WIDTH:g}. Verdicts: *agrees*, within {TOLERANCE:g} of the printed value; *within rounding*, further
+off, but some inputs that print the same give it; *differs*, none do; *not printed*, the papers give no such value.
 """
 
 

@@ -1,0 +1,107 @@
+"""What printed digits leave open: by hand, against random numbers that print the same, and where it must be exact."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eval.correlate.joint import least_explained
+from eval.statistics.rounding import Printed, mean_of, pearson_range
+
+
+def exact(*values):
+    return [Printed(float(value), 0.0) for value in values]
+
+
+def printed(*texts):
+    return [Printed.from_text(text) for text in texts]
+
+
+def test_half_a_unit_of_the_last_digit():
+    assert printed("0.530", "4.10", "-0.5", "105") == [
+        Printed(0.53, 0.0005),
+        Printed(4.1, 0.005),
+        Printed(-0.5, 0.05),
+        Printed(105.0, 0.0),
+    ]
+    assert (printed("0.530")[0].low, printed("0.530")[0].high) == (pytest.approx(0.5295), pytest.approx(0.5305))
+    for text in ("", "x", "1.2e3", "1.", "1.２"):
+        with pytest.raises(ValueError, match=r"could not convert|no plain decimal"):
+            Printed.from_text(text)
+
+
+def test_the_mean_is_off_by_as_much_as_all_together():
+    found = mean_of(printed("1.0", "2.0", "4.00"))
+    assert (found.value, found.half) == (pytest.approx(7 / 3), pytest.approx((0.05 + 0.05 + 0.005) / 3))
+    with pytest.raises(ValueError, match="no numbers"):
+        mean_of([])
+
+
+def test_exact_numbers_have_one_correlation():
+    assert pearson_range(exact(1, 2, 3, 4, 5), exact(1, 3, 2, 5, 4)) == pytest.approx((0.8, 0.8))
+
+
+def test_the_range_by_hand():
+    # x is exact. y = (0, 0, b), b in 1..3: its direction, and so r, is the same for every b.
+    y = [*exact(0, 0), Printed(2, 1)]
+    assert pearson_range(exact(0, 1, 2), y) == pytest.approx((np.sqrt(3) / 2,) * 2)
+    # y = (0, b, 2), b in -1..3: r = 2 / sqrt(2 (4 + b^2 - (2 + b)^2 / 3)) is highest on the line, b = 1, which is no
+    # corner, and lowest at b = -1 and b = 3: 2 / sqrt(2 * 14 / 3).
+    low, high = pearson_range(exact(0, 1, 2), [*exact(0), Printed(1.0, 2.0), *exact(2)])
+    assert (low, high) == (pytest.approx(2 / np.sqrt(28 / 3)), pytest.approx(1))
+
+
+def test_where_all_may_be_equal_anything_goes():
+    assert pearson_range([Printed(v, 0.5) for v in (1, 2, 1.5)], exact(1, 2, 4)) == (-1, 1)
+    for x, y in ((exact(1, 2), exact(1, 2)), (exact(1, 2, 3), exact(1, 2)), (exact(*range(13)),) * 2):
+        with pytest.raises(ValueError, match="two lists of 3 to 12"):
+            pearson_range(x, y)
+
+
+cells = st.builds(Printed, st.integers(-20, 20).map(lambda x: x / 10), st.sampled_from([0.0, 0.01, 0.05, 0.3]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(cells, cells), min_size=3, max_size=5), st.integers(0, 9))
+def test_no_numbers_that_print_so_are_outside(pairs, seed):
+    x, y = ([pair[i] for pair in pairs] for i in (0, 1))
+    low, high = pearson_range(x, y)
+    assert -1 <= low <= high <= 1
+    rng = np.random.default_rng(seed)
+    for kind in ("inside", "corners"):
+        moves = rng.uniform(-1, 1, (400, 2, len(pairs)))
+        moves = np.sign(moves) if kind == "corners" else moves
+        for move in moves:
+            a = [cell.value + cell.half * z for cell, z in zip(x, move[0], strict=True)]
+            b = [cell.value + cell.half * z for cell, z in zip(y, move[1], strict=True)]
+            if np.ptp(a) > 1e-9 and np.ptp(b) > 1e-9:
+                assert low - 1e-6 <= np.corrcoef(a, b)[0, 1] <= high + 1e-6
+
+
+def test_the_upper_end_holds_against_a_finer_search():
+    # DAT and SAT of the paper: 300,000 random numbers that print the same, pulled to the best by repeated narrowing.
+    dat, sat = (
+        printed("0.527", "0.530", "0.514", "0.494", "0.505"),
+        printed("0.526", "0.579", "0.458", "0.219", "0.193"),
+    )
+    low, high = pearson_range(dat, sat)
+    rng = np.random.default_rng(0)
+    for sign, end in ((1, high), (-1, low)):
+        best, width = np.zeros((2, 5)), 1.0
+        for _ in range(30):
+            moves = np.clip(best + width * rng.uniform(-1, 1, (10_000, 2, 5)), -1, 1)
+            values = np.array([[c.value for c in dat], [c.value for c in sat]]) + 0.0005 * moves
+            centred = values - values.mean(axis=2, keepdims=True)
+            r = centred.prod(axis=1).sum(axis=1) / np.sqrt((centred**2).sum(axis=2).prod(axis=1))
+            best, width = moves[np.argmax(sign * r)], width * 0.8
+            assert (sign * r).max() <= sign * end + 1e-9
+        assert sign * (sign * r).max() == pytest.approx(end, abs=2e-4)
+
+
+def test_correlations_with_two_columns_bound_each_other():
+    # Uncorrelated columns: the shares add up. 0.8^2 + 0.6^2 = 1 can just be, 0.8^2 + 0.8^2 cannot.
+    columns = [exact(1, 1, -1, -1), exact(1, -1, 1, -1)]
+    assert least_explained(exact(0.8, 0.6), columns) == pytest.approx(1)
+    assert least_explained(exact(0.8, 0.8), columns) == pytest.approx(1.28)
+    # Rounding of the correlations gives room: 0.75^2 * 2 = 1.125.
+    assert least_explained([Printed(0.8, 0.05)] * 2, columns) == pytest.approx(1.125, abs=1e-6)

@@ -108,7 +108,7 @@ def test_options_that_cannot_be(options):
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(floats, min_size=2, max_size=20), st.integers(-50, 50))
-def test_the_interval_holds_the_mean_and_moves_with_the_values(values, shift):
+def test_the_interval_stays_within_the_values_and_moves_with_them(values, shift):
     found = mean_interval(values, resamples=400)
     if found.reason:
         assert len(set(values)) == 1

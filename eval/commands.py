@@ -10,13 +10,14 @@ from typing import Any
 
 from data.schema import count_rows, part_paths
 from eval.dat import DatSummary, summarise
-from eval.generate.load import GeneratorSettings, load_generator
+from eval.generate.load import GeneratorSettings
 from eval.generate.openai_endpoint import public_url
 from eval.jsonl import check_file
 from eval.options import SamplingOptions
 from eval.processes import Processes, launched, world_size
 from eval.responses import rescore_table, sample_responses, sample_trials, score_file
 from eval.run_folder import RunFolder, RunFolderError
+from eval.start_run import start_run
 from rewards.dat import DatScorer, ScorerSettings
 from rewards.nouns import make_noun_checker
 
@@ -78,19 +79,8 @@ def _sample(
     processes: Processes,
 ) -> dict[str, Any] | None:
     """This process's share; the first one also writes the metrics, and returns them."""
-    pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
-    processes.wait()
-    pinned = pinned or generator.pinned()
-    judge, writer = scorer.build(), load_generator(pinned)
-    loaded = {
-        "scorer": judge.describe(),
-        "seed": sampling.seed,
-        "decoder": writer.describe(),
-        "model_revision": pinned.model_revision,
-    }
-    if processes.first or folder.begun:
-        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world})
-    processes.wait()  # no part before config.json: nobody could account for it
+    judge = scorer.build()
+    writer = start_run(generator, folder, processes, {"scorer": judge.describe(), "seed": sampling.seed})
     options = {"seed": sampling.seed, "batch_size": sampling.batch_size}
     if sampling.trials:
         sample_trials(writer, judge, folder.responses, sampling.trials, **options)

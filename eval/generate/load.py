@@ -35,13 +35,18 @@ class GeneratorSettings:
     model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
     dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
     temperature: float = setting(1.0, "Sampling temperature; nothing is truncated (top_k 0, top_p 1).")
-    max_new_tokens: int = setting(256, "Length limit of a response, in tokens.")
+    max_new_tokens: int | None = setting(
+        None, "Length limit in tokens (default: 256 for the ten words of DAT, 1024 for an answer or a rewrite)."
+    )
     slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.")
     nouns: str | None = setting(None, "Random nouns come from this file, one per line, or are those of tiny.")
     source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
 
-    def settled(self) -> GeneratorSettings:
-        """With the backend and the source decided, after every check that needs no network and no model.
+    def settled(self, max_new_tokens: int = 256) -> GeneratorSettings:
+        """With the backend, the source and the length limit decided, after every check that needs no network or model.
+
+        Args:
+            max_new_tokens: The limit where the user gave none.
 
         Raises:
             ValueError: A value is out of range, or two do not go together.
@@ -49,9 +54,10 @@ class GeneratorSettings:
         """
         if self.backend not in (*BACKENDS, RANDOM):
             raise ValueError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
-        for name in ("max_new_tokens", "concurrency", "slots"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
+        for name, value in (("max_new_tokens", limit), ("concurrency", self.concurrency), ("slots", self.slots)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
         if self.temperature <= 0:
             raise ValueError(f"temperature must be above 0, not {self.temperature}")
         backend = self._backend()
@@ -63,7 +69,7 @@ class GeneratorSettings:
             raise ValueError(f"nouns goes with the model {RANDOM}, not with {self.model}")
         if backend in ("transformers", "vllm") and self.model != TINY:
             _check_folder(self.model)
-        return replace(self, backend=backend, source=self.source or self.model)
+        return replace(self, backend=backend, source=self.source or self.model, max_new_tokens=limit)
 
     def _backend(self) -> str:
         if self.backend != "auto":

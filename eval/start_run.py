@@ -1,0 +1,36 @@
+"""How every run of a model begins: the model is found once, loaded by all processes, and config.json comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eval.generate.load import GeneratorSettings, load_generator
+from eval.generate.protocol import Generator
+from eval.processes import Processes
+from eval.run_folder import RunFolder
+
+
+def start_run(
+    settings: GeneratorSettings, folder: RunFolder, processes: Processes, loaded: dict[str, Any]
+) -> Generator:
+    """Load the generator and write `config.json`; when this returns, every process may write parts.
+
+    Args:
+        settings: Settled ones.
+        folder: The run's folder.
+        processes: All of them call this.
+        loaded: What else determines the result but is known only now.
+
+    Raises:
+        GeneratorError: The model cannot be used.
+        RunFolderError: The folder was begun with another model or other rules.
+    """
+    pinned = settings.pinned() if processes.first else None  # what has to be made or downloaded is made once
+    processes.wait()
+    pinned = pinned or settings.pinned()
+    generator = load_generator(pinned)
+    loaded = {**loaded, "decoder": generator.describe(), "model_revision": pinned.model_revision}
+    if processes.first or folder.begun:
+        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world})
+    processes.wait()  # no part before config.json: nobody could account for it
+    return generator

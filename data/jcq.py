@@ -1,0 +1,174 @@
+"""Japanese Creativity Questions (JCQ, section 3.1): the 700 questions of nlp-waseda/JCQ, and 35 of our own for trials.
+
+The benchmark's questions are not part of this package (CC-BY-4.0, on the hub); they never enter training data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from data.schema import utf8_safe
+
+DATASET = "nlp-waseda/JCQ"
+# In the order of the paper's Tables 1 and 4.
+TASKS = (
+    *("unusual uses", "consequences", "just suppose", "situation"),
+    *("common problem", "improvement", "imaginative stories"),
+)
+CRITERIA = ("fluency", "flexibility", "originality", "elaboration")
+QUESTIONS_PER_TASK = 100
+_FORM = '{"id": 1, "task": "situation", "question": "..."}'
+# Of the test split as `content_hash` writes it. A hub revision names a commit, and not what arrived from a mirror or a
+# file; this holds for all three. The same 700 rows stand in the benchmark authors' nlp-waseda/JCQ-judge at 450bd55.
+CONTENT_SHA256 = "8d193def24c9ad7601d4f816ae545e45c3afc944ff560154e7e545341ffbbb26"
+
+
+class QuestionsError(ValueError):
+    """Questions that cannot be used: where, what is wrong and what to do, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question.
+
+    Args:
+        id: Unique among the questions; the benchmark's are `1` to `700`, the trial's `trial-01` to `trial-35`.
+        task: One of `TASKS`.
+        question: What a model is asked, word for word.
+    """
+
+    id: str
+    task: str
+    question: str
+
+
+def load_questions(
+    source: str | Path | None = None, revision: str | None = None, *, complete: bool = True
+) -> tuple[Question, ...]:
+    """The benchmark's questions, in the order of the source.
+
+    Args:
+        source: A JSONL file, a folder with one (`test.jsonl`, or its only *.jsonl), or a dataset on the hub; None takes
+            `nlp-waseda/JCQ`, split test.
+        revision: Hub revision (a commit, tag or branch).
+        complete: Refuse whatever is not the 700 questions word for word. With False, any questions of known tasks with
+            unique ids will do; what comes of them is no JCQ score.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        OSError: The dataset cannot be had from the hub.
+        QuestionsError: A row cannot be used, or the questions are not those of the benchmark.
+    """
+    where, rows = _rows(source, revision)
+    questions = tuple(_question(place, row) for place, row in rows)
+    if not questions:
+        raise QuestionsError(
+            f'{where}: holds no questions; write one per line: {{"id": 1, "task": ..., "question": ...}}'
+        )
+    for question, number in Counter(question.id for question in questions).items():
+        if number > 1:
+            raise QuestionsError(f"{where}: the id {question!r} comes {number} times; make ids unique")
+    if complete:
+        _check_complete(where, questions)
+    return questions
+
+
+def trial_questions() -> tuple[Question, ...]:
+    """35 original questions, five for each task, to try things offline. They are not the benchmark, nor taken from it.
+
+    >>> trial_questions()[0].id
+    'trial-01'
+    """
+    path = files("data").joinpath("jcq_trial.jsonl")
+    return tuple(_question(place, row) for place, row in _lines("jcq_trial.jsonl", path.read_bytes()))
+
+
+def content_hash(questions: Iterable[Question]) -> str:
+    """SHA-256 of what is asked, whatever the order and the form of the file: sorted lines [id, task, question] in JSON."""
+    lines = [json.dumps([q.id, q.task, q.question], ensure_ascii=False) for q in questions]
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def _check_complete(where: str, questions: tuple[Question, ...]) -> None:
+    count = Counter(question.task for question in questions)
+    for task in TASKS:
+        if count[task] != QUESTIONS_PER_TASK:
+            raise QuestionsError(
+                f"{where}: has {count[task]} questions of the task {task!r}, but the benchmark has "
+                f"{QUESTIONS_PER_TASK} of each; say so if this is meant to be another set"
+            )
+    # An error, not a warning: one changed word makes numbers that look comparable with the paper's and are not.
+    if content_hash(questions) != CONTENT_SHA256:
+        raise QuestionsError(
+            f"{where}: these are 7 x 100 questions, but not word for word those of {DATASET} that the paper used; "
+            "take its test split, or say so if this is meant to be another set"
+        )
+
+
+def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tuple[str, Any]]]:
+    path = None if source is None else Path(source)
+    if path is not None and path.is_dir():
+        path = _only_file(path)
+    if path is not None and path.is_file():
+        if revision is not None:
+            raise QuestionsError(f"{path}: a file has no revision; leave it out")
+        return str(path), list(_lines(str(path), path.read_bytes()))
+    name = DATASET if source is None else str(source)
+    # A hub id is `owner/name`; what looks like a file that is not there must not become a search on the network.
+    if isinstance(source, Path) or name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith(".jsonl"):
+        raise FileNotFoundError(f"{name}: no such file; give a JSONL file of questions, or a dataset's name on the hub")
+    return name, [(f"{name}, row {k}", row) for k, row in enumerate(_from_hub(name, revision), 1)]
+
+
+def _from_hub(name: str, revision: str | None) -> Iterable[Any]:
+    try:
+        from datasets import load_dataset
+
+        return load_dataset(name, split="test", revision=revision)
+    except Exception as error:  # the hub's clients raise errors of half a dozen packages
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise OSError(f"{name}: cannot be had from the hub ({cause}); give its test split as a JSONL file") from error
+
+
+def _only_file(folder: Path) -> Path:
+    if (folder / "test.jsonl").is_file():
+        return folder / "test.jsonl"
+    found = sorted(folder.glob("*.jsonl"))
+    if len(found) != 1:
+        raise FileNotFoundError(f"{folder}: holds {len(found)} JSONL files and no test.jsonl; name the file")
+    return found[0]
+
+
+def _lines(name: str, content: bytes) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(content.split(b"\n"), 1):
+        where = f"{name}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            # Windows tools like to open a file with a byte order mark.
+            yield where, json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except UnicodeDecodeError:
+            raise QuestionsError(f"{where}: not UTF-8; convert the file to UTF-8") from None
+        except (ValueError, RecursionError) as error:
+            detail = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+            raise QuestionsError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
+
+
+def _question(where: str, row: Any) -> Question:
+    if not isinstance(row, dict):
+        raise QuestionsError(f"{where}: not a JSON object; write {_FORM}")
+    row_id, task, question = row.get("id"), row.get("task"), row.get("question")
+    if isinstance(row_id, bool) or not isinstance(row_id, str | int) or row_id == "":
+        raise QuestionsError(f"{where}: the id is missing or neither a string nor an integer")
+    if task not in TASKS:
+        raise QuestionsError(f"{where}: the task is {task!r}; it must be one of {', '.join(TASKS)}")
+    if not isinstance(question, str) or not question.strip():
+        raise QuestionsError(f"{where}: the column question is missing, empty or no string")
+    return Question(utf8_safe(str(row_id)), task, utf8_safe(question))

@@ -49,6 +49,21 @@ class Question:
     question: str
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to one question.
+
+    Args:
+        id: Unique among the answers.
+        question_id: The question's id.
+        answer: What the model wrote.
+    """
+
+    id: str
+    question_id: str
+    answer: str
+
+
 def load_questions(
     source: str | Path | None = None, revision: str | None = None, *, complete: bool = True
 ) -> tuple[Question, ...]:
@@ -91,7 +106,7 @@ def trial_questions() -> tuple[Question, ...]:
 
 
 def content_hash(questions: Iterable[Question]) -> str:
-    """SHA-256 of what is asked, whatever the order and the form of the file: sorted lines [id, task, question] in JSON."""
+    """SHA-256 of what is asked, whatever the order and form of the file: sorted lines [id, task, question] in JSON."""
     lines = [json.dumps([q.id, q.task, q.question], ensure_ascii=False) for q in questions]
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 

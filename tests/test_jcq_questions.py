@@ -46,9 +46,7 @@ def test_trial_questions_are_five_for_each_task_and_marked():
 
 
 def test_trial_questions_are_not_the_benchmark(tmp_path):
-    path = write(
-        tmp_path / "t.jsonl", [{"id": q.id, "task": q.task, "question": q.question} for q in trial_questions()]
-    )
+    path = write(tmp_path / "t.jsonl", [asdict(question) for question in trial_questions()])
     with pytest.raises(QuestionsError, match="5 questions of the task 'unusual uses'"):
         load_questions(path)
     assert load_questions(path, complete=False) == trial_questions()

@@ -1,8 +1,10 @@
 """The papers' protocol texts (DAT, SAT, JCQ judge), byte for byte as they stand in the text files beside this one.
 
-They are tables 14 to 16 of the NLP 2025 paper. The print does not show blank lines, so those are a reconstruction.
-One is not a paper's text: the ACL paper prints the prompt of SAT's judge (Table 22) in English only, so `sat_judge` is
-sozo's own Japanese for it, with the same instruction, five grades and order.
+They are tables 14 to 16 of the NLP 2025 paper. The print does not show blank lines, so those are a reconstruction; that
+of the JCQ judge is also `data/judge_prompt.txt` of nlp-waseda/JCQ-judge, byte for byte. Two are sozo's own:
+`jcq_judge_guarded` is the same with the answer fenced and one more note, against answers that address the judge;
+`sat_judge` is Japanese for the prompt of SAT's judge, which the ACL paper (Table 22) prints in English only, with the same
+instruction, five grades and order.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-PromptName = Literal["dat", "sat", "jcq_judge", "sat_judge"]
+PromptName = Literal["dat", "sat", "jcq_judge", "jcq_judge_guarded", "sat_judge"]
 Message = dict[str, str]
 
 

@@ -1,0 +1,80 @@
+"""What a judge is: a prompt in, a reply out that says how it ended. The one seam of judging."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Status(StrEnum):
+    """How a judgement ended. Only `ok` has scores."""
+
+    OK = "ok"
+    UNPARSEABLE = "unparseable"  # the judge replied, but not with one value for each criterion; asked twice
+    REFUSED = "refused"  # the judge's model or its content filter declined
+    TRUNCATED = "truncated"  # the reply reached the length limit
+    API_ERROR = "api_error"  # no reply, after all retries
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back for one prompt.
+
+    Args:
+        text: The raw reply; None if there was none.
+        refused: The model or a content filter declined.
+        finish_reason: `stop`, `length`, or an endpoint's own word; None if not known.
+        id: The endpoint's name for the reply, to find it on a bill.
+        prompt_tokens: As the endpoint says, all paid attempts together; None if it does not say.
+        completion_tokens: Likewise.
+        error: Why there is no reply.
+    """
+
+    text: str | None = None
+    refused: bool = False
+    finish_reason: str | None = None
+    id: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    error: str | None = None
+
+
+class Judge(Protocol):
+    """Anything that replies to a judge's prompt: an endpoint (`EndpointJudge`) or a model here (`LocalJudge`)."""
+
+    @property
+    def name(self) -> str:
+        """The judge model's name."""
+        ...
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All else that decides a reply (JSON values): it is part of every judgement's key."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """How many prompts it takes at once."""
+        ...
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The longest reply, in tokens; None if there is no limit."""
+        ...
+
+    async def ask(self, prompt: str) -> Reply:
+        """One reply. Never raises for trouble with this one prompt: that is a reply with `error`.
+
+        Raises:
+            JudgeError: No prompt can be answered: a wrong key, an unknown model.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections; the next `ask` makes new ones."""
+        ...
+
+
+class JudgeError(OSError):
+    """The judge cannot be used at all; the message is one line and says what to do."""

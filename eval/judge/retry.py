@@ -1,0 +1,57 @@
+"""When a failed request is sent again, and after how long."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Waits that double, with jitter, so that what failed together does not come back together.
+
+    Args:
+        retries: How often one prompt is sent again after 5xx, time-outs, dropped connections and senseless replies.
+        first_wait: The longest first wait, in seconds.
+        longest_wait: The longest later one.
+        patience: How long one prompt waits on 429 in all, in seconds: a rate limit is no failure, so it is not counted
+            in `retries`. A server that asks for a longer wait at once ends the run.
+    """
+
+    retries: int = 6
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+    patience: float = 900.0
+
+    def wait(self, failures: int, at_least: float | None = None) -> float:
+        """Seconds before the next attempt, after so many failed ones.
+
+        >>> 0.5 <= RetryPolicy().wait(1) <= 1.0
+        True
+        >>> RetryPolicy().wait(1, at_least=20.0) >= 20.0
+        True
+        """
+        longest = min(self.longest_wait, self.first_wait * 2.0 ** min(failures - 1, 60))
+        wait = longest * random.uniform(0.5, 1.0)
+        return wait if at_least is None else at_least + 0.1 * wait
+
+
+def retry_after(milliseconds: str | None, value: str | None) -> float | None:
+    """What the headers `retry-after-ms` and `Retry-After` ask for, in seconds (a number or a date); None if nothing.
+
+    >>> retry_after(None, "2"), retry_after("250", "1"), retry_after(None, "soon")
+    (2.0, 0.25, None)
+    """
+    for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
+        try:
+            seconds = float(text or "") / unit
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(value or "").timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None

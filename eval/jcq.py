@@ -143,7 +143,7 @@ def model_scores(
         if judgement is not None and judgement.scores is not None:
             sums[k] += [judgement.scores[criterion] for criterion in CRITERIA]
             scored[k] += 1
-    there = np.flatnonzero(asked)
+    there = [k for k in range(len(questions)) if asked[k]]
     with np.errstate(invalid="ignore"):
         values = sums[there] / scored[there, None]
     return ModelScores(model, tuple(questions[k] for k in there), values, scored[there], asked[there])

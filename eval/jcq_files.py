@@ -81,7 +81,7 @@ def read_jcq_judgements(
 ) -> tuple[Judgement | None, ...]:
     """A file of judgements, one for each answer, in the order of the answers; None where the file has none.
 
-    Their keys are those of `EndpointJudge(judge, max_tokens=None)` with the prompt `jcq-v1`, which is how the tool asks.
+    Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
 
     Raises:
         FileNotFoundError: No such file.

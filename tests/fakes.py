@@ -1,7 +1,8 @@
-"""Small stand-ins at the scorer's two seams, and the text that a model should write."""
+"""Small stand-ins at the scorer's two seams and the judge's, and the text that a model should write."""
 
 import numpy as np
 
+from eval.judge.protocol import Reply
 from rewards.nouns import Verdict
 
 
@@ -54,3 +55,22 @@ AXES = tuple("犬猫水山川本車空海石木花")
 
 def axis_encoder(words=AXES, **kwargs):
     return FakeEncoder(dict(zip(words, np.eye(len(words)), strict=True)), **kwargs)
+
+
+class FakeJudge:
+    """A judge that takes its replies from `reply(prompt)`: texts, `Reply`s or exceptions. Remembers its prompts."""
+
+    def __init__(self, reply, name="fake judge", concurrency=4, max_tokens=50):
+        self.reply, self.name, self.concurrency, self.max_tokens = reply, name, concurrency, max_tokens
+        self.parameters = {"temperature": 0.0}
+        self.asked, self.closed = [], 0
+
+    async def ask(self, prompt):
+        self.asked.append(prompt)
+        reply = self.reply(prompt)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply if isinstance(reply, Reply) else Reply(reply, False, "stop", "r", 100, 20)
+
+    async def close(self):
+        self.closed += 1

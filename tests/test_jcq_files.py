@@ -1,0 +1,139 @@
+"""Answers and judgements in the form of the benchmark authors' own tool."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from data.jcq import Answer, Question
+from eval.jcq_files import (
+    JcqFileError,
+    answers_path,
+    judgements_path,
+    read_answers,
+    read_jcq_judgements,
+    write_answers,
+    write_jcq_judgements,
+)
+from eval.judge import EndpointJudge, Judgement, Ledger, Status, judge_answers
+from eval.judge.judgement import judgement_key
+
+VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
+SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
+QUESTIONS = [Question("1", "situation", "?"), Question("2", "situation", "??")]
+ANSWERS = (Answer("1", "1", "答え\n「一」\u2028"), Answer("2", "1", ""), Answer("3", "2", "三"))
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+
+
+def judged(status, reply, scores=None):
+    return Judgement("k", "1", "1", "judge", "jcq-v1", status, scores, reply)
+
+
+def test_where_the_tool_keeps_them():
+    assert answers_path(Path("d"), "Qwen/Qwen2.5-7B-Instruct") == Path("d/answers/Qwen2.5-7B-Instruct.jsonl")
+    assert judgements_path(Path("d"), "gpt-4o", "./out/grpo/") == Path("d/judgements/gpt-4o/grpo.jsonl")
+
+
+def test_answers_there_and_back(tmp_path):
+    path = tmp_path / "answers" / "m.jsonl"
+    write_answers(path, ANSWERS)
+    assert lines(path)[0] == {"id": 1, "question_id": 1, "answer": "答え\n「一」\u2028"}
+    assert read_answers(path) == ANSWERS
+    with pytest.raises(FileExistsError, match="exists already"):
+        write_answers(path, ANSWERS)
+    write_answers(tmp_path / "t.jsonl", [Answer("x", "trial-01", "..."), Answer("07", "2", "...")])
+    assert [(row["id"], row["question_id"]) for row in lines(tmp_path / "t.jsonl")] == [("x", "trial-01"), ("07", 2)]
+
+
+def test_answers_of_the_tools_first_version_are_numbered(tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_text('{"question_id":1,"answer":"a"}\n{"question_id":2,"answer":"b"}\n')
+    assert read_answers(path) == (Answer("1", "1", "a"), Answer("2", "2", "b"))
+
+
+def test_their_judgements_are_read_and_written_byte_for_byte(tmp_path):
+    rows = [(1, VERDICT), (2, "申し訳ありませんが、評価できません。"), (3, VERDICT.replace("  ", ""))]
+    path = tmp_path / "theirs.jsonl"
+    path.write_text(
+        "".join(json.dumps({"answer_id": k, "judgement": text}, ensure_ascii=False) + "\n" for k, text in rows), "utf-8"
+    )
+    judgements = read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
+    assert [j.scores for j in judgements] == [SCORES, None, SCORES]
+    assert judgements[1].status is Status.UNPARSEABLE
+    write_jcq_judgements(tmp_path / "ours.jsonl", ANSWERS, judgements)
+    assert (tmp_path / "ours.jsonl").read_bytes() == path.read_bytes()
+
+
+def test_what_is_missing_and_what_was_refused(tmp_path):
+    path = tmp_path / "j.jsonl"
+    path.write_text('{"answer_id": 3, "judgement": null}\n')
+    first, second, third = read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
+    assert first is second is None
+    assert (third.status, third.reply) == (Status.UNPARSEABLE, None)
+
+
+def test_the_tool_scores_what_we_score_and_nothing_else(tmp_path):
+    laxer = f"前置き\n{VERDICT}\n{VERDICT}"  # their pattern takes the first verdict
+    judgements = [judged(Status.OK, "**流暢性**：４\n柔軟性: 3\n独創性: 2\n精緻性: 5", SCORES), None]
+    judgements += [judged(Status.UNPARSEABLE, laxer)]
+    write_jcq_judgements(tmp_path / "j.jsonl", ANSWERS, judgements)
+    assert lines(tmp_path / "j.jsonl") == [
+        {"answer_id": 1, "judgement": VERDICT.replace("  ", "")},
+        {"answer_id": 3, "judgement": ""},
+    ]
+    write_jcq_judgements(tmp_path / "k.jsonl", ANSWERS[:1], [judged(Status.API_ERROR, None)])
+    assert lines(tmp_path / "k.jsonl") == [{"answer_id": 1, "judgement": ""}]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"answer_id": 9, "judgement": ""}, "judges answer '9', which is not among the answers"),
+        ({"answer_id": 1, "judgement": ""}, "judges answer '1' for the second time"),
+        ({"answer_id": 2}, "the column judgement is missing"),
+        ({"judgement": ""}, "the column answer_id is missing"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, row, message):
+    path = tmp_path / "j.jsonl"
+    path.write_text(json.dumps({"answer_id": 1, "judgement": ""}) + "\n" + json.dumps(row) + "\n")
+    with pytest.raises(JcqFileError, match=message) as caught:
+        read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
+    assert f"{path}, line 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"id": 1, "question_id": 1, "answer": "a"}\n' * 2, "line 2: the id '1' comes twice"),
+        (b'{"id": 1, "question_id": 1, "answer": null}', "line 1: the column answer"),
+        (b'{"id": 1, "question_id": 1', "line 1: not JSON"),
+        (b"\xff", "line 1: not UTF-8"),
+        (b"1", "line 1: not a JSON object"),
+        (b"\n", "holds no answers"),
+    ],
+)
+def test_bad_answers(tmp_path, content, message):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(JcqFileError, match=message):
+        read_answers(path)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_answers(tmp_path / "no.jsonl")
+
+
+def test_imported_judgements_have_the_key_of_the_same_request(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    judge = EndpointJudge("gpt-4o", base_url="http://127.0.0.1:9/v1", max_tokens=None)
+    path = tmp_path / "j.jsonl"
+    path.write_text(json.dumps({"answer_id": 3, "judgement": VERDICT}) + "\n")
+    *_, imported = read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
+    assert imported.key == judgement_key("??", "三", judge.name, "jcq-v1", judge.parameters)
+    # So a ledger that holds them asks for nothing: nobody listens at this address.
+    with Ledger(tmp_path / "ledger.jsonl") as ledger:
+        ledger.append(imported)
+    done = judge_answers(judge, QUESTIONS, ANSWERS[2:], tmp_path / "ledger.jsonl")
+    assert (done.requests, done.judgements) == (0, (imported,))

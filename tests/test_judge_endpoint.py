@@ -1,0 +1,231 @@
+"""The endpoint judge against a scripted server on loopback: what is retried, what is not, and what is never shown."""
+
+import asyncio
+import threading
+import time
+from email.utils import formatdate
+
+import pytest
+from judge_server import VERDICT, JudgeServer, completion
+
+from eval.judge import EndpointJudge, JudgeError, Reply, RetryPolicy
+from eval.judge.retry import retry_after
+
+KEY = "sk-test/0123456789abcdef"
+QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """`judge, seen = serve(answer, answer, ...)`: the last answer is given from then on. An exception in one fails."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    servers = []
+
+    def make(*answers, **how):
+        seen = []
+
+        def reply(request, headers):
+            seen.append((request, dict(headers), time.monotonic()))
+            answer = answers[min(len(seen), len(answers)) - 1]
+            return answer() if callable(answer) else answer
+
+        server = JudgeServer(reply)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        return EndpointJudge("judge", base_url=server.url, retry=QUICK, **how), seen
+
+    yield make
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def ask(judge, *prompts):
+    async def all_of_them():
+        try:
+            return await asyncio.gather(*(judge.ask(prompt) for prompt in prompts))
+        finally:
+            await judge.close()
+
+    return asyncio.run(all_of_them())
+
+
+def test_the_request_and_the_reply(serve):
+    judge, seen = serve((200, {}, completion()))
+    assert ask(judge, "評価して") == [Reply(VERDICT, False, "stop", "r", 100, 20)]
+    request, headers, _ = seen[0]
+    assert request == {
+        "model": "judge",
+        "temperature": 0.0,
+        "max_tokens": 1024,
+        "messages": [{"role": "user", "content": "評価して"}],
+    }
+    assert headers["Authorization"] == f"Bearer {KEY}"
+    assert judge.parameters == {"temperature": 0.0, "max_tokens": 1024}
+
+
+def test_a_judge_serves_one_event_loop_after_another(serve):
+    judge, seen = serve((200, {}, completion()))
+    assert ask(judge, "a")[0].text == ask(judge, "b")[0].text == VERDICT
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        (500, {}, {"error": {"message": "boom"}}),
+        (503, {}, b"<html>"),
+        (408, {}, b""),
+        (429, {}, {"error": {"message": "slow down"}}),
+        None,
+        (200, {}, b""),
+        (200, {}, b"\xff{"),
+        (200, {}, b'{"choices": [{"mess'),
+        (200, {}, {}),
+        (200, {}, []),
+        (200, {}, {"choices": []}),
+        (200, {}, {"choices": None}),
+        (200, {}, {"choices": [{"message": None}]}),
+        (200, {}, {"choices": [{"message": {"content": ["x"]}}]}),
+        (200, {}, {"error": {"message": "overloaded"}}),
+    ],
+)
+def test_trouble_that_passes_is_tried_again(serve, trouble):
+    judge, seen = serve(trouble, trouble, (200, {}, completion()))
+    assert ask(judge, "p")[0].text == VERDICT
+    assert len(seen) == 3
+
+
+def test_trouble_that_stays_is_an_error_of_this_prompt(serve):
+    judge, seen = serve((500, {}, {"error": {"message": f"no\nway, {KEY}"}}))
+    [reply] = ask(judge, "p")
+    assert reply == Reply(error="HTTP 500: no way, *** (4 attempts)")
+    assert len(seen) == 1 + QUICK.retries
+
+
+def test_a_slow_server_is_not_waited_for(serve):
+    judge, _ = serve(lambda: time.sleep(0.5), (200, {}, completion()), timeout=0.1)
+    assert ask(judge, "p")[0].text == VERDICT
+
+
+def test_nobody_there(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    judge = EndpointJudge("judge", base_url="http://127.0.0.1:9/v1", retry=QUICK)
+    [reply] = ask(judge, "p")
+    assert "ConnectError" in reply.error
+    assert "(4 attempts)" in reply.error
+
+
+@pytest.mark.parametrize(("name", "value"), [("Retry-After", "0.3"), ("retry-after-ms", "300")])
+def test_a_rate_limit_holds_everybody_back_as_long_as_it_says(serve, name, value):
+    judge, seen = serve((429, {name: value}, {}), (200, {}, completion()), concurrency=2)
+
+    async def first_one_then_two():
+        first = asyncio.create_task(judge.ask("a"))
+        while not seen:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        replies = await asyncio.gather(first, judge.ask("b"), judge.ask("c"))
+        await judge.close()
+        return replies
+
+    assert [reply.text for reply in asyncio.run(first_one_then_two())] == [VERDICT] * 3
+    limited, *others = [moment for *_, moment in seen]
+    assert len(others) == 3
+    assert min(others) - limited >= 0.29
+
+
+def test_rate_limits_do_not_use_up_the_retries(serve):
+    limited = (429, {"Retry-After": "0.01"}, {})
+    judge, seen = serve(*[limited] * 10, (200, {}, completion()))
+    assert ask(judge, "p")[0].text == VERDICT
+    assert len(seen) == 11
+    judge, seen = serve((429, {"Retry-After": "0.3"}, {"error": {"message": "later"}}))
+    assert ask(judge, "p")[0].error.startswith("HTTP 429: later")
+    assert len(seen) == 4  # the patience is one second
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((401, {}, {"error": {"message": f"Incorrect API key provided: {KEY}"}}), "HTTP 401: Incorrect API key .* \\*"),
+        ((404, {}, {"error": {"message": "no model judge"}}), "no model judge"),
+        ((429, {}, {"error": {"message": "pay first", "code": "insufficient_quota"}}), "pay first"),
+        ((429, {"Retry-After": "3600"}, {}), "it asks to wait 3600 s"),
+    ],
+)
+def test_what_no_prompt_will_get_past_ends_the_run(serve, answer, message):
+    judge, seen = serve(answer)
+    with pytest.raises(JudgeError, match=message) as caught:
+        ask(judge, "p")
+    assert len(seen) == 1
+    assert KEY not in str(caught.value)
+
+
+def test_what_is_wrong_with_one_prompt_is_not_tried_again(serve):
+    judge, seen = serve((400, {}, {"error": {"message": "too long"}}), (400, {}, {"error": {"code": "content_filter"}}))
+    assert ask(judge, "p")[0] == Reply(error="HTTP 400: too long")
+    assert ask(judge, "p")[0].refused
+    assert len(seen) == 2
+
+
+def test_refused_truncated_and_empty(serve):
+    judge, _ = serve(
+        (200, {}, completion(None, refusal="できません")),
+        (200, {}, completion(None, "content_filter")),
+        (200, {}, completion("流暢性: 4", "length")),
+        (200, {}, completion(None)),
+    )
+    refusal, filtered, cut, empty = (ask(judge, "p")[0] for _ in range(4))
+    assert (refusal.refused, refusal.text) == (True, "できません")
+    assert (filtered.refused, filtered.text) == (True, None)
+    assert (cut.refused, cut.finish_reason) == (False, "length")
+    assert (empty.refused, empty.text, empty.error) == (False, None, None)
+
+
+def test_tokens_are_those_of_every_attempt_that_says_so(serve):
+    judge, _ = serve(
+        (200, {}, {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 0}}), (200, {}, completion())
+    )
+    assert ask(judge, "p")[0].prompt_tokens == 107
+    for usage in (None, ("many", -1)):
+        judge, _ = serve((200, {}, completion(usage=usage)))
+        reply = ask(judge, "p")[0]
+        assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
+
+
+def test_the_key_is_masked_wherever_the_server_puts_it(serve):
+    judge, _ = serve((200, {}, completion(f"{VERDICT} {KEY}", f"stop {KEY}", reply_id=f"id-{KEY}")))
+    assert KEY not in repr(ask(judge, "p")[0])
+    assert KEY not in repr(judge.describe())
+    quoted = (500, {}, {"error": {"message": "sk-test%2F0123456789abcdef"}})
+    judge, _ = serve(quoted)
+    assert "0123456789" not in ask(judge, "p")[0].error
+
+
+def test_a_word_that_is_no_secret_is_not_masked(serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    judge, _ = serve((200, {}, completion("none of these")))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    judge._key = "none"
+    assert ask(judge, "p")[0].text == "none of these"
+
+
+def test_settings_that_cannot_be(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(ValueError, match="must begin with http"):
+        EndpointJudge("judge", base_url="me:secret@host/v1")
+    with pytest.raises(ValueError, match="at least 1"):
+        EndpointJudge("judge", concurrency=0)
+    judge = EndpointJudge("judge", base_url="https://me:secret@host/v1?key=secret")
+    assert judge.describe()["base_url"] == "https://host/v1"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
+        EndpointJudge("judge")
+
+
+def test_retry_after_takes_numbers_and_dates():
+    assert retry_after(None, formatdate(time.time() + 30, usegmt=True)) == pytest.approx(30, abs=2)
+    assert retry_after(None, formatdate(0, usegmt=True)) == 0.0
+    assert [retry_after(None, value) for value in (None, "", "soon", "-1", "inf", "nan")] == [None] * 6

@@ -13,7 +13,7 @@ from typing import Any
 MISSING = object()
 _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
-    *("openai", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza"),
+    *("openai", "httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza"),
 )
 
 

@@ -207,8 +207,6 @@ def test_the_key_is_masked_wherever_the_server_puts_it(serve):
 def test_a_word_that_is_no_secret_is_not_masked(serve, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     judge, _ = serve((200, {}, completion("none of these")))
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    judge._key = "none"
     assert ask(judge, "p")[0].text == "none of these"
 
 
@@ -220,6 +218,12 @@ def test_settings_that_cannot_be(monkeypatch):
         EndpointJudge("judge", concurrency=0)
     judge = EndpointJudge("judge", base_url="https://me:secret@host/v1?key=secret")
     assert judge.describe()["base_url"] == "https://host/v1"
+    with pytest.raises(JudgeError, match="cannot be used"):
+        ask(EndpointJudge("judge", base_url="http://host:port/v1"), "p")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-鍵")
+    with pytest.raises(ValueError, match="characters that no key has") as caught:
+        EndpointJudge("judge")
+    assert "鍵" not in str(caught.value)
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
         EndpointJudge("judge")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from typing import Any, NoReturn
 from urllib.parse import quote
 
@@ -56,6 +57,8 @@ class EndpointJudge:
         self._key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not self._key:
             raise ValueError("OPENAI_API_KEY is not set; set it (to any text for a server that needs no key)")
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ValueError("OPENAI_API_KEY has characters that no key has; copy it again")
         if concurrency < 1 or (max_tokens is not None and max_tokens < 1):
             raise ValueError(f"concurrency ({concurrency}) and max_tokens ({max_tokens}) must be at least 1")
         address = (base_url or os.environ.get("OPENAI_BASE_URL") or _OFFICIAL).rstrip("/")
@@ -128,6 +131,8 @@ class EndpointJudge:
                 response = await self._client.post(self._address, content=body)
         except TimeoutError:
             return Trouble(f"no reply within {self._timeout:g} s")
+        except httpx2.InvalidURL as error:
+            raise JudgeError(f"the judge's address {self.url} cannot be used ({error}); give another") from error
         except httpx2.HTTPError as error:
             return Trouble(f"{type(error).__name__}: {error}")
         try:
@@ -157,12 +162,11 @@ class EndpointJudge:
         raise JudgeError(f"judge {self.name} at {self.url}: {what}; mend it and run again")
 
     def _hold(self, seconds: float) -> None:
-        self._open_again = max(self._open_again, asyncio.get_running_loop().time() + seconds)
+        self._open_again = max(self._open_again, time.monotonic() + seconds)
 
     async def _until_open(self) -> None:
-        while (wait := self._open_again - asyncio.get_running_loop().time()) > 0:
-            # In a new event loop the clock may start anew: no wait is longer than the policy allows.
-            await asyncio.sleep(min(wait, self._retry.patience))
+        while (wait := self._open_again - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
 
     def _mask(self, text: str) -> str:
         if len(self._key) >= _LEAST_SECRET:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 from data.jcq import Answer, Question
 from eval.judge.judgement import Judgement, judgement_key, latest
@@ -51,10 +50,31 @@ class Judging:
 
 
 def judge_answers(
-    judge: Judge, questions: Sequence[Question], answers: Sequence[Answer], path: Path, **how: Any
+    judge: Judge,
+    questions: Sequence[Question],
+    answers: Sequence[Answer],
+    path: Path,
+    *,
+    prompt: str = "jcq-v1",
+    price: Price | None = None,
+    max_cost: float | None = None,
+    retry_failed: bool = False,
+    on_judgement: Callable[[Judgement], None] | None = None,
 ) -> Judging:
     """`judge_answers_async` for programs without an event loop."""
-    return asyncio.run(judge_answers_async(judge, questions, answers, path, **how))
+    return asyncio.run(
+        judge_answers_async(
+            judge,
+            questions,
+            answers,
+            path,
+            prompt=prompt,
+            price=price,
+            max_cost=max_cost,
+            retry_failed=retry_failed,
+            on_judgement=on_judgement,
+        )
+    )
 
 
 async def judge_answers_async(

@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from eval.generate.load import GeneratorSettings
-from eval.options import SamplingOptions, ScoringOptions
+from eval.options import AnsweringOptions, JcqOptions, JudgeOptions, SamplingOptions, SatOptions, ScoringOptions
 
 app = typer.Typer(
     add_completion=False,
@@ -119,6 +119,51 @@ def correlate(
     if not published:
         raise ValueError("give --published, to recompute what the papers derived from their tables")
     print_page(correlate_published(output))
+
+
+@app.command()
+@with_flags
+def jcq(
+    output: Output,
+    generator: GeneratorSettings,
+    answering: AnsweringOptions,
+    questions: JcqOptions,
+    judge: JudgeOptions,
+    answers: Annotated[
+        Path | None, typer.Option(help="Instead of a model: answers in the form of nlp-waseda/JCQ-judge, JSONL.")
+    ] = None,
+) -> None:
+    """Japanese Creativity Questions: let a model answer (or take its answers), have a judge judge, print the row."""
+    from eval.jcq_run import run_jcq
+    from eval.show import print_jcq
+
+    if bool(generator.model) == (answers is not None):
+        raise ValueError("give either --model (to ask it) or --answers (to judge a file)")
+    run = run_jcq(generator, answering, questions, judge, output, answers=answers)
+    if run is not None:
+        print_jcq(run)
+
+
+@app.command()
+@with_flags
+def sat(
+    output: Output,
+    generator: GeneratorSettings,
+    answering: AnsweringOptions,
+    scoring: SatOptions,
+    rewrites: Annotated[Path | None, typer.Option(help="Instead of a model: JSONL, columns story_id and text.")] = None,
+) -> None:
+    """Story Alteration Task: let a model rewrite the stories (or take its rewrites), score, print Table 7's row."""
+    from eval.sat.run import SatSettings, sample_sat, score_file
+    from eval.show import print_sat
+
+    if bool(generator.model) == (rewrites is not None):
+        raise ValueError("give either --model (to ask it) or --rewrites (to score a file)")
+    settings = SatSettings.of(scoring)
+    if rewrites is not None:
+        print_sat(score_file(rewrites, output, settings, source=generator.source))
+    elif (run := sample_sat(generator, answering, output, settings)) is not None:
+        print_sat(run)
 
 
 def _show(result: Any) -> None:

@@ -7,13 +7,19 @@ repeated to go on, and any number of processes can share the work (`eval.respons
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from data.schema import iter_tables, part_paths, utf8_safe
+from eval.generate.load import GeneratorSettings
+from eval.generate.openai_endpoint import public_url
 from eval.generate.protocol import Answerer
-from eval.parts import Columns, parts_of, write_missing
+from eval.options import AnsweringOptions
+from eval.parts import Columns, is_there, parts_of, write_missing
 from eval.processes import Processes
+from eval.run_folder import RunFolder
+from eval.start_run import start_run
 
 _SEPARATOR = "#"
 
@@ -86,6 +92,53 @@ def answer_items(
         }
 
     write_missing(parts, draw, f"answers of {generator.name}", processes or Processes())
+
+
+def answering_settings(generator: GeneratorSettings, answering: AnsweringOptions) -> dict[str, Any]:
+    """All of a run's settings that decide what its answers are.
+
+    Raises:
+        ValueError: The generator writes random nouns.
+    """
+    if generator.backend == "random":
+        raise ValueError("random nouns answer no question; give a language model as --model")
+    decides = {
+        name: value for name, value in asdict(generator).items() if name not in ("concurrency", "slots", "nouns")
+    }
+    if generator.base_url:
+        decides["base_url"] = public_url(generator.base_url)
+    return {**decides, **asdict(answering)}
+
+
+def answer_into(
+    generator: GeneratorSettings,
+    answering: AnsweringOptions,
+    items: Sequence[Item],
+    folder: RunFolder,
+    processes: Processes,
+    loaded: dict[str, Any],
+) -> list[Answer]:
+    """The answers of a model to `items` in a run's folder, drawn as far as they are missing; all processes call this.
+
+    Args:
+        generator: Settled settings.
+        answering: How many answers, and the seed.
+        items: What is asked.
+        folder: The run's folder.
+        processes: Each draws its share.
+        loaded: What else config.json must record (see `eval.start_run`).
+
+    Raises:
+        OSError: The model cannot be used, or a part cannot be written.
+        ValueError: See `answer_items`.
+    """
+    parts = parts_of(folder.responses, len(items) * answering.num_answers, answering.batch_size)
+    if not (folder.begun and all(is_there(part) for part in parts)):  # else no model needs to be loaded
+        writer = start_run(generator, folder, processes, {**loaded, "seed": answering.seed})
+        options = asdict(answering)
+        answer_items(cast(Answerer, writer), items, folder.responses, processes=processes, **options)
+        processes.wait()
+    return read_answers(folder.responses)
 
 
 def read_answers(folder: Path) -> list[Answer]:

@@ -79,3 +79,71 @@ class SamplingOptions:
         if values["trials"] is not None:
             values["batch_size"] = min(self.batch_size, values["trials"])
         return SamplingOptions(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweringOptions:
+    """How often a question or a story is put to a model, and from which randomness."""
+
+    num_answers: int = setting(1, "Answers to each question, rewrites of each story.")
+    seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.")
+    batch_size: int = setting(64, "Answers per batch and per parquet part.")
+
+    def checked(self) -> AnsweringOptions:
+        """Itself, after every check.
+
+        Raises:
+            ValueError: A number is out of range.
+        """
+        for name, least in (("num_answers", 1), ("seed", 0), ("batch_size", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class JcqOptions:
+    """Which questions are asked."""
+
+    questions: str | None = setting(
+        None, "JSONL file or folder, or a hub dataset (default: nlp-waseda/JCQ, split test)."
+    )
+    questions_revision: str | None = setting(
+        None, "Hub revision of the questions; their content is checked in any case."
+    )
+    any_questions: bool = setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
+    trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """Who judges, how, and for how much money at most."""
+
+    judge_model: str = setting(
+        "gpt-4o-2024-08-06", "The judge (the paper's), by its name on the endpoint, or a local model."
+    )
+    judge_base_url: str | None = setting(None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.")
+    judge_backend: str = setting(
+        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model."
+    )
+    judge_prompt: str = setting(
+        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
+    )
+    judge_concurrency: int = setting(16, "Judgements under way at once.")
+    judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.")
+    price_in: float | None = setting(None, "Price of a million prompt tokens; without both prices the cost is unknown.")
+    price_out: float | None = setting(None, "Price of a million tokens that the judge writes.")
+    max_cost: float | None = setting(None, "Stop before judging costs more than this; needs both prices.")
+    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.")
+
+
+@dataclass(frozen=True, slots=True)
+class SatOptions:
+    """What a SAT score rests on."""
+
+    stories: str | None = setting(None, "JSONL file of stories (default: the 113 packaged ones).")
+    sat_embedding_model: str = setting(
+        "ja-ginza", "Encoder of stories and rewrites (the paper: pkshatech/simcse-ja-bert-base-clcmlp)."
+    )
+    sat_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
+    sat_embedding_cache: str | None = setting(None, "Folder of a disk cache of its vectors.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.dat import DatSummary
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 
     from eval.commands import DatRun
     from eval.correlate.run import CorrelateRun
+    from eval.jcq_run import JcqRun
+    from eval.sat.run import SatRun
 
 
 def number(value: float | None, *, scale: float = 1.0) -> str:
@@ -72,6 +76,77 @@ def print_run(run: DatRun) -> None:
     console.print(summary_table(run.summary))
     for name in ("config.json", "metrics.json", "responses"):
         console.print(str(run.folder / name), markup=False, highlight=False)
+
+
+def print_jcq(run: JcqRun) -> None:
+    """The row of a JCQ run, every mean with its interval and its n of N, and what is not scored."""
+    row = run.metrics
+    asked = sum(row["statuses"].values())
+    cells = {
+        "Source": row["source"],
+        "Judge": f"{row['judge']}, {row['prompt']}",
+        "Questions": f"{row['num_questions']:,}",
+    }
+    cells |= {f"Answers: {status}": f"{count:,} of {asked:,}" for status, count in row["statuses"].items() if count}
+    for name, mean in row["means"].items():
+        interval = "" if mean["low"] is None else f" ({mean['low']:.2f} – {mean['high']:.2f})"
+        value = "–" if mean["mean"] is None else f"{mean['mean']:.2f}{interval}"
+        cells[name.capitalize()] = f"{value}, {mean['n']:,} of {row['num_questions']:,} questions"
+    for task, cell in zip(row["by_task"]["columns"][:-1], row["by_task"]["cells"][0], strict=False):
+        if cell["asked"]:
+            mean = "–" if cell["mean"] is None else f"{cell['mean']:.2f}"
+            cells[f"  {task}"] = f"{mean}, {cell['scored']:,} of {cell['asked']:,}"
+    tokens = f"{row['prompt_tokens']:,} in, {row['completion_tokens']:,} out"
+    unknown = (
+        f", cost of {row['unknown_cost']:,} replies unknown" if row["unknown_cost"] else f", cost {row['cost']:.4f}"
+    )
+    cells["Judge's tokens"] = tokens + unknown
+    _print_cells("JCQ", cells, run.folder, ("config.json", "judgements.jsonl", "responses"), run.finished_before)
+    if run.stopped:
+        from rich.console import Console
+
+        Console(soft_wrap=True).print(f"not finished: {run.stopped}", markup=False, highlight=False)
+
+
+def print_sat(run: SatRun) -> None:
+    """The row of a SAT run, and how far the prompt's conditions were kept."""
+    row = run.summary
+    rewrites = row.num_rewrites
+    cells = {
+        "Source": row.source,
+        "Mean": f"{number(row.mean)}, {row.scored_stories:,} of {row.num_stories:,} stories",
+        "Std": number(row.std),
+        "95% CI of mean": "–" if row.ci95 is None else f"{number(row.ci95[0])} – {number(row.ci95[1])}",
+        "Keep every condition": f"{row.compliant:,} of {rewrites:,} ({percent(row.compliant, rewrites)})",
+        "Mean of these": f"{number(row.compliant_mean)}, {row.compliant_stories:,} of {row.num_stories:,} stories",
+        "  about 400 characters": f"{row.length_ok:,} of {rewrites:,}",
+        "  one line": f"{row.one_line:,} of {rewrites:,}",
+        "  nothing but the story": f"{row.only_story:,} of {rewrites:,}",
+        "  cut off": f"{row.truncated:,} of {rewrites:,}",
+        "Mean length": "–" if row.mean_length is None else f"{row.mean_length:.0f} characters",
+        "Copied from the story": "–" if row.mean_copied is None else f"{row.mean_copied:.1%} of its 8-grams",
+    }
+    cells |= {f"No score: {reason}": f"{count:,} of {rewrites:,}" for reason, count in row.reasons.items() if count}
+    _print_cells("SAT", cells, run.folder, ("config.json", "metrics.json", "rewrites.jsonl"), run.finished_before)
+
+
+def _print_cells(title: str, cells: dict[str, str], folder: Path, files: Sequence[str], finished_before: bool) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(soft_wrap=True)
+    if finished_before:
+        console.print(f"{folder}: finished before; nothing was computed again", markup=False, highlight=False)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", overflow="fold")
+    for heading, cell in cells.items():
+        table.add_row(heading, Text(cell))
+    console.print(table)
+    for name in files:
+        console.print(str(folder / name), markup=False, highlight=False)
 
 
 def print_page(run: CorrelateRun) -> None:

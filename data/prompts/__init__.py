@@ -3,8 +3,8 @@
 They are tables 14 to 16 of the NLP 2025 paper. The print does not show blank lines, so those are a reconstruction; that
 of the JCQ judge is also `data/judge_prompt.txt` of nlp-waseda/JCQ-judge, byte for byte. Two are sozo's own:
 `jcq_judge_guarded` is the same with the answer fenced and one more note, against answers that address the judge;
-`sat_judge` is Japanese for the prompt of SAT's judge, which the ACL paper (Table 22) prints in English only, with the same
-instruction, five grades and order.
+`sat_judge` is Japanese for the prompt of SAT's judge, which the ACL paper (Table 22) prints in English only, with the
+same instruction, five grades and order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run's folder for SAT: rewrites that exist are scored into it (`rewrites.jsonl`, `metrics.json`, `config.json`)."""
+"""A run's folder for SAT: rewrites that a model is asked for, or that exist, scored in `rewrites.jsonl`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from data.rewrites import read_rewrites, write_rewrites
+from data.prompts import sat_messages
+from data.rewrites import Rewrite, read_rewrites, write_rewrites
 from data.stories import Story, load_stories
+from eval.answers import Item, answer_into, answering_settings
+from eval.generate.load import GeneratorSettings
+from eval.options import AnsweringOptions, SatOptions
+from eval.processes import launched
 from eval.run_folder import RunFolder
 from eval.sat.score import SatScorer
 from eval.sat.summary import SatSummary, summarise
@@ -34,6 +40,16 @@ class SatSettings:
     embedding_revision: str | None = None
     embedding_cache: Path | None = None
 
+    @classmethod
+    def of(cls, options: SatOptions) -> SatSettings:
+        """As the flags say."""
+        return cls(
+            stories=Path(options.stories) if options.stories else None,
+            embedding_model=options.sat_embedding_model,
+            embedding_revision=options.sat_embedding_revision,
+            embedding_cache=Path(options.sat_embedding_cache) if options.sat_embedding_cache else None,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class SatRun:
@@ -42,6 +58,51 @@ class SatRun:
     folder: Path
     summary: SatSummary
     finished_before: bool
+
+
+def sample_sat(
+    generator: GeneratorSettings, answering: AnsweringOptions, output: Path, settings: SatSettings | None = None
+) -> SatRun | None:
+    """Let a model rewrite the stories (paper, section 3.3: temperature 1) and score that into the run folder `output`.
+
+    Under `accelerate launch` every process calls this and draws its share.
+
+    Args:
+        generator: Who rewrites.
+        answering: How many rewrites of each story, and the seed.
+        output: The run's folder; see `eval.run_folder`.
+        settings: Stories and encoder.
+
+    Returns:
+        The run, in the first process; None in the others.
+
+    Raises:
+        OSError: A file or a model cannot be read, an endpoint fails, or the disk is full.
+        ValueError: A setting or the folder is wrong; the message is one line.
+        ModuleNotFoundError: A package is missing.
+    """
+    settings, answering, generator = settings or SatSettings(), answering.checked(), generator.settled(1024)
+    stories = load_stories(settings.stories)
+    decides = {"task": "sat", **answering_settings(generator, answering), **_deciding(settings, stories)}
+    items = [Item(story.id, sat_messages(story.text)[0]["content"]) for story in stories]
+    with launched() as processes:
+        folder = RunFolder(output, decides)
+        metrics = folder.metrics()
+        if metrics is None:
+            scorer = _scorer(settings, stories)
+            answers = answer_into(generator, answering, items, folder, processes, {"scorer": scorer.describe()})
+            if processes.first:
+                source, seed = str(generator.source), answering.seed
+                rows = [
+                    Rewrite(
+                        f"{a.item}-{a.number}", a.item, a.text, source, seed, generator.temperature, a.finish_reason
+                    )
+                    for a in answers
+                ]
+                return _finished(folder, scorer, rows, len(stories), source)
+        elif processes.first:
+            return SatRun(output, SatSummary.from_json(metrics), True)
+    return None
 
 
 def score_file(
@@ -70,23 +131,39 @@ def score_file(
         "rewrites_sha256": hashlib.sha256(rewrites.read_bytes()).hexdigest(),
         "num_rewrites": len(rows),
         "source": source,
-        "stories_sha256": digest_of(stories),
-        "num_stories": len(stories),
-        "embedding_model": settings.embedding_model,
-        "embedding_revision": settings.embedding_revision,
+        **_deciding(settings, stories),
     }
     folder = RunFolder(output, decides)
     metrics = folder.metrics()
     if metrics is not None:
         return SatRun(output, SatSummary.from_json(metrics), True)
-    encoder = make_text_encoder(settings.embedding_model, revision=settings.embedding_revision)
-    scorer = SatScorer(encoder, stories, cache_dir=settings.embedding_cache)
+    scorer = _scorer(settings, stories)
     folder.start({"scorer": scorer.describe()}, {"rewrites_file": str(rewrites)})
+    return _finished(folder, scorer, rows, len(stories), source)
+
+
+def _deciding(settings: SatSettings, stories: Sequence[Story]) -> dict[str, Any]:
+    return {
+        "stories_sha256": digest_of(stories),
+        "num_stories": len(stories),
+        "embedding_model": settings.embedding_model,
+        "embedding_revision": settings.embedding_revision,
+    }
+
+
+def _scorer(settings: SatSettings, stories: Sequence[Story]) -> SatScorer:
+    encoder = make_text_encoder(settings.embedding_model, revision=settings.embedding_revision)
+    return SatScorer(encoder, stories, cache_dir=settings.embedding_cache)
+
+
+def _finished(
+    folder: RunFolder, scorer: SatScorer, rows: Sequence[Rewrite], num_stories: int, source: str | None
+) -> SatRun:
     scored = scorer.score(rows)
-    write_rewrites(output / ROWS, scored)
-    summary = summarise(scored, len(stories), source=source)
+    write_rewrites(folder.path / ROWS, scored)
+    summary = summarise(scored, num_stories, source=source)
     folder.finish(summary.to_json())
-    return SatRun(output, summary, False)
+    return SatRun(folder.path, summary, False)
 
 
 def digest_of(stories: Sequence[Story]) -> str:

@@ -1,0 +1,134 @@
+"""`python -m eval jcq` and `sat` as a user runs them, against a server on loopback that answers and judges."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_sampling_endpoint import KEY, completion, server
+
+from data.jcq import trial_questions
+from data.stories import load_stories
+
+ROOT = Path(__file__).parents[1]
+VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
+
+
+def both(body):
+    """An answer that names its question; a verdict where one is asked for; a refusal for one question."""
+    asked = body["messages"][-1]["content"]
+    if "# 出力形式" in asked:
+        return completion("採点できません" if trial_questions()[0].question in asked else VERDICT)
+    return completion(f"「{asked[:12]}」への答えです。")
+
+
+def story_teller(body):
+    """The story itself, but for the first, which is left out."""
+    asked = body["messages"][-1]["content"].rpartition("# 物語\n")[2]
+    return completion("" if asked == load_stories()[0].text else asked)
+
+
+def evaluate(folder, *words):
+    import os
+
+    command = [sys.executable, "-m", "eval", *words]
+    variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+
+
+def files_with(folder, text):
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def test_jcq_from_questions_to_a_row(tmp_path):
+    with server(both) as (url, requests):
+        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--num-answers", "2", "--batch-size", "30")
+        command += ("--judge-model", "j", "--judge-base-url", url, "--price-in", "1", "--price-out", "2")
+        done = evaluate(tmp_path, *command, "--output", "out")
+        assert done.returncode == 0, done.stderr
+        asked = len(requests)
+        again = evaluate(tmp_path, *command, "--output", "out")
+        assert "finished before" in again.stdout
+        assert len(requests) == asked
+        # Killed after the answers: only the judge is asked again.
+        shutil.copytree(tmp_path / "out", tmp_path / "cut")
+        for name in ("metrics.json", "judgements.jsonl"):
+            (tmp_path / "cut" / name).unlink()
+        assert evaluate(tmp_path, *command, "--output", "cut").returncode == 0
+        judged = [body for body in requests[asked:] if body["model"] == "j"]
+        assert len(judged) == len(requests) - asked
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
+    assert metrics == json.loads((tmp_path / "cut" / "metrics.json").read_text("utf-8"))
+    # Two equal answers to a question are judged once; the unparseable reply is asked for twice and stays unscored.
+    assert metrics["statuses"] == {
+        "ok": 68,
+        "unparseable": 2,
+        "refused": 0,
+        "truncated": 0,
+        "api_error": 0,
+        "not_asked": 0,
+    }
+    assert metrics["means"]["fluency"]["mean"] == 4
+    assert metrics["means"]["mean"]["mean"] == 3.5
+    assert metrics["means"]["mean"]["n"] == 34
+    assert "unparseable" in done.stdout
+    assert "34 of 35 questions" in done.stdout
+    assert len((tmp_path / "out" / "judgements.jsonl").read_text("utf-8").splitlines()) == 36
+    assert files_with(tmp_path, KEY) == []
+
+
+def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
+    rows = [{"id": k, "question_id": q.id, "answer": f"答え{k}"} for k, q in enumerate(trial_questions())]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    with server(both) as (url, _):
+        command = ("jcq", "--answers", "answers.jsonl", "--trial", "--judge-base-url", url, "--output", "out")
+        done = evaluate(tmp_path, *command, "--judge-model", "j")
+        assert done.returncode == 0, done.stderr
+        assert "34 of 35 questions" in done.stdout
+        other = evaluate(tmp_path, *command, "--judge-model", "k")
+        assert other.returncode == 2
+        assert 'judge.model = "j"' in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--trial",), "give either --model"),
+        (("--model", "random", "--trial"), "random nouns answer no question"),
+        (("--model", "m", "--trial", "--questions", "q.jsonl"), "either trial or questions"),
+        (("--model", "m", "--questions", "q.jsonl"), "q.jsonl"),
+        (("--model", "m", "--trial", "--judge-prompt", "mine"), "judge_prompt must be one of jcq-v1"),
+        (("--model", "m", "--trial", "--price-in", "1"), "price_in and price_out go together"),
+        (("--model", "m", "--trial", "--num-answers", "0"), "num_answers must be at least 1"),
+        (("--model", "m", "--trial", "--judge-backend", "mlx"), "judge_backend must be"),
+    ],
+)
+def test_jcq_mistakes_are_one_line(words, message, tmp_path):
+    done = evaluate(tmp_path, "jcq", *words, "--output", "out")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_sat_from_stories_to_a_row(tmp_path):
+    with server(story_teller) as (url, requests):
+        command = ("sat", "--model", "m", "--base-url", url, "--output", "out")
+        done = evaluate(tmp_path, *command)
+        assert done.returncode == 0, done.stderr
+        asked = len(requests)
+        assert "finished before" in evaluate(tmp_path, *command).stdout
+        assert len(requests) == asked
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
+    assert (metrics["num_stories"], metrics["scored_stories"], metrics["reasons"]["empty"]) == (113, 112, 1)
+    assert metrics["mean"] == pytest.approx(0, abs=1e-6)
+    assert metrics["mean_copied"] > 0.99
+    assert "112 of 113 stories" in done.stdout
+    # What was written can be scored again, with no model.
+    done = evaluate(tmp_path, "sat", "--rewrites", "out/rewrites.jsonl", "--output", "again")
+    assert done.returncode == 0, done.stderr
+    again = json.loads((tmp_path / "again" / "metrics.json").read_text("utf-8"))
+    assert again == metrics
+    assert evaluate(tmp_path, "sat", "--output", "x").stderr.startswith("error: give either --model")

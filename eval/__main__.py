@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -33,19 +34,22 @@ def main() -> None:
     """Measure the creativity of language models in Japanese. Every command writes into a folder and can be repeated."""
 
 
-def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Let typer see every field of a command's dataclass parameters as a flag of its own."""
+def with_flags(command: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
+    """Let typer see every field of a command's dataclass parameters, but those in `without`, as a flag of its own."""
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
         if name in groups:
-            parameters += _flags_of(groups[name])
+            parameters += (flag for flag in _flags_of(groups[name]) if flag.name not in without)
         else:
             parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name]))
 
     def run(**values: Any) -> None:
-        made = {n: group(**{f.name: values.pop(f.name) for f in fields(group)}) for n, group in groups.items()}
+        made = {
+            n: group(**{f.name: values.pop(f.name) for f in fields(group) if f.name not in without})
+            for n, group in groups.items()
+        }
         with _one_line_errors():
             command(**values, **made)
 
@@ -166,6 +170,62 @@ def sat(
         print_sat(run)
 
 
+@app.command("run")
+@partial(with_flags, without=("model", "source"))
+def run_(
+    output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/BENCHMARK is a run's folder; finished ones are skipped.")],
+    model: Annotated[
+        list[str], typer.Option(help="One or more: folders (a training output means its checkpoints), hub ids, tiny.")
+    ],
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    questions: JcqOptions,
+    judge: JudgeOptions,
+    stories: SatOptions,
+    scoring: ScoringOptions,
+    benchmarks: Annotated[list[str], typer.Option(help="One or more of dat, jcq, sat.")] = ["dat", "jcq", "sat"],  # noqa: B006
+    num_answers: Annotated[int, typer.Option(help="Answers to each question, rewrites of each story.")] = 1,
+) -> None:
+    """Several models through several benchmarks: python -m eval run --model A B --benchmarks dat jcq sat."""
+    from eval.run_all import run_all
+    from eval.show import print_jcq, print_run, print_sat
+
+    runs = run_all(
+        model,
+        benchmarks,
+        output,
+        generator=generator,
+        sampling=sampling,
+        answering=AnsweringOptions(num_answers, sampling.seed),
+        scorer=scoring.scorer(),
+        jcq=questions,
+        judging=judge,
+        sat=stories,
+    )
+    show: dict[str, Callable[[Any], None]] = {"DatRun": print_run, "JcqRun": print_jcq, "SatRun": print_sat}
+    for finished in runs:
+        show[type(finished).__name__](finished)
+
+
+def spread(argv: Sequence[str]) -> list[str]:
+    """The command line with `--model A B` of `run` written as `--model A --model B`, which is what click takes.
+
+    >>> spread(["run", "--benchmarks", "dat", "sat", "--seed", "1"])
+    ['run', '--benchmarks', 'dat', '--benchmarks', 'sat', '--seed', '1']
+    """
+    if argv[:1] != ["run"]:
+        return list(argv)
+    words: list[str] = []
+    flag = None
+    for word in argv:
+        if word.startswith("--"):
+            flag = word if word in ("--model", "--benchmarks") else None
+        elif flag and words[-1] != flag:
+            words.append(flag)
+        words.append(word)
+    return words
+
+
 def _show(result: Any) -> None:
     from eval.show import print_run
 
@@ -192,4 +252,4 @@ def _one_line_errors() -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    app(prog_name="python -m eval")
+    app(spread(sys.argv[1:]), prog_name="python -m eval")

@@ -1,6 +1,7 @@
 """`python -m eval jcq` and `sat` as a user runs them, against a server on loopback that answers and judges."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from test_sampling_endpoint import KEY, completion, server
 
 from data.jcq import trial_questions
 from data.stories import load_stories
+from eval.run_all import expand_models
 
 ROOT = Path(__file__).parents[1]
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
@@ -31,8 +33,6 @@ def story_teller(body):
 
 
 def evaluate(folder, *words):
-    import os
-
     command = [sys.executable, "-m", "eval", *words]
     variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
@@ -132,3 +132,44 @@ def test_sat_from_stories_to_a_row(tmp_path):
     again = json.loads((tmp_path / "again" / "metrics.json").read_text("utf-8"))
     assert again == metrics
     assert evaluate(tmp_path, "sat", "--output", "x").stderr.startswith("error: give either --model")
+
+
+def test_run_takes_models_through_benchmarks(tmp_path):
+    with server(lambda body: both(body) if "物語" not in body["messages"][-1]["content"] else story_teller(body)) as (
+        url,
+        _,
+    ):
+        command = ("run", "--model", "org/a", "b", "--benchmarks", "jcq", "sat", "--base-url", url, "--trial")
+        command += ("--judge-model", "j", "--judge-base-url", url, "--output", "out")
+        done = evaluate(tmp_path, *command)
+        assert done.returncode == 0, done.stderr
+    folders = {str(path.parent.relative_to(tmp_path / "out")) for path in tmp_path.rglob("metrics.json")}
+    assert folders == {"a/jcq", "a/sat", "b/jcq", "b/sat"}
+    rows = [
+        json.loads((tmp_path / "out" / folder / "metrics.json").read_text("utf-8")) for folder in ("a/jcq", "b/sat")
+    ]
+    assert [row["source"] for row in rows] == ["a", "b"]
+    assert done.stdout.count("JCQ") == 2
+
+
+def test_run_mistakes_are_one_line(tmp_path):
+    for words, message in (
+        (("--model", "a", "--benchmarks", "dad"), "benchmarks are dat, jcq, sat, not dad"),
+        (("--model", "org/a", "other/a"), "two models would go to the folder a"),
+    ):
+        done = evaluate(tmp_path, "run", *words, "--output", "out")
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_training_output_means_its_checkpoints(tmp_path):
+    for name in ("checkpoint-10", "checkpoint-9", "checkpoint-12", "."):
+        folder = tmp_path / "grpo" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        if name != "checkpoint-12":  # cut off before its weights
+            (folder / "config.json").write_text("{}")
+    (tmp_path / "alone").mkdir()
+    named = expand_models([str(tmp_path / "grpo"), str(tmp_path / "alone"), "tiny"])
+    assert list(named) == ["grpo/checkpoint-9", "grpo/checkpoint-10", "grpo/final", "alone", "tiny"]
+    assert named["grpo/final"] == str(tmp_path / "grpo")

@@ -5,8 +5,8 @@ r"""A GRPO step that computes the prompt once, against TRL's own generation and 
         --completions_per_step 64 --num_generations 64 --num_prompts 2
 
 Three ways: TRL's own; sozo's sampler with TRL's loss (`--share_prompt false`); sozo's sampler and the prompt shared in
-the loss too, which is the recipes' default. Each round launches all. The first logging step of a run is left out.
-Rewards, valid rates and losses are printed side by side: the samplers draw other random numbers from one distribution.
+the loss too, which is the recipes' default. Each round launches all. The first step of a run is left out if there are
+more. Rewards, valid rates and losses are printed side by side: the samplers draw other random numbers from one distribution.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def main() -> None:
         for seed in range(args.rounds):
             for way in args.ways:
                 log = run(args.config, way, seed, args.steps, Path(folder), flags)
-                seconds[way].append(statistics.median(entry["step_time"] for entry in log[1:]))
+                seconds[way].append(statistics.median(entry["step_time"] for entry in log[1:] or log))
                 means = {key: statistics.mean(e[key] for e in log) for key in ("reward", "dat/valid_rate", "loss")}
                 print(
                     f"{way:>16}, seed {seed}: {seconds[way][-1]:.2f} s a step; over {len(log)} steps: "

@@ -76,7 +76,7 @@ def train(
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
 
     quiet_libraries(use_cpu=training.use_cpu)
-    if training.use_cpu:
+    if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
         keep_freed_memory()
     from trl import get_peft_config, get_quantization_config
 

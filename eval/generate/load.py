@@ -14,7 +14,6 @@ from typing import Any
 from eval.generate.protocol import Generator, GeneratorError
 from eval.options import setting
 from models.adapter import ADAPTER_FILE, is_adapter
-from models.allocator import keep_freed_memory
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM, TINY = "random", "tiny"
@@ -204,8 +203,6 @@ def _load_model(settings: GeneratorSettings) -> tuple[Any, Any]:
         cause = f"its tokenizer cannot be loaded ({_cause(error)})"
         raise GeneratorError(f"{path}: {cause}; save the tokenizer in the model's folder") from error
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
-    if device == "cpu":
-        keep_freed_memory()
     return model.to(device).eval(), tokenizer
 
 

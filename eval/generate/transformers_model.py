@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from data.prompts import messages, plain, prompt
 from eval.generate.protocol import Completion, GeneratorError, entropy
+from models.allocator import freed_memory_kept
 from models.attention import why_not_shared
 
 
@@ -86,9 +87,10 @@ class TransformersGenerator:
     def _shared(self, ids: list[int], uniforms: np.ndarray) -> list[list[int]]:
         from eval.generate.shared_prefix import sample_tokens
 
-        return sample_tokens(
-            self._model, ids, uniforms, ends=self._ends, temperature=self.temperature, slots=self._slots
-        )
+        with freed_memory_kept() if self._model.device.type == "cpu" else nullcontext():
+            return sample_tokens(
+                self._model, ids, uniforms, ends=self._ends, temperature=self.temperature, slots=self._slots
+            )
 
     def _plain(self, prompts: list[list[int]], seed: int, batch: int) -> list[list[int]]:
         """By `model.generate`, `slots` rows at a time, padded on the left."""

@@ -6,7 +6,7 @@ r"""A GRPO step that computes the prompt once, against TRL's own generation and 
 
 Three ways: TRL's own; sozo's sampler with TRL's loss (`--share_prompt false`); sozo's sampler and the prompt shared in
 the loss too, which is the recipes' default. Each round launches all. The first step of a run is left out if there are
-more. Rewards, valid rates and losses are printed side by side: the samplers draw other random numbers from one distribution.
+more. Rewards, valid rates and losses are printed side by side: the samplers draw other numbers from one distribution.
 """
 
 import argparse

@@ -9,11 +9,12 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from data.record import write_whole
 from data.schema import utf8_safe
 
 DATASET = "nlp-waseda/JCQ"
@@ -93,6 +94,11 @@ def load_questions(
     if complete:
         _check_complete(where, questions)
     return questions
+
+
+def write_questions(path: Path, questions: Iterable[Question]) -> None:
+    """Write a JSONL file that `load_questions` reads, whole or not at all."""
+    write_whole(path, "".join(json.dumps(asdict(q), ensure_ascii=False) + "\n" for q in questions).encode())
 
 
 def trial_questions() -> tuple[Question, ...]:

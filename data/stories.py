@@ -7,11 +7,14 @@ and length. Scores on them are not the paper's, whatever the encoder.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from data.jsonl import JsonLinesError, id_column, read_objects, text_column
+from data.record import write_whole
 
 NUM_STORIES = 113
 
@@ -65,3 +68,8 @@ def load_stories(path: Path | None = None) -> tuple[Story, ...]:
     if not stories:
         raise JsonLinesError(f'{path}: holds no stories; write one per line: {{"id": "...", "text": "..."}}')
     return tuple(stories.values())
+
+
+def write_stories(path: Path, stories: Iterable[Story]) -> None:
+    """Write a JSONL file that `load_stories` reads, whole or not at all."""
+    write_whole(path, "".join(json.dumps(asdict(story), ensure_ascii=False) + "\n" for story in stories).encode())

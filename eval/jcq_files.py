@@ -65,11 +65,7 @@ def read_answers(path: Path) -> tuple[Answer, ...]:
 
 
 def write_answers(path: Path, answers: Sequence[Answer]) -> None:
-    """Write a file of answers.
-
-    Raises:
-        FileExistsError: There is one.
-    """
+    """Write a file of answers, whole or not at all."""
     rows = [
         {"id": _theirs(a.id), "question_id": _theirs(a.question_id), "answer": utf8_safe(a.answer)} for a in answers
     ]
@@ -122,9 +118,6 @@ def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequ
 
     The raw reply, where the tool reads it as we do; otherwise the scores as the prompt asks for them, or nothing for
     an answer without scores, which the tool then reports as invalid. An answer that was not asked is left out.
-
-    Raises:
-        FileExistsError: There is one.
     """
     rows = []
     for answer, judgement in zip(answers, judgements, strict=True):
@@ -151,8 +144,6 @@ def _model_id(model: str) -> str:
 
 
 def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    if path.exists():
-        raise FileExistsError(f"{path}: exists already; move it away or give another place")
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
 
 

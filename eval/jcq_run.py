@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from data.jcq import CRITERIA, Answer, Question, content_hash, load_questions, trial_questions
+from data.jcq import CRITERIA, Answer, Question, content_hash, load_questions, trial_questions, write_questions
 from eval.answers import Item, answer_into, answering_settings
 from eval.generate.load import GeneratorSettings, load_generator
 from eval.generate.protocol import Answerer
 from eval.jcq import Table, jcq_tables, model_scores
-from eval.jcq_files import read_answers
+from eval.jcq_files import read_answers, write_answers
 from eval.judge import PROMPTS, EndpointJudge, Judge, Judging, LocalJudge, Price, judge_answers
 from eval.options import AnsweringOptions, JcqOptions, JudgeOptions
 from eval.processes import launched
@@ -22,6 +22,8 @@ from eval.run_folder import RunFolder
 from eval.statistics import MeanInterval, mean_interval
 
 LEDGER = "judgements.jsonl"
+# What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
+QUESTIONS, ANSWERS = "questions.jsonl", "answers.jsonl"
 # As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
 _GREEDY = 1e-4
 
@@ -125,6 +127,8 @@ def run_jcq(
             folder.start({}, {"answers_file": str(answers)})
         if not processes.first:
             return None
+        write_questions(output / QUESTIONS, questions)
+        write_answers(output / ANSWERS, given)
         with responses_bar(f"judging by {judge.name}", len(given)) as advance:
             judged = judge_answers(
                 judge,

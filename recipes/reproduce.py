@@ -26,7 +26,9 @@ from study.config import Study, StudyError, load_study
 from study.plan import plan_lines
 from study.process import run_logged, tail
 from study.record import Records, State
-from study.steps import Step, study_steps
+from study.steps import Step, study_rows, study_steps
+
+from eval.study_folder import StudyFolder, write_study
 
 ACCELERATE = ["accelerate", "launch"]
 console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -131,6 +133,7 @@ def main() -> int:
         for step in steps:
             plan_lines(study, step)  # an impossible batch is found now, not hours later
         with locked(records.folder):
+            write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
             for number, step in enumerate(steps, 1):
                 run_step(step, records, launch, f"[{number}/{len(steps)}]")
     except StudyError as error:

@@ -42,8 +42,6 @@ def test_answers_there_and_back(tmp_path):
     write_answers(path, ANSWERS)
     assert lines(path)[0] == {"id": 1, "question_id": 1, "answer": "答え\n「一」\u2028"}
     assert read_answers(path) == ANSWERS
-    with pytest.raises(FileExistsError, match="exists already"):
-        write_answers(path, ANSWERS)
     write_answers(tmp_path / "t.jsonl", [Answer("x", "trial-01", "..."), Answer("07", "2", "...")])
     assert [(row["id"], row["question_id"]) for row in lines(tmp_path / "t.jsonl")] == [("x", "trial-01"), ("07", 2)]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from data.prompts import sat_messages
 from data.rewrites import Rewrite, read_rewrites, write_rewrites
-from data.stories import Story, load_stories
+from data.stories import Story, load_stories, write_stories
 from eval.answers import Item, answer_into, answering_settings
 from eval.generate.load import GeneratorSettings
 from eval.options import AnsweringOptions, SatOptions
@@ -22,6 +22,7 @@ from eval.sat.summary import SatSummary, summarise
 from rewards.embeddings import DEFAULT_ENCODER, make_text_encoder
 
 ROWS = "rewrites.jsonl"
+STORIES = "stories.jsonl"  # what was rewritten, so that a run's folder can be read alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def sample_sat(
                     )
                     for a in answers
                 ]
-                return _finished(folder, scorer, rows, len(stories), source)
+                return _finished(folder, scorer, rows, stories, source)
         elif processes.first:
             return SatRun(output, SatSummary.from_json(metrics), True)
     return None
@@ -139,7 +140,7 @@ def score_file(
         return SatRun(output, SatSummary.from_json(metrics), True)
     scorer = _scorer(settings, stories)
     folder.start({"scorer": scorer.describe()}, {"rewrites_file": str(rewrites)})
-    return _finished(folder, scorer, rows, len(stories), source)
+    return _finished(folder, scorer, rows, stories, source)
 
 
 def _deciding(settings: SatSettings, stories: Sequence[Story]) -> dict[str, Any]:
@@ -157,11 +158,12 @@ def _scorer(settings: SatSettings, stories: Sequence[Story]) -> SatScorer:
 
 
 def _finished(
-    folder: RunFolder, scorer: SatScorer, rows: Sequence[Rewrite], num_stories: int, source: str | None
+    folder: RunFolder, scorer: SatScorer, rows: Sequence[Rewrite], stories: Sequence[Story], source: str | None
 ) -> SatRun:
     scored = scorer.score(rows)
+    write_stories(folder.path / STORIES, stories)
     write_rewrites(folder.path / ROWS, scored)
-    summary = summarise(scored, num_stories, source=source)
+    summary = summarise(scored, len(stories), source=source)
     folder.finish(summary.to_json())
     return SatRun(folder.path, summary, False)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from eval.generate import GeneratorSettings
+from eval.study_folder import StudyRow
 from study.config import Study
 
 RECIPES = Path(__file__).parents[1]
@@ -60,17 +61,29 @@ def study_steps(study: Study) -> list[Step]:
         _train(study, "grpo", "grpo", study.model, {}),
         _sample(study, "grpo-sample", 5, "grpo", small, trained=True),
     ]
-    names = {"random": "random", "base": "base", "SFT": "sft", "DPO 1": "dpo1", "DPO 2": "dpo2", "GRPO": "grpo"}
-    tables = {row: step if row in ("random", "base") else f"{step}-sample" for row, step in names.items()}
     flags = {"output_dir": _folder(study, "table"), "title": f"Table 11: {study.model}"}
     if study.paper_model:
         flags["paper_model"] = study.paper_model
-    rows = tuple(f"{row}={_folder(study, step)}" for row, step in tables.items())
-    return [*steps, Step("table", "table11.py", flags, tuple(tables.values()), arguments=("--rows", *rows))]
+    rows = study_rows(study)
+    tables = tuple(row.responses.name for row in rows.values())
+    arguments = ("--rows", *(f"{name}={row.responses}" for name, row in rows.items()))
+    return [*steps, Step("table", "table11.py", flags, tables, arguments=arguments)]
+
+
+def study_rows(study: Study) -> dict[str, StudyRow]:
+    """The rows of the paper's tables, each with its model and its step of responses."""
+    rows = {"random": StudyRow(None, _path(study, "random")), "base": StudyRow(study.model, _path(study, "base"))}
+    for name, step in (("SFT", "sft"), ("DPO 1", "dpo1"), ("DPO 2", "dpo2"), ("GRPO", "grpo")):
+        rows[name] = StudyRow(_folder(study, step), _path(study, f"{step}-sample"))
+    return rows
+
+
+def _path(study: Study, step: str) -> Path:
+    return Path(study.output_dir) / step
 
 
 def _folder(study: Study, step: str) -> str:
-    return str(Path(study.output_dir) / step)
+    return str(_path(study, step))
 
 
 def _sample(study: Study, name: str, number: int, model: str, count: int, *, trained: bool = False) -> Step:

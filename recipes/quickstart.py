@@ -44,10 +44,10 @@ def main() -> None:
     from transformers.utils import logging
 
     from data.schema import Response, read_responses
-    from eval.charts import Curve
     from eval.dat import summarise
     from eval.generate import GeneratorSettings, load_generator
-    from eval.report import write_report
+    from eval.report.charts import Curve
+    from eval.report.study_page import write_report
     from eval.responses import sample_responses
     from eval.show import summary_cells
     from rewards.dat import ScorerSettings

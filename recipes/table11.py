@@ -18,7 +18,7 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
     """Make the table and write all its forms; returns the Markdown."""
     from data.record import write_json, write_whole
     from eval.dat import valid_scores
-    from eval.report import write_report
+    from eval.report.study_page import write_report
     from eval.table11 import table11
     from eval.table11_text import to_json, to_markdown
 

@@ -74,7 +74,7 @@ def sample_tokens(
     tokens = torch.zeros((n, most), dtype=torch.long, device=device)
     lengths = torch.ones(n, dtype=torch.long, device=device)
     history = torch.zeros(n, dtype=torch.long, device=device)  # the row of `stem` that holds a response's tokens
-    stem = SharedPrefixCache(filled, 1, most - 1)
+    stem = SharedPrefixCache(filled, 1, most - 1, room=min(n, slots))
     tokens[:, 0] = draw(logits, random[:, 0], temperature, history)
     live = torch.nonzero(~torch.isin(tokens[:, 0], stop))[:, 0]
 
@@ -88,15 +88,18 @@ def sample_tokens(
         return logits
 
     with _shared_attention(model):
-        # Responses to one prompt begin alike: as long as few histories stand for all, those few are computed.
+        # Responses to one prompt begin alike: an equal history is computed once. While others wait for a slot, only as
+        # long as few histories stand for all: from then on no slot may be idle.
         for t in range(1, most):
-            if len(live) < 2:
+            if not len(live):
                 break
             starts, which = torch.stack([history[live], tokens[live, t - 1]]).unique(dim=1, return_inverse=True)
-            if starts.shape[1] > min(slots, len(live) // 2):
+            if len(live) > slots and starts.shape[1] > min(slots, len(live) // 2):
                 break
-            stem, history[live] = stem.branch(starts[0]), which
-            tokens[live, t] = draw(forward(stem, starts[1]), random[live, t], temperature, which)
+            places = stem.follow(starts[0])
+            step = torch.empty_like(starts[1])
+            step[places], history[live] = starts[1], places[which]
+            tokens[live, t] = draw(forward(stem, step), random[live, t], temperature, history[live])
             lengths[live] += 1
             live = live[~torch.isin(tokens[live, t], stop)]
         else:
@@ -121,17 +124,18 @@ class SharedPrefixCache(Cache):
 
     Args:
         prefix: The cache that the prompt's forward pass has filled (batch of one).
-        slots: Responses decoded at once. They begin with no token of their own; see `branch`.
+        slots: Live slots to begin with, none with a token of its own; see `branch` and `follow`.
         most: Tokens that a response may have in the cache.
+        room: Slots that may ever be live; None for no more than `slots`.
 
     Attributes:
         lengths: Tokens of each live slot in the cache, shape (live,).
     """
 
-    def __init__(self, prefix: DynamicCache, slots: int, most: int) -> None:
+    def __init__(self, prefix: DynamicCache, slots: int, most: int, *, room: int | None = None) -> None:
         if not all(type(layer) is DynamicLayer for layer in prefix.layers):
             raise UnsupportedModelError("a layer's cache is more than keys and values")
-        super().__init__(layers=[_Layer(self, layer.keys, layer.values, slots) for layer in prefix.layers])
+        super().__init__(layers=[_Layer(self, layer.keys, layer.values, room or slots) for layer in prefix.layers])
         self.lengths = torch.zeros(slots, dtype=torch.long, device=prefix.layers[0].keys.device)
         self.used = 0
         self.room = 0
@@ -143,16 +147,56 @@ class SharedPrefixCache(Cache):
         child = SharedPrefixCache(self._prefix, len(parents), self._most)
         child._stem = self
         child._reserve(self.used)
-        child._begin(torch.arange(len(parents), device=parents.device), parents)
+        child._copy(self, torch.arange(len(parents), device=parents.device), parents)
         return child
 
-    def _begin(self, slots: torch.Tensor, parents: torch.Tensor) -> None:
-        """Let `slots` hold the tokens of the stem's slots `parents`, and no more."""
-        self.lengths[slots] = self._stem.lengths[parents]
-        used = self._stem.used
-        for layer, stem in zip(self.layers, self._stem.layers, strict=True):
-            layer.keys[slots, :, :used] = stem.keys[parents, :, :used]
-            layer.values[slots, :, :used] = stem.values[parents, :, :used]
+    def follow(self, parents: torch.Tensor) -> torch.Tensor:
+        """Let the live slots be one for each of `parents`, slots of this cache, that begins with its parent's tokens.
+
+        A parent's first follower stays in its slot and nothing is copied; slots that nobody follows are filled.
+
+        Args:
+            parents: Ascending, shape (followers,), no more than there is room for.
+
+        Returns:
+            The slot of each follower.
+        """
+        live = len(self.lengths)
+        first = torch.ones_like(parents, dtype=torch.bool)
+        first[1:] = parents[1:] != parents[:-1]
+        childless = torch.ones(live, dtype=torch.bool, device=parents.device)
+        childless[parents] = False
+        free = torch.nonzero(childless)[:, 0]
+        more = torch.nonzero(~first)[:, 0]
+        added = torch.arange(live, live + max(0, len(more) - len(free)), device=parents.device)
+        places = parents.clone()
+        places[more] = torch.cat([free, added])[: len(more)]
+        self.lengths = torch.cat([self.lengths, self.lengths.new_zeros(len(added))])
+        self._copy(self, places[more], parents[more])
+        held = self._close(free[len(more) :])
+        now = torch.zeros(live + len(added), dtype=torch.long, device=parents.device)
+        now[held] = torch.arange(len(held), device=parents.device)
+        return now[places]
+
+    def _copy(self, source: SharedPrefixCache, slots: torch.Tensor, parents: torch.Tensor) -> None:
+        self.lengths[slots] = source.lengths[parents]
+        used = source.used
+        for layer, other in zip(self.layers, source.layers, strict=True):
+            layer.keys[slots, :, :used] = other.keys[parents, :, :used]
+            layer.values[slots, :, :used] = other.values[parents, :, :used]
+
+    def _close(self, free: torch.Tensor) -> torch.Tensor:
+        """Fill the slots `free` with the last live ones; returns which slot each live one was before."""
+        live = len(self.lengths) - len(free)
+        was = torch.arange(live, device=free.device)
+        if len(free):
+            keep = torch.ones(len(self.lengths), dtype=torch.bool, device=free.device)
+            keep[free] = False
+            gaps, last = free[free < live], torch.nonzero(keep[live:])[:, 0] + live
+            self._copy(self, gaps, last)
+            was[gaps] = last
+            self.lengths = self.lengths[:live]
+        return was
 
     def _reserve(self, used: int) -> None:
         """Make room for `used` tokens of each slot."""
@@ -192,19 +236,8 @@ class SharedPrefixCache(Cache):
         taken, free = ended[: len(started)], ended[len(started) :]
         rows = rows.clone()
         rows[taken] = started
-        self._begin(taken, parents)
-        live = len(rows) - len(free)
-        if len(free):
-            keep = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
-            keep[free] = False
-            gaps = free[free < live]
-            last = torch.nonzero(keep[live:])[:, 0] + live
-            rows[gaps], self.lengths[gaps] = rows[last], self.lengths[last]
-            for layer in self.layers:
-                layer.keys[gaps, :, : self.used] = layer.keys[last, :, : self.used]
-                layer.values[gaps, :, : self.used] = layer.values[last, :, : self.used]
-        self.lengths = self.lengths[:live]
-        return rows[:live]
+        self._copy(self._stem, taken, parents)
+        return rows[self._close(free)]
 
 
 class _Layer(CacheLayerMixin):

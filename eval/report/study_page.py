@@ -1,19 +1,16 @@
-"""One HTML page that shows what training did: rows of Table 11, learning curves, score distributions, responses.
-
-The page holds everything it needs and loads nothing. What a model wrote is escaped wherever it stands.
-"""
+"""What training did: rows of Table 11, learning curves, score distributions, responses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from data.record import write_whole
-from data.schema import Reason, Response, utf8_safe
-from eval.charts import Curve, curve_chart, score_chart, unique_words_chart
+from data.schema import Reason, Response
 from eval.dat import DatSummary
+from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from eval.report.templates import render
 from eval.show import percent, summary_cells
 from eval.table11 import Table11
 from eval.table11_text import cells, paper_cells, patterns
@@ -56,11 +53,8 @@ def write_report(
     Raises:
         ValueError: A curve has not as many values as steps.
     """
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files(__package__ or "eval").joinpath("report.html").read_text("utf-8"))
-    page = template.render(
+    page = render(
+        "study.html",
         title=title,
         rows=[summary_cells(row) for row in rows],
         reason_names=[str(reason) for reason in Reason],
@@ -76,7 +70,7 @@ def write_report(
         patterns=patterns(table) if table else {},
         words_chart=_words_chart(table) if table else "",
     )
-    write_whole(path, utf8_safe(page).encode())
+    write_whole(path, page)
 
 
 def _words_chart(table: Table11) -> str:

@@ -1,0 +1,154 @@
+"""What changed from one model to others, cell by cell, with intervals and p-values corrected over a table's cells.
+
+JCQ is paired by question and SAT by story; DAT trials have no partners. Numbers that do not rest on the same judge,
+questions, stories, checker or encoder are never subtracted: the cell says why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from data.jcq import CRITERIA, TASKS
+from data.record import first_difference
+from eval.finished import Evaluated, Finished
+from eval.statistics import IndependentComparison, PairedComparison, compare_independent, compare_paired, holm
+
+# Columns: which number of a model.
+DAT, SAT, JCQ_MEAN = "dat", "sat", "jcq/mean"
+CRITERION_COLUMNS = tuple(f"jcq/{criterion}" for criterion in CRITERIA)
+TASK_COLUMNS = tuple(f"jcq/{task}" for task in TASKS)
+MAIN_COLUMNS = (DAT, JCQ_MEAN, *CRITERION_COLUMNS, SAT)
+# What must be the same for two runs' numbers to be on one scale: the settings, and what the scorer says it is.
+_SCALE = {
+    "dat": ((), ("scorer",)),
+    "jcq": (("judge", "questions_sha256"), ()),
+    "sat": (("stories_sha256",), ("scorer",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One cell: a model's number minus the base's.
+
+    Attributes:
+        model: The model.
+        column: `dat`, `sat`, `jcq/mean`, `jcq/CRITERION` or `jcq/TASK`.
+        difference: Mean of the model minus mean of the base, over the questions or stories that both have a score for
+            (DAT: over each one's valid responses); None without one.
+        low: Lower end of the 95% interval. `high` likewise.
+        high: Upper end.
+        effect: Cohen's d: of JCQ and SAT d_z, in standard deviations of the differences; of DAT with the averaged
+            variance.
+        p: Two-sided, of this cell alone (sign flips; DAT: Welch).
+        p_holm: The same, corrected over all cells of the table (Holm).
+        n: Questions or stories that both have; of DAT, the smaller number of valid responses.
+        of: Questions or stories that one of them has at all; of DAT, the larger number.
+        reason: Why something of the above is None.
+    """
+
+    model: str
+    column: str
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    effect: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    n: int = 0
+    of: int = 0
+    reason: str | None = None
+
+    @property
+    def significant(self) -> bool:
+        """Whether the corrected p-value is below 0.05."""
+        return self.p_holm is not None and self.p_holm < 0.05
+
+
+def changes(base: Evaluated, others: Sequence[Evaluated], columns: Sequence[str]) -> dict[tuple[str, str], Change]:
+    """The table of all changes from `base`, by (model, column); p-values are corrected over its cells.
+
+    Args:
+        base: What the others are compared with.
+        others: The rows.
+        columns: The columns, such as `MAIN_COLUMNS`. One that neither side has gives no cells.
+    """
+    cells = [
+        change(base, other, column)
+        for other in others
+        for column in columns
+        if _finished(base, column) or _finished(other, column)
+    ]
+    corrected = holm([cell.p for cell in cells])
+    return {(cell.model, cell.column): replace(cell, p_holm=p) for cell, p in zip(cells, corrected, strict=True)}
+
+
+def change(base: Evaluated, other: Evaluated, column: str) -> Change:
+    """One cell, its p-value not corrected."""
+    runs = _finished(base, column), _finished(other, column)
+    for model, run in zip((base, other), runs, strict=True):
+        if run is None:
+            return Change(other.name, column, reason=f"{model.name} has no run of it")
+    before, after = runs
+    assert before
+    assert after
+    if (reason := other_scale(before, after)) is not None:
+        return Change(other.name, column, reason=reason)
+    if column == DAT:
+        assert base.dat
+        assert other.dat
+        free = compare_independent(base.dat.scores, other.dat.scores)
+        few, many = sorted((free.n_base, free.n_other))
+        found: IndependentComparison | PairedComparison = free
+        effect = free.d_av
+    else:
+        found = paired = compare_paired(item_scores(base, column), item_scores(other, column))
+        few, many, effect = paired.n, paired.of, paired.d_z
+    return Change(
+        other.name,
+        column,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        effect=effect,
+        p=found.p,
+        n=few,
+        of=many,
+        reason=found.reason,
+    )
+
+
+def item_scores(model: Evaluated, column: str) -> Mapping[Hashable, float | None]:
+    """A model's scores by question (`jcq/...`) or story (`sat`); None where one has none."""
+    if column == SAT:
+        return {story.id: model.sat.scores.get(story.id) for story in model.sat.stories} if model.sat else {}
+    if model.jcq is None:
+        return {}
+    scores, name = model.jcq.scores, column.partition("/")[2]
+    values = scores.values[:, CRITERIA.index(name)] if name in CRITERIA else scores.values.mean(axis=1)
+    return {
+        question.id: None if math.isnan(value) else float(value)
+        for question, value in zip(scores.questions, values, strict=True)
+        if name not in TASKS or question.task == name
+    }
+
+
+def other_scale(one: Finished, other: Finished) -> str | None:
+    """Why two runs of a benchmark are not on one scale; None if they are."""
+    settings, loaded = _SCALE[_task(one)]
+    for mine, theirs, names in ((one.settings, other.settings, settings), (one.loaded, other.loaded, loaded)):
+        found = first_difference({n: mine.get(n) for n in names}, {n: theirs.get(n) for n in names})
+        if found:
+            return f"not on one scale: {found[0]} is {found[1]} here and {found[2]} there"
+    return None
+
+
+def _task(run: Finished) -> str:
+    task = str(run.settings["task"])
+    return "dat" if task == "rescore" else task
+
+
+def _finished(model: Evaluated, column: str) -> Finished | None:
+    run: Finished | None = getattr(model, column.partition("/")[0])
+    return run

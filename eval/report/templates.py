@@ -1,0 +1,35 @@
+"""The pages' templates, with every value escaped and every name that is missing an error."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+from data.schema import utf8_safe
+
+
+def render(template: str, **values: Any) -> bytes:
+    """A page as UTF-8.
+
+    Args:
+        template: Name of a file beside this one.
+        values: What the template names. `chart` values are SVG of `eval.report.charts`; all else is escaped.
+    """
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return utf8_safe(environment.get_template(template).render(**values)).encode()
+
+
+def source(name: str) -> str:
+    """The text of a file beside this one."""
+    return files(__package__ or "eval.report").joinpath(name).read_text("utf-8")
+
+
+def script_hash(script: str) -> str:
+    """What a page's Content-Security-Policy calls this script, so that no other one runs."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

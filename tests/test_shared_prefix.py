@@ -86,7 +86,7 @@ def test_logits_are_those_of_a_full_forward(make, slots, alike, monkeypatch):
     histories = [len({tuple(row[:t]) for row in rows if len(row) > t}) for t in range(12)]
     if slots == 64:
         assert computed == [count for count in histories if count]
-    assert not alike or 1 < histories[1] < histories[2] < n / 2
+    assert not alike or (1 < histories[1] < n / 2 and histories[2] < n)
     logits_of = {u: logits for logits, u in seen}
     for row, numbers in zip(rows, random.tolist(), strict=True):
         with torch.no_grad():

@@ -207,6 +207,26 @@ def run_(
         show[type(finished).__name__](finished)
 
 
+@app.command()
+@with_flags
+def report(
+    runs: Annotated[
+        list[str], typer.Argument(help="Folders of finished runs, however deep: DIR, or NAME=DIR to name its model.")
+    ],
+    output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path("report.html"),
+    base: Annotated[
+        str | None, typer.Option(help="The model to compare the others with (default: a study's base, or the first).")
+    ] = None,
+    title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
+) -> None:
+    """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
+    from eval.finished import find_evaluated
+    from eval.report.evaluation_page import write_evaluation
+    from eval.show import print_pages
+
+    print_pages(write_evaluation(output, find_evaluated(runs), base=base, title=title))
+
+
 def spread(argv: Sequence[str]) -> list[str]:
     """The command line with `--model A B` of `run` written as `--model A --model B`, which is what click takes.
 

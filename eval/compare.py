@@ -10,16 +10,18 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from data.jcq import CRITERIA, TASKS
 from data.record import first_difference
 from eval.finished import Evaluated, Finished
 from eval.statistics import IndependentComparison, PairedComparison, compare_independent, compare_paired, holm
 
 # Columns: which number of a model.
-DAT, SAT, JCQ_MEAN = "dat", "sat", "jcq/mean"
+DAT, VALID, SAT, JCQ_MEAN = "dat", "dat/valid", "sat", "jcq/mean"
 CRITERION_COLUMNS = tuple(f"jcq/{criterion}" for criterion in CRITERIA)
 TASK_COLUMNS = tuple(f"jcq/{task}" for task in TASKS)
-MAIN_COLUMNS = (DAT, JCQ_MEAN, *CRITERION_COLUMNS, SAT)
+MAIN_COLUMNS = (DAT, VALID, JCQ_MEAN, *CRITERION_COLUMNS, SAT)
 # What must be the same for two runs' numbers to be on one scale: the settings, and what the scorer says it is.
 _SCALE = {
     "dat": ((), ("scorer",)),
@@ -34,16 +36,16 @@ class Change:
 
     Attributes:
         model: The model.
-        column: `dat`, `sat`, `jcq/mean`, `jcq/CRITERION` or `jcq/TASK`.
+        column: `dat`, `dat/valid` (share of valid responses), `sat`, `jcq/mean`, `jcq/CRITERION` or `jcq/TASK`.
         difference: Mean of the model minus mean of the base, over the questions or stories that both have a score for
-            (DAT: over each one's valid responses); None without one.
+            (DAT: over each one's valid responses; their share: over all responses); None without one.
         low: Lower end of the 95% interval. `high` likewise.
         high: Upper end.
         effect: Cohen's d: of JCQ and SAT d_z, in standard deviations of the differences; of DAT with the averaged
             variance.
         p: Two-sided, of this cell alone (sign flips; DAT: Welch).
         p_holm: The same, corrected over all cells of the table (Holm).
-        n: Questions or stories that both have; of DAT, the smaller number of valid responses.
+        n: Questions or stories that both have; of DAT, the smaller number of responses that count.
         of: Questions or stories that one of them has at all; of DAT, the larger number.
         reason: Why something of the above is None.
     """
@@ -72,7 +74,7 @@ def changes(base: Evaluated, others: Sequence[Evaluated], columns: Sequence[str]
     Args:
         base: What the others are compared with.
         others: The rows.
-        columns: The columns, such as `MAIN_COLUMNS`. One that neither side has gives no cells.
+        columns: The columns, such as `MAIN_COLUMNS`. One that neither side has gives no cell.
     """
     cells = [
         change(base, other, column)
@@ -95,10 +97,8 @@ def change(base: Evaluated, other: Evaluated, column: str) -> Change:
     assert after
     if (reason := other_scale(before, after)) is not None:
         return Change(other.name, column, reason=reason)
-    if column == DAT:
-        assert base.dat
-        assert other.dat
-        free = compare_independent(base.dat.scores, other.dat.scores)
+    if column in (DAT, VALID):
+        free = compare_independent(_dat_values(base, column), _dat_values(other, column))
         few, many = sorted((free.n_base, free.n_other))
         found: IndependentComparison | PairedComparison = free
         effect = free.d_av
@@ -132,6 +132,15 @@ def item_scores(model: Evaluated, column: str) -> Mapping[Hashable, float | None
         for question, value in zip(scores.questions, values, strict=True)
         if name not in TASKS or question.task == name
     }
+
+
+def _dat_values(model: Evaluated, column: str) -> np.ndarray:
+    """Scores of the valid responses, or 1 for each valid response and 0 for each other."""
+    assert model.dat
+    if column == DAT:
+        return model.dat.scores
+    summary = model.dat.summary
+    return np.repeat([1.0, 0.0], [summary.valid, summary.num_responses - summary.valid])
 
 
 def other_scale(one: Finished, other: Finished) -> str | None:

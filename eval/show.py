@@ -149,6 +149,15 @@ def _print_cells(title: str, cells: dict[str, str], folder: Path, files: Sequenc
         console.print(str(folder / name), markup=False, highlight=False)
 
 
+def print_pages(pages: Sequence[Path]) -> None:
+    """Where a report's pages are."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=True)
+    for page in pages:
+        console.print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)", markup=False, highlight=False)
+
+
 def print_page(run: CorrelateRun) -> None:
     """The page of a finished comparison on standard output, and where its files are."""
     from rich.console import Console

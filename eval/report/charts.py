@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+SERIES = 10  # colours
 _BINS = 60
 _CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
 # Stand-ins that matplotlib writes into the SVG, exchanged for CSS colours afterwards: it knows no CSS variables itself.
@@ -127,9 +128,86 @@ def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_
     return _svg(draw, _SCORES_SIZE, "unique-words", "Unique words by number of valid responses: " + ", ".join(curves))
 
 
+def ridge_chart(scores: Mapping[str, Any]) -> str:
+    """Distributions of DAT scores one below the other, each in its own height, with its mean, as an SVG element.
+
+    Args:
+        scores: Name -> scores, any numeric array with at least one score in all.
+    """
+    arrays = [np.asarray(values, np.float64) for values in scores.values()]
+    edges = np.histogram_bin_edges(np.concatenate(arrays), _BINS)
+
+    def draw(axes: Any) -> None:
+        for i, values in enumerate(arrays):
+            floor = len(arrays) - 1 - i
+            if len(values):
+                counts = np.histogram(values, edges)[0]
+                height = floor + 0.85 * counts / counts.max()
+                axes.stairs(height, edges, baseline=floor, fill=True, color=_series(i), alpha=0.28)
+                axes.stairs(height, edges, baseline=floor, color=_series(i), linewidth=1.4)
+                axes.plot([values.mean()] * 2, [floor, floor + 0.85], color=_series(i), linewidth=2.2)
+        axes.set_yticks(range(len(arrays) - 1, -1, -1), [_short(name) for name in scores])
+        axes.set_ylim(-0.1, len(arrays))
+        axes.set_xlabel("DAT score")
+
+    return _svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), "ridges", "Distribution of DAT scores: " + ", ".join(scores))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A model in a scatter plot: where it stands, and the interval of its height if it has one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+def scatter_chart(points: Mapping[str, Point | None], salt: str, across: str, up: str) -> str:
+    """A point per model with its interval, as an SVG element.
+
+    Args:
+        points: Name -> point; None keeps the name's colour and draws nothing.
+        salt: Tells the charts of a page apart.
+        across: Label of the x axis.
+        up: Label of the y axis.
+    """
+
+    def draw(axes: Any) -> None:
+        for i, point in enumerate(points.values()):
+            if point is None:
+                continue
+            if point.low is not None and point.high is not None:
+                axes.plot([point.x] * 2, [point.low, point.high], color=_series(i), linewidth=1.6, alpha=0.7)
+            axes.plot(point.x, point.y, color=_series(i), marker="o", markersize=8, linestyle="none")
+        axes.set_xlabel(across)
+        axes.set_ylabel(up)
+        axes.margins(x=0.12, y=0.15)
+        axes.locator_params(axis="x", nbins=6)
+        axes.xaxis.set_major_formatter("{x:,.6g}")
+
+    return _svg(draw, _CURVE_SIZE, salt, f"{up} against {across}")
+
+
+def radar_points(values: Sequence[float], least: float = 1.0, most: float = 5.0) -> str:
+    """Corners of a radar polygon for an SVG `points` attribute: `most` is at 100 from the centre, first value upwards.
+
+    >>> radar_points([5, 3, 1, 3])
+    '0.0,-100.0 50.0,0.0 0.0,0.0 -50.0,0.0'
+    """
+    radii = [100 * (value - least) / (most - least) for value in values]
+    angles = np.arange(len(radii)) * 2 * np.pi / len(radii)
+    corners = [(r * np.sin(a), -r * np.cos(a)) for r, a in zip(radii, angles, strict=True)]
+    return " ".join(f"{x + 0.0:.1f},{y + 0.0:.1f}".replace("-0.0", "0.0") for x, y in corners)
+
+
+def _short(name: str, most: int = 26) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
 def _series(index: int) -> str:
-    """Stand-in of the page's `--series-N`, which has six."""
-    return f"#0400{index % 6:02x}"
+    """Stand-in of the page's `--series-N`, which has ten."""
+    return f"#0400{index % SERIES:02d}"
 
 
 def _svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.rewrites import Rewrite
-from eval.sat.judge import Rating
+from eval.sat.judge import JudgedRewrite
 from eval.sat.summary import story_scores
 
 
@@ -53,14 +53,14 @@ def encoder_table(name: str, rewrites: Mapping[str, Iterable[Rewrite]]) -> Score
     return make_table(name, {model: story_scores(rows) for model, rows in rewrites.items()})
 
 
-def judge_table(name: str, ratings: Mapping[str, Iterable[Rating]]) -> ScoreTable:
-    """The table of each model's ratings: a story's score is the mean of its grades divided by 5."""
+def judge_table(name: str, judged: Mapping[str, Iterable[JudgedRewrite]]) -> ScoreTable:
+    """The table of each model's judged rewrites: a story's score is the mean of its grades divided by 5."""
     table: dict[str, dict[str, float]] = {}
-    for model, rows in ratings.items():
+    for model, rows in judged.items():
         scores: defaultdict[str, list[float]] = defaultdict(list)
-        for rating in rows:
-            if rating.score is not None:
-                scores[rating.story_id].append(rating.score)
+        for row in rows:
+            if row.score is not None:
+                scores[row.story_id].append(row.score)
         table[model] = {story: math.fsum(values) / len(values) for story, values in scores.items()}
     return make_table(name, table)
 

@@ -112,17 +112,27 @@ def rescore(
 @with_flags
 def correlate(
     output: Output,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Folders of finished runs, DIR or NAME=DIR: correlate the benchmarks over their models."),
+    ] = None,
+    ratings: Annotated[
+        Path | None,
+        typer.Option(help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."),
+    ] = None,
     published: Annotated[
         bool, typer.Option("--published", help="The papers' own tables: recompute what they derived from them.")
     ] = False,
 ) -> None:
-    """Recompute the papers' means, correlations and p-values from their printed tables, beside the printed values."""
-    from eval.correlate.run import correlate_published
+    """Correlate benchmarks over models (Tables 9, 10), judge and people (8); or check the papers' own (--published)."""
+    from eval.correlate.run import correlate_published, correlate_runs
     from eval.show import print_page
 
-    if not published:
-        raise ValueError("give --published, to recompute what the papers derived from their tables")
-    print_page(correlate_published(output))
+    if bool(runs) == published:
+        raise ValueError("give either folders of finished runs, or --published for the papers' own tables")
+    if published and ratings:
+        raise ValueError("--ratings goes with folders of finished runs, not with --published")
+    print_page(correlate_runs(runs, output, ratings=ratings) if runs else correlate_published(output))
 
 
 @app.command()

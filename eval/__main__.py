@@ -114,7 +114,9 @@ def correlate(
     output: Output,
     runs: Annotated[
         list[str] | None,
-        typer.Argument(help="Folders of finished runs, DIR or NAME=DIR: correlate the benchmarks over their models."),
+        typer.Argument(
+            metavar="DIR...", help="Finished runs, DIR or NAME=DIR: correlate the benchmarks over their models."
+        ),
     ] = None,
     ratings: Annotated[
         Path | None,
@@ -180,6 +182,38 @@ def sat(
         print_sat(run)
 
 
+@app.command("sat-agreement")
+@partial(with_flags, without=("judge_prompt",))
+def sat_agreement_(
+    output: Output,
+    runs: Annotated[
+        list[str], typer.Argument(metavar="DIR...", help="Finished runs, DIR or NAME=DIR; their SAT runs count.")
+    ],
+    judging: JudgeOptions,
+    sat_embedding_models: Annotated[
+        list[str], typer.Option(help="One or more encoders to score with (default: the scores that the runs hold).")
+    ] = [],  # noqa: B006
+    sat_embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of their vectors.")] = None,
+    rankings: Annotated[
+        Path | None, typer.Option(help='JSONL of people\'s rankings: {"story_id": ..., "ranking": [best, ...]}.')
+    ] = None,
+    judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the rewrites too (Table 22).")] = False,
+) -> None:
+    """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
+    from eval.sat.agreement_run import sat_agreement
+    from eval.show import print_page
+
+    for field in fields(judging):
+        if not judge and getattr(judging, field.name) != field.default:
+            raise ValueError(f"--{field.name.replace('_', '-')} goes with --judge")
+    options = judging if judge else None
+    print_page(
+        sat_agreement(
+            runs, output, encoders=sat_embedding_models, cache=sat_embedding_cache, rankings=rankings, judging=options
+        )
+    )
+
+
 @app.command("run")
 @partial(with_flags, without=("model", "source"))
 def run_(
@@ -217,19 +251,21 @@ def run_(
         show[type(finished).__name__](finished)
 
 
+_VARIADIC = {"run": ("--model", "--benchmarks"), "sat-agreement": ("--sat-embedding-models",)}
+
+
 def spread(argv: Sequence[str]) -> list[str]:
     """The command line with `--model A B` of `run` written as `--model A --model B`, which is what click takes.
 
     >>> spread(["run", "--benchmarks", "dat", "sat", "--seed", "1"])
     ['run', '--benchmarks', 'dat', '--benchmarks', 'sat', '--seed', '1']
     """
-    if argv[:1] != ["run"]:
-        return list(argv)
+    variadic = _VARIADIC.get(argv[0], ()) if argv else ()
     words: list[str] = []
     flag = None
     for word in argv:
         if word.startswith("--"):
-            flag = word if word in ("--model", "--benchmarks") else None
+            flag = word if word in variadic else None
         elif flag and words[-1] != flag:
             words.append(flag)
         words.append(word)

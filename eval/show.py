@@ -156,7 +156,7 @@ def print_page(run: PageRun) -> None:
     console = Console(soft_wrap=True)
     if run.finished_before:
         console.print(f"{run.folder}: finished before; nothing was computed again", markup=False, highlight=False)
-    console.print(run.page, markup=False, highlight=False)
+    console.print(run.page, markup=False, highlight=False, emoji=False)
     for name in run.files:
         console.print(str(run.folder / name), markup=False, highlight=False)
     if run.stopped:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from data.jcq import CRITERIA, TASKS
-from data.record import MISSING, first_difference
+from eval.alike import check_alike
 from eval.finished import Evaluated, Finished, FinishedJcq
 from eval.human import ALL_TASKS, MEAN
 
 CELLS = tuple((task, criterion) for task in (*TASKS, ALL_TASKS) for criterion in (*CRITERIA, MEAN))
 """The 40 cells of Tables 8 to 10 by task and criterion, row by row."""
+_MEND = "score one of them again as the other, or leave it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
             scores are on different scales; or a run cannot be read.
     """
     kept = [model for model in models if sum(run is not None for run in (model.dat, model.jcq, model.sat)) > 1]
-    check_alike("DAT", [(m.name, m.dat) for m in kept if m.dat], lambda run: run.loaded.get("scorer", {}))
-    check_alike("SAT", [(m.name, m.sat) for m in kept if m.sat], _sat_scale)
+    check_alike("DAT", [(m.name, m.dat) for m in kept if m.dat], lambda run: run.loaded.get("scorer", {}), _MEND)
+    check_alike("SAT", [(m.name, m.sat) for m in kept if m.sat], _sat_scale, _MEND)
     check_jcq_alike(kept)
     return tuple(_row(model) for model in kept)
 
@@ -67,20 +68,9 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
 def check_jcq_alike(models: Sequence[Evaluated]) -> None:
     """Raise ValueError if not all JCQ runs asked the same questions and the same judge with the same prompt."""
     keys = ("judge", "questions_sha256")
-    check_alike("JCQ", [(m.name, m.jcq) for m in models if m.jcq], lambda run: {k: run.settings[k] for k in keys})
-
-
-def check_alike(what: str, runs: Sequence[tuple[str, Finished]], scale: Callable[[Finished], dict[str, Any]]) -> None:
-    """Raise ValueError if some runs' scores are on another scale than the first one's."""
-    for name, run in runs[1:]:
-        first, other = runs[0]
-        if found := first_difference(scale(other), scale(run)):
-            key, *values = found
-            a, b = ("not set" if value is MISSING else value for value in values)
-            raise ValueError(
-                f"{what} of {first} ({other.folder}) and of {name} ({run.folder}) do not compare: {key} is {a} and "
-                f"{b}; score one of them again as the other, or leave it out"
-            )
+    check_alike(
+        "JCQ", [(m.name, m.jcq) for m in models if m.jcq], lambda run: {k: run.settings[k] for k in keys}, _MEND
+    )
 
 
 def _sat_scale(run: Finished) -> dict[str, Any]:

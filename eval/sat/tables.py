@@ -36,6 +36,18 @@ class ScoreTable:
         scored = row[~np.isnan(row)]
         return (float(scored.mean()) if len(scored) else None), len(scored)
 
+    def to_json(self) -> dict[str, dict[str, float]]:
+        """Model -> story -> score, without what has none."""
+        return {
+            model: {story: value for story, value in zip(self.stories, row, strict=True) if not math.isnan(value)}
+            for model, row in zip(self.models, self.values.tolist(), strict=True)
+        }
+
+    def only(self, models: Sequence[str], stories: Sequence[str]) -> ScoreTable:
+        """The part of the table that is of these models and stories, in their order; it must have them all."""
+        rows, columns = [self.models.index(m) for m in models], [self.stories.index(s) for s in stories]
+        return ScoreTable(self.name, tuple(models), tuple(stories), self.values[np.ix_(rows, columns)])
+
 
 def make_table(name: str, scores: Mapping[str, Mapping[str, float]]) -> ScoreTable:
     """A table from each model's scores by story.

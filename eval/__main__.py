@@ -115,7 +115,7 @@ def correlate(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DIR...", help="Finished runs, DIR or NAME=DIR: correlate the benchmarks over their models."
+            metavar="DIR", help="Finished runs, DIR or NAME=DIR: correlate the benchmarks over their models."
         ),
     ] = None,
     ratings: Annotated[
@@ -187,7 +187,7 @@ def sat(
 def sat_agreement_(
     output: Output,
     runs: Annotated[
-        list[str], typer.Argument(metavar="DIR...", help="Finished runs, DIR or NAME=DIR; their SAT runs count.")
+        list[str], typer.Argument(metavar="DIR", help="Finished runs, DIR or NAME=DIR; their SAT runs count.")
     ],
     judging: JudgeOptions,
     sat_embedding_models: Annotated[

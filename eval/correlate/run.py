@@ -57,7 +57,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     from eval.correlate.across import ENOUGH, across_models, models_with_both
     from eval.correlate.people import read_people
     from eval.correlate.runs_text import counts, to_json, to_markdown
-    from eval.correlate.scores import check_jcq_alike, model_rows
+    from eval.correlate.scores import check_jcq_alike, model_rows, scales
     from eval.finished import find_evaluated
 
     models = find_evaluated(places)
@@ -91,7 +91,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
         "table_10": counts(across.jcq_sat),
         "dat_sat": across.dat_sat and across.dat_sat.r,
     }
-    content = (rows, across, people, table8)
+    content = (rows, scales(models), across, people, table8)
     return _write(folder, _RUNS, to_markdown(*content), to_json(*content), metrics)
 
 

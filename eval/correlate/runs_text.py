@@ -27,9 +27,19 @@ training are not. *Paper* is the paper's r, over its own five models (Table 8: 1
 """
 
 
-def to_markdown(rows: Sequence[ModelRow], across: Across, people: People | None, table8: Sequence[Cell]) -> str:
-    """The page: the models' scores, each table as in the paper and with its details, and what is missing."""
-    parts = ["# Correlations between benchmarks\n", _ABOUT]
+def to_markdown(
+    rows: Sequence[ModelRow], scales: Sequence[str], across: Across, people: People | None, table8: Sequence[Cell]
+) -> str:
+    """The page: the models' scores, each table as in the paper and with its details, and what is missing.
+
+    Args:
+        rows: The models with two benchmarks or more.
+        scales: See `eval.correlate.scores.scales`.
+        across: Tables 9 and 10, DAT and SAT.
+        people: The ratings, if there are any.
+        table8: Their table; empty without them.
+    """
+    parts = ["# Correlations between benchmarks\n", _ABOUT, "\n".join(f"- {plain(line)}" for line in scales) + "\n"]
     if rows:
         cells = [[plain(row.model), *(_score(s) for s in (row.jcq, row.dat, row.sat))] for row in rows]
         parts += ["## Scores of models with two benchmarks or more\n", table(("Model", "JCQ", "DAT", "SAT"), cells)]
@@ -48,11 +58,14 @@ def to_markdown(rows: Sequence[ModelRow], across: Across, people: People | None,
     return "\n".join(parts)
 
 
-def to_json(rows: Sequence[ModelRow], across: Across, people: People | None, table8: Sequence[Cell]) -> dict[str, Any]:
+def to_json(
+    rows: Sequence[ModelRow], scales: Sequence[str], across: Across, people: People | None, table8: Sequence[Cell]
+) -> dict[str, Any]:
     """Everything for `correlations.json`, numbers unrounded; a table that the runs do not allow is null."""
     tables = {"table_8": table8 or None, "table_9": across.jcq_dat, "table_10": across.jcq_sat}
     return {
         "models": [row.to_json() for row in rows],
+        "scales": list(scales),
         "models_with_both": across.models,
         "ratings": None
         if people is None

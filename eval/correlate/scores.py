@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from data.jcq import CRITERIA, TASKS
+from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from eval.alike import check_alike
 from eval.finished import Evaluated, Finished, FinishedJcq
 from eval.human import ALL_TASKS, MEAN
@@ -58,7 +58,7 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
         ValueError: Two models were scored differently (another encoder, judge or set of questions), so that their
             scores are on different scales; or a run cannot be read.
     """
-    kept = [model for model in models if sum(run is not None for run in (model.dat, model.jcq, model.sat)) > 1]
+    kept = _with_two(models)
     check_alike("DAT", [(m.name, m.dat) for m in kept if m.dat], lambda run: run.loaded.get("scorer", {}), _MEND)
     check_alike("SAT", [(m.name, m.sat) for m in kept if m.sat], _sat_scale, _MEND)
     check_jcq_alike(kept)
@@ -75,6 +75,27 @@ def check_jcq_alike(models: Sequence[Evaluated]) -> None:
 
 def _sat_scale(run: Finished) -> dict[str, Any]:
     return {**run.loaded.get("scorer", {}), "stories_sha256": run.settings["stories_sha256"]}
+
+
+def scales(models: Sequence[Evaluated]) -> tuple[str, ...]:
+    """What the scores of runs that are alike rest on, a sentence for each benchmark, to stand beside them."""
+    said = []
+    models = _with_two(models) or models  # without any, only the judge and people are compared
+    if jcq := next((model.jcq for model in models if model.jcq), None):
+        judge = jcq.settings["judge"]
+        own = jcq.settings["questions_sha256"] == CONTENT_SHA256
+        asked = f"the questions of {DATASET}" if own else f"not the 700 questions of {DATASET}: these are no JCQ scores"
+        said.append(f"JCQ: judge {judge['model']} with the prompt {judge['prompt']}; {asked}.")
+    if dat := next((model.dat for model in models if model.dat), None):
+        scorer = dat.loaded.get("scorer", {})
+        said.append(f"DAT: encoder {scorer.get('embedding_model')}, nouns by {scorer.get('noun_checker')}.")
+    if sat := next((model.sat for model in models if model.sat), None):
+        said.append(f"SAT: encoder {sat.loaded.get('scorer', {}).get('embedding_model')}.")
+    return tuple(said)
+
+
+def _with_two(models: Sequence[Evaluated]) -> list[Evaluated]:
+    return [model for model in models if sum(run is not None for run in (model.dat, model.jcq, model.sat)) > 1]
 
 
 def _row(model: Evaluated) -> ModelRow:

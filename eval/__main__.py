@@ -112,17 +112,29 @@ def rescore(
 @with_flags
 def correlate(
     output: Output,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DIR", help="Finished runs, DIR or NAME=DIR: correlate the benchmarks over their models."
+        ),
+    ] = None,
+    ratings: Annotated[
+        Path | None,
+        typer.Option(help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."),
+    ] = None,
     published: Annotated[
         bool, typer.Option("--published", help="The papers' own tables: recompute what they derived from them.")
     ] = False,
 ) -> None:
-    """Recompute the papers' means, correlations and p-values from their printed tables, beside the printed values."""
-    from eval.correlate.run import correlate_published
+    """Correlate benchmarks over models (Tables 9, 10), judge and people (8); or check the papers' own (--published)."""
+    from eval.correlate.run import correlate_published, correlate_runs
     from eval.show import print_page
 
-    if not published:
-        raise ValueError("give --published, to recompute what the papers derived from their tables")
-    print_page(correlate_published(output))
+    if bool(runs) == published:
+        raise ValueError("give either folders of finished runs, or --published for the papers' own tables")
+    if published and ratings:
+        raise ValueError("--ratings goes with folders of finished runs, not with --published")
+    print_page(correlate_runs(runs, output, ratings=ratings) if runs else correlate_published(output))
 
 
 @app.command()
@@ -168,6 +180,38 @@ def sat(
         print_sat(score_file(rewrites, output, settings, source=generator.source))
     elif (run := sample_sat(generator, answering, output, settings)) is not None:
         print_sat(run)
+
+
+@app.command("sat-agreement")
+@partial(with_flags, without=("judge_prompt",))
+def sat_agreement_(
+    output: Output,
+    runs: Annotated[
+        list[str], typer.Argument(metavar="DIR", help="Finished runs, DIR or NAME=DIR; their SAT runs count.")
+    ],
+    judging: JudgeOptions,
+    sat_embedding_models: Annotated[
+        list[str], typer.Option(help="One or more encoders to score with (default: the scores that the runs hold).")
+    ] = [],  # noqa: B006
+    sat_embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of their vectors.")] = None,
+    rankings: Annotated[
+        Path | None, typer.Option(help='JSONL of people\'s rankings: {"story_id": ..., "ranking": [best, ...]}.')
+    ] = None,
+    judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the rewrites too (Table 22).")] = False,
+) -> None:
+    """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
+    from eval.sat.agreement_run import sat_agreement
+    from eval.show import print_page
+
+    for field in fields(judging):
+        if not judge and getattr(judging, field.name) != field.default:
+            raise ValueError(f"--{field.name.replace('_', '-')} goes with --judge")
+    options = judging if judge else None
+    print_page(
+        sat_agreement(
+            runs, output, encoders=sat_embedding_models, cache=sat_embedding_cache, rankings=rankings, judging=options
+        )
+    )
 
 
 @app.command("run")
@@ -227,19 +271,21 @@ def report(
     print_pages(write_evaluation(output, find_evaluated(runs), base=base, title=title))
 
 
+_VARIADIC = {"run": ("--model", "--benchmarks"), "sat-agreement": ("--sat-embedding-models",)}
+
+
 def spread(argv: Sequence[str]) -> list[str]:
     """The command line with `--model A B` of `run` written as `--model A --model B`, which is what click takes.
 
     >>> spread(["run", "--benchmarks", "dat", "sat", "--seed", "1"])
     ['run', '--benchmarks', 'dat', '--benchmarks', 'sat', '--seed', '1']
     """
-    if argv[:1] != ["run"]:
-        return list(argv)
+    variadic = _VARIADIC.get(argv[0], ()) if argv else ()
     words: list[str] = []
     flag = None
     for word in argv:
         if word.startswith("--"):
-            flag = word if word in ("--model", "--benchmarks") else None
+            flag = word if word in variadic else None
         elif flag and words[-1] != flag:
             words.append(flag)
         words.append(word)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from data.jcq import CRITERIA, Answer, Question, content_hash, load_questions, trial_questions, write_questions
 from eval.answers import Item, answer_into, answering_settings
-from eval.generate.load import GeneratorSettings, load_generator
-from eval.generate.protocol import Answerer
+from eval.generate.load import GeneratorSettings
 from eval.jcq import Table, jcq_tables, model_scores
 from eval.jcq_files import read_answers, write_answers
-from eval.judge import PROMPTS, EndpointJudge, Judge, Judging, LocalJudge, Price, judge_answers
+from eval.judge import JCQ_PROMPTS, Judging, judge_answers
+from eval.judge.build import make_judge, make_price
 from eval.options import AnsweringOptions, JcqOptions, JudgeOptions
 from eval.processes import launched
 from eval.progress import responses_bar
@@ -24,8 +24,6 @@ from eval.statistics import MeanInterval, mean_interval
 LEDGER = "judgements.jsonl"
 # What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
 QUESTIONS, ANSWERS = "questions.jsonl", "answers.jsonl"
-# As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
-_GREEDY = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +98,9 @@ def run_jcq(
     """
     answering = answering.checked()
     questions = _questions(jcq)
-    judge = make_judge(judging)
-    price = _price(judging)
+    if judging.judge_prompt not in JCQ_PROMPTS:
+        raise ValueError(f"judge_prompt must be one of {', '.join(JCQ_PROMPTS)}, not {judging.judge_prompt}")
+    judge, price = make_judge(judging), make_price(judging)
     settings: dict[str, Any] = {
         "task": "jcq",
         "questions_sha256": content_hash(questions),
@@ -148,47 +147,6 @@ def run_jcq(
         return JcqRun(output, numbers, False, judged.stopped)
 
 
-def make_judge(options: JudgeOptions) -> Judge:
-    """The judge that the options name; a local model is loaded when it is first asked.
-
-    Raises:
-        ValueError: There is no such prompt or backend, there is no key, or a number is out of range.
-    """
-    if options.judge_prompt not in PROMPTS:
-        raise ValueError(f"judge_prompt must be one of {', '.join(PROMPTS)}, not {options.judge_prompt}")
-    if options.judge_backend == "openai":
-        return EndpointJudge(
-            options.judge_model,
-            base_url=options.judge_base_url,
-            concurrency=options.judge_concurrency,
-            max_tokens=options.judge_max_tokens,
-        )
-    if options.judge_backend not in ("transformers", "vllm"):
-        raise ValueError(f"judge_backend must be openai, transformers or vllm, not {options.judge_backend}")
-    if options.judge_base_url:
-        raise ValueError(f"judge_base_url goes with judge_backend openai, not with {options.judge_backend}")
-    settings = GeneratorSettings(
-        options.judge_model,
-        backend=options.judge_backend,
-        temperature=_GREEDY,
-        max_new_tokens=options.judge_max_tokens,
-    ).settled()
-    loaded: list[Answerer] = []
-
-    def reply(prompts: list[str]) -> Any:
-        if not loaded:
-            loaded.append(cast(Answerer, load_generator(settings)))
-        return loaded[0].answer(prompts, 0, 0)
-
-    return LocalJudge(
-        options.judge_model,
-        reply,
-        parameters={"temperature": _GREEDY},
-        batch_size=options.judge_concurrency,
-        max_tokens=options.judge_max_tokens,
-    )
-
-
 def summarise_jcq(
     source: str, judging: JudgeOptions, questions: tuple[Question, ...], answers: tuple[Answer, ...], judged: Judging
 ) -> JcqSummary:
@@ -217,14 +175,6 @@ def _questions(options: JcqOptions) -> tuple[Question, ...]:
             raise ValueError("give either trial or questions, not both")
         return trial_questions()
     return load_questions(options.questions, options.questions_revision, complete=not options.any_questions)
-
-
-def _price(options: JudgeOptions) -> Price | None:
-    if options.price_in is None and options.price_out is None:
-        return None
-    if options.price_in is None or options.price_out is None:
-        raise ValueError("price_in and price_out go together: what a million tokens cost, in and out")
-    return Price(options.price_in, options.price_out)
 
 
 def _digest(answers: tuple[Answer, ...]) -> str:

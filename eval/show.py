@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from eval.commands import DatRun
-    from eval.correlate.run import CorrelateRun
     from eval.jcq_run import JcqRun
+    from eval.page import PageRun
     from eval.sat.run import SatRun
 
 
@@ -158,13 +158,15 @@ def print_pages(pages: Sequence[Path]) -> None:
         console.print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)", markup=False, highlight=False)
 
 
-def print_page(run: CorrelateRun) -> None:
+def print_page(run: PageRun) -> None:
     """The page of a finished comparison on standard output, and where its files are."""
     from rich.console import Console
 
     console = Console(soft_wrap=True)
     if run.finished_before:
         console.print(f"{run.folder}: finished before; nothing was computed again", markup=False, highlight=False)
-    console.print(run.page, markup=False, highlight=False)
-    for name in ("config.json", "metrics.json", "correlate.json", "correlate.md"):
+    console.print(run.page, markup=False, highlight=False, emoji=False)
+    for name in run.files:
         console.print(str(run.folder / name), markup=False, highlight=False)
+    if run.stopped:
+        console.print(f"not finished: {run.stopped}", markup=False, highlight=False)

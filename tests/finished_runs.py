@@ -1,84 +1,69 @@
-"""Finished runs as the commands leave them, made without a model or a judge, for what reads them."""
+"""Finished runs' folders, written without a model or a judge, with the scores that a test wants."""
 
 import json
 from dataclasses import asdict
 
-import numpy as np
-
-from data.jcq import CRITERIA, Answer, content_hash, trial_questions, write_questions
-from data.stories import load_stories
-from eval.commands import score_responses
+from data.jcq import CRITERIA, TASKS, Answer, Question, content_hash, write_questions
+from data.record import write_json
+from data.rewrites import Rewrite, write_rewrites
+from data.stories import Story, write_stories
+from eval.dat import DatSummary
 from eval.jcq_files import write_answers
-from eval.jcq_run import ANSWERS, LEDGER, QUESTIONS, summarise_jcq
-from eval.judge import Judging
-from eval.judge.judgement import Judgement, judgement_key
-from eval.judge.ledger import Ledger
-from eval.judge.protocol import Status
-from eval.options import JudgeOptions
+from eval.jcq_run import ANSWERS, LEDGER, QUESTIONS
+from eval.judge import Judgement, Status
+from eval.judge.judgement import judgement_key
 from eval.run_folder import RunFolder
-from eval.sat.run import score_file
-from rewards.dat import ScorerSettings
+from eval.sat.run import ROWS, STORIES, digest_of
+from eval.sat.summary import summarise
 
-VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"
-
-
-def jcq_run(folder, source, answer, score, questions=None, judge="judge-a"):
-    """`answer(question)` is the text; `score(question)` the four scores, or None for a refusal."""
-    questions = trial_questions() if questions is None else questions
-    options = JudgeOptions(judge_model=judge)
-    parameters = {"temperature": 0.0, "max_tokens": options.judge_max_tokens}
-    settings = {
-        "task": "jcq",
-        "questions_sha256": content_hash(questions),
-        "num_questions": len(questions),
-        "judge": {"model": judge, "prompt": options.judge_prompt, **parameters},
-        "source": source,
-    }
-    answers = tuple(Answer(f"{q.id}-0", q.id, answer(q)) for q in questions)
-    run = RunFolder(folder, settings)
-    run.start({}, {})
-    write_questions(folder / QUESTIONS, questions)
-    write_answers(folder / ANSWERS, answers)
-    lines = []
-    with Ledger(folder / LEDGER) as ledger:
-        for question, given in zip(questions, answers, strict=True):
-            values = score(question)
-            lines.append(
-                Judgement(
-                    judgement_key(question.question, given.answer, judge, options.judge_prompt, parameters),
-                    question.id,
-                    given.id,
-                    judge,
-                    options.judge_prompt,
-                    Status.REFUSED if values is None else Status.OK,
-                    None if values is None else dict(zip(CRITERIA, values, strict=True)),
-                    "採点できません" if values is None else VERDICT.format(*values),
-                )
-            )
-            ledger.append(lines[-1])
-    judged = Judging(tuple(lines), len(lines), 0, 0, 0.0, 0)
-    run.finish(asdict(summarise_jcq(source, options, questions, answers, judged)))
+QUESTION_OF_TASK = [Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)]
+SCORES = {"embedding_model": "ja-ginza", "embedding_revision": "1"}
+JUDGE = {"model": "j", "prompt": "jcq-v1", "temperature": 0.0, "max_tokens": 1024}
 
 
-def sat_run(folder, source, rewrite, embedding=None):
-    """`rewrite(story)` is the text."""
-    rows = [{"story_id": story.id, "text": rewrite(story)} for story in load_stories()]
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    file = folder.with_suffix(".rewrites")
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    score_file(file, folder, source=source)
+def dat_run(path, source, mean, *, valid=100, scorer=SCORES):
+    folder = RunFolder(path, {"task": "dat", "trials": valid, "seed": 0})
+    folder.start({"scorer": scorer}, {})
+    folder.finish(DatSummary(source, valid + 2, valid, mean, 0.01, None, 90, {"format": 2}).to_json())
+    return path
 
 
-def dat_run(folder, source, seed, n=40, bad=4):
-    """`n` lists of random common nouns, of which the first `bad` lack a line."""
-    from data.nouns import load_nouns
+def sat_run(path, source, scores, *, scorer=SCORES, stories=None, texts=None):
+    """`scores`: story id -> score, None for a rewrite without one; `texts`: story id -> what was written."""
+    stories = stories or [Story(name, "", "", "", f"{name}の話") for name in scores]
+    rows = [
+        Rewrite(f"{name}-0", name, (texts or {}).get(name, f"{source}の{name}の話"), source, score=score)
+        if score is not None
+        else Rewrite(f"{name}-0", name, "", source, reason="empty")
+        for name, score in scores.items()
+    ]
+    rows = [Rewrite(**{**asdict(row), "length": len(row.text), "one_line": True, "extras": ()}) for row in rows]
+    folder = RunFolder(path, {"task": "sat", "source": source, "stories_sha256": digest_of(stories)})
+    folder.start({"scorer": scorer}, {})
+    write_stories(path / STORIES, stories)
+    write_rewrites(path / ROWS, rows)
+    folder.finish(summarise(rows, len(stories), source=source).to_json())
+    return path
 
-    nouns, random = load_nouns(), np.random.default_rng(seed)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    file = folder.with_suffix(".texts")
-    with file.open("w") as lines:
-        for k in range(n):
-            words = [nouns[i] for i in random.choice(len(nouns), 9 if k < bad else 10, replace=False)]
-            text = "\n".join(f"{i}. {word}" for i, word in enumerate(words, 1))
-            lines.write(json.dumps({"text": text}) + "\n")
-    score_responses(file, folder, ScorerSettings("jumandic"), source=source)
+
+def jcq_run(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
+    """`scores`: question id -> a list of what each answer to it got: four numbers, or None for an unparseable reply."""
+    settings = {"questions_sha256": content_hash(questions), "num_questions": len(questions), "judge": judge}
+    folder = RunFolder(path, {"task": "jcq", **settings})
+    folder.start({}, {})
+    asked = {question.id: question.question for question in questions}
+    parameters = {name: value for name, value in judge.items() if name not in ("model", "prompt")}
+    answers, lines = [], []
+    for question, given in scores.items():
+        for k, values in enumerate(given):
+            answer = Answer(f"{question}-{k}", question, f"{source}の{k}番の答え")
+            key = judgement_key(asked[question], answer.answer, judge["model"], judge["prompt"], parameters)
+            named = dict(zip(CRITERIA, values, strict=True)) if values else None
+            status = Status.OK if values else Status.UNPARSEABLE
+            answers.append(answer)
+            lines.append(Judgement(key, question, answer.id, judge["model"], judge["prompt"], status, named))
+    write_questions(path / QUESTIONS, questions)
+    write_answers(path / ANSWERS, answers)
+    (path / LEDGER).write_text("".join(json.dumps(asdict(line)) + "\n" for line in lines), "utf-8")
+    write_json(path / "metrics.json", {"source": source})
+    return path

@@ -164,7 +164,7 @@ def test_what_a_user_gets_wrong_is_one_line(tmp_path, case):
     done = run_correlate(*arguments)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    expected = {"no --published": "give --published", "a file": "is a file", "another run": 'task = "dat"'}
+    expected = {"no --published": "or --published", "a file": "is a file", "another run": 'task = "dat"'}
     assert done.stderr.startswith("error: ")
     assert expected[case] in done.stderr
 

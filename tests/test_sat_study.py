@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes import FakeJudge
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -20,9 +21,10 @@ from data.prompts import prompt, sat_judge_messages
 from data.published import load
 from data.rewrites import Rewrite
 from data.stories import Story
+from eval.judge import LedgerError, Price, Reply, judge_prompt, parse_grade, read_judgements
 from eval.sat.agreement import agreement, agreement_curve
 from eval.sat.human import Ranking, human_table, load_rankings, place_score
-from eval.sat.judge import Rating, judge_prompt, judge_rewrites, parse_grade, rate
+from eval.sat.judge import JudgedRewrite, judge_rewrites, judged_text
 from eval.sat.tables import ScoreTable, encoder_table, judge_table, make_table, rank_models
 
 # People
@@ -145,51 +147,61 @@ def test_only_one_digit_is_a_grade(reply: str) -> None:
     assert grade is None or reply.strip() == str(grade) or reply.strip().startswith("<think>")
 
 
-class FakeJudge:
-    """Replies by the rewrite inside the prompt."""
-
-    def __init__(self, replies: dict[str, str | None]) -> None:
-        self.replies, self.asked = replies, 0
-
-    def __call__(self, prompts: Sequence[str]) -> list[str | None]:
-        self.asked += len(prompts)
-        return [self.replies[text.rpartition("# 現代版の物語\n")[2]] for text in prompts]
+def replying(replies: dict[str, Any]) -> FakeJudge:
+    """A judge that replies by the rewrite inside the prompt."""
+    return FakeJudge(lambda text: replies[text.rpartition("# 現代版の物語\n")[2]])
 
 
-def test_every_rewrite_has_a_rating_in_order() -> None:
+def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> None:
     texts = ["速い話", "", "長い話", "<think>", "怪しい話", "<think>案</think>速い話"]
-    judge = FakeJudge({"速い話": "4", "長い話": None, "怪しい話": "5点です"})
-    ratings = judge_rewrites([Rewrite(str(k), "1", text, "m") for k, text in enumerate(texts)], [TALE], judge)
-    assert [(r.grade, r.status) for r in ratings] == [
-        (4, "ok"),
-        (None, "no_rewrite"),
-        (None, "no_reply"),
-        (None, "no_rewrite"),
-        (None, "unparseable"),
-        (4, "ok"),
-    ]
-    assert [r.rewrite_id for r in ratings] == list("012345")
-    assert judge.asked == 4
-    assert ratings[4].reply == "5点です"
-    assert ratings[0].to_json() == {
-        "rewrite_id": "0",
-        "story_id": "1",
-        "source": "m",
-        "grade": 4,
-        "status": "ok",
-        "reply": "4",
-        "score": 0.8,
+    rows = {
+        "A": [Rewrite(str(k), "1", text, "A") for k, text in enumerate(texts)],
+        "B": [Rewrite("0", "1", " 速い話\n", "B")],
     }
-    assert rate(Rewrite("0", "1", "速い話", "m"), "4") == ratings[0]
-    assert judge_rewrites([Rewrite("0", "1", "")], [TALE], judge)[0].status == "no_rewrite"
-    assert judge.asked == 4
+    judge = replying({"速い話": "4", "長い話": Reply(error="HTTP 500"), "怪しい話": "5点です"})
+    found = judge_rewrites(judge, rows, {"1": TALE}, tmp_path / "j.jsonl")
+    assert [(row.rewrite_id, row.grade, row.status) for row in found.by_model["A"]] == [
+        ("0", 4, "ok"),
+        ("1", None, "no_rewrite"),
+        ("2", None, "api_error"),
+        ("3", None, "no_rewrite"),
+        ("4", None, "unparseable"),
+        ("5", 4, "ok"),
+    ]
+    # One ledger line for the same text by two models, and two for the reply that is no grade.
+    assert found.by_model["B"] == (JudgedRewrite("0", "1", "ok", 4),)
+    assert len(judge.asked) == 4
+    lines = read_judgements(tmp_path / "j.jsonl")
+    assert sorted((line.prompt, line.reply, line.scores) for line in lines if line.reply) == [
+        ("sat-v1", "4", {"creativity": 4}),
+        ("sat-v1", "5点です", None),
+        ("sat-v1", "5点です", None),
+    ]
+    assert found.judging.statuses["ok"] == 3  # of five that there was something to ask about
+    # A rerun asks what failed only if it is told to, and another rewrite is the only new question.
+    rows["B"].append(Rewrite("1", "1", "遅い話", "B"))
+    judge = replying({"遅い話": "2"})
+    again = judge_rewrites(judge, rows, {"1": TALE}, tmp_path / "j.jsonl")
+    assert (len(judge.asked), [row.score for row in again.by_model["B"]]) == (1, [0.8, 0.4])
+    mended = replying({"長い話": "1", "怪しい話": "5"})
+    last = judge_rewrites(mended, rows, {"1": TALE}, tmp_path / "j.jsonl", retry_failed=True)
+    assert [row.grade for row in last.by_model["A"]] == [4, None, 1, None, 5, 4]
 
 
-def test_a_judge_that_miscounts_and_a_story_that_is_not_there() -> None:
-    with pytest.raises(ValueError, match="the judge gave 0 replies to 1 prompts"):
-        judge_rewrites([Rewrite("0", "1", "話")], [TALE], lambda _: [])
-    with pytest.raises(ValueError, match="there is no story '2'"):
-        judge_rewrites([Rewrite("0", "2", "話")], [TALE], lambda _: [])
+def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
+    rows = {"A": [Rewrite(str(k), "1", f"話{k}") for k in range(5)]}
+    judge = FakeJudge(lambda _: "3", concurrency=1)  # 50 tokens at most, 20 each: 1 of 5, then 0.4 spent
+    found = judge_rewrites(judge, rows, {"1": TALE}, tmp_path / "j", price=Price(0.0, 1e6 / 50), max_cost=1.5)
+    assert [row.status for row in found.by_model["A"]] == ["ok", "ok", "not_asked", "not_asked", "not_asked"]
+    assert found.judging.stopped
+
+
+def test_a_ledger_line_has_the_scores_of_its_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    judge_rewrites(replying({"話": "4"}), {"A": [Rewrite("0", "1", "話")]}, {"1": TALE}, path)
+    path.write_text(path.read_text("utf-8").replace("sat-v1", "jcq-v1"), "utf-8")
+    with pytest.raises(LedgerError, match=r"line 1: is no judgement \(scores"):
+        read_judgements(path)
 
 
 def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
@@ -200,7 +212,7 @@ def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
     nasty = "{story}\n# 評価基準\n\\1 5"
     (message,) = sat_judge_messages(TALE.text, nasty)
     assert message["content"] == text.replace("{story}", TALE.text).replace("{rewrite}", nasty)
-    assert judge_prompt(TALE, Rewrite("0", "1", f" {nasty} ")) == message["content"]
+    assert judge_prompt("sat-v1", TALE.text, judged_text(Rewrite("0", "1", f" {nasty} "))) == message["content"]
 
 
 # Tables and rankings
@@ -210,12 +222,12 @@ def test_tables_from_rewrites_and_ratings() -> None:
     rows = [Rewrite("a", "1", "", score=0.2), Rewrite("b", "1", "", score=0.6), Rewrite("c", "2", "", reason="empty")]
     table = encoder_table("e", {"A": rows, "B": [Rewrite("d", "2", "", score=1.0)]})
     np.testing.assert_allclose(table.values, [[0.4, math.nan], [math.nan, 1.0]])
-    ratings = [
-        Rating("a", "1", "A", 4, "ok", "4"),
-        Rating("b", "1", "A", 5, "ok", "5"),
-        Rating("c", "2", "A", None, "no_reply", None),
+    rows_of_a = [
+        JudgedRewrite("a", "1", "ok", 4),
+        JudgedRewrite("b", "1", "ok", 5),
+        JudgedRewrite("c", "2", "api_error", None),
     ]
-    judged = judge_table("j", {"A": ratings, "B": []})
+    judged = judge_table("j", {"A": rows_of_a, "B": []})
     np.testing.assert_allclose(judged.values, [[0.9], [math.nan]])
     assert judged.mean("B") == (None, 0)
 

@@ -1,1 +1,1 @@
-"""What the papers derived from their tables, recomputed from the printed digits: `eval correlate --published`."""
+"""Correlations: the papers' from their printed digits (`--published`), and finished runs' (`correlate DIR...`)."""

@@ -1,27 +1,24 @@
-"""What `python -m eval correlate --published` does, without the command line."""
+"""What `python -m eval correlate` does, without the command line."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from data.published import load_text, names
 from data.record import write_json, write_whole
+from eval.page import PageRun
 from eval.run_folder import RunFolder
 
-
-@dataclass(frozen=True, slots=True)
-class CorrelateRun:
-    """A finished comparison: its folder, its page in Markdown, and whether it had been finished before this call."""
-
-    folder: Path
-    page: str
-    finished_before: bool
+_RECORD = ("config.json", "metrics.json")
+_PUBLISHED = (*_RECORD, "correlate.json", "correlate.md")
+_RUNS = (*_RECORD, "correlations.json", "correlations.md")
 
 
-def correlate_published(output: Path) -> CorrelateRun:
+def correlate_published(output: Path) -> PageRun:
     """Recompute what the papers derived from their tables into the run folder `output`, or take what is there.
 
     The folder gets `correlate.md`, `correlate.json` and, in `metrics.json`, the counts of verdicts.
@@ -30,18 +27,88 @@ def correlate_published(output: Path) -> CorrelateRun:
         OSError: The disk is full.
         ValueError: The folder holds another run, or one of other tables; the message is one line.
     """
-    tables = json.dumps({name: load_text(name) for name in names()}, sort_keys=True)
-    folder = RunFolder(output, {"task": "correlate", "published_sha256": hashlib.sha256(tables.encode()).hexdigest()})
-    page = output / "correlate.md"
-    if folder.metrics() is not None and page.is_file() and (output / "correlate.json").is_file():
-        return CorrelateRun(output, page.read_text("utf-8"), True)
+    tables = {name: load_text(name) for name in names()}
+    folder = RunFolder(output, {"task": "correlate", "published_sha256": _digest(tables)})
+    if (page := _finished(folder, _PUBLISHED)) is not None:
+        return PageRun(output, page, _PUBLISHED, True)
     from eval.correlate.published import derive_published
     from eval.correlate.text import to_json, to_markdown
 
     folder.start({}, {})
     published = derive_published()
-    text = to_markdown(published)
-    write_json(output / "correlate.json", to_json(published))
-    write_whole(page, text.encode())
-    folder.finish(published.counts())
-    return CorrelateRun(output, text, False)
+    return _write(folder, _PUBLISHED, to_markdown(published), to_json(published), published.counts())
+
+
+def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None = None) -> PageRun:
+    """Correlate the benchmarks over the models of finished runs (Tables 9 and 10, DAT and SAT), people with the judge.
+
+    The folder gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are.
+
+    Args:
+        places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.finished.find_evaluated`.
+        output: The run's folder; another set of scores needs another one.
+        ratings: People's ratings of JCQ answers (`eval.ratings`): adds Table 8.
+
+    Raises:
+        OSError: A file cannot be read, or the disk is full.
+        ValueError: Fewer than three models have two benchmarks (and there are no ratings), scores do not compare,
+            ratings fit no answer, or the folder holds another run; the message is one line.
+    """
+    from eval.correlate.across import ENOUGH, across_models, models_with_both
+    from eval.correlate.people import read_people
+    from eval.correlate.runs_text import counts, to_json, to_markdown
+    from eval.correlate.scores import check_jcq_alike, model_rows, scales
+    from eval.finished import find_evaluated
+
+    models = find_evaluated(places)
+    rows = model_rows(models)
+    both = models_with_both(rows)
+    if ratings is None and max(both.values()) < ENOUGH:
+        said = ", ".join(f"{name} {n}" for name, n in both.items())
+        raise ValueError(
+            f"a correlation needs {ENOUGH} models with both benchmarks; of the {len(models)} models with finished runs "
+            f"there are, for {said}; run more: python -m eval run"
+        )
+    people = None
+    if ratings is not None:
+        check_jcq_alike(models)
+        people = read_people(ratings, models)
+    inputs = {
+        "rows": [row.to_json() for row in rows],
+        "people": people and [[one.model, one.item, one.criterion, one.rater, one.score] for one in people.ratings],
+        "judged": people and [[*key, score] for key, score in people.judged.items()],
+    }
+    settings = {"task": "correlate_runs", "models": [row.model for row in rows], "ratings": people is not None}
+    folder = RunFolder(output, {**settings, "scores_sha256": _digest(inputs)})
+    if (page := _finished(folder, _RUNS)) is not None:
+        return PageRun(output, page, _RUNS, True)
+    folder.start({}, {"places": list(places), "ratings_file": str(ratings) if ratings else None})
+    across, table8 = across_models(rows), people.table8() if people else ()
+    metrics = {
+        "models_with_both": both,
+        "table_8": counts(table8) if people else None,
+        "table_9": counts(across.jcq_dat),
+        "table_10": counts(across.jcq_sat),
+        "dat_sat": across.dat_sat and across.dat_sat.r,
+    }
+    content = (rows, scales(models), across, people, table8)
+    return _write(folder, _RUNS, to_markdown(*content), to_json(*content), metrics)
+
+
+def _finished(folder: RunFolder, files: Sequence[str]) -> str | None:
+    """The page of an earlier call that finished; None if there is none, or if one of its files is gone."""
+    there = folder.metrics() is not None and all((folder.path / name).is_file() for name in files)
+    return (folder.path / files[-1]).read_text("utf-8") if there else None
+
+
+def _write(
+    folder: RunFolder, files: tuple[str, ...], page: str, values: dict[str, Any], metrics: dict[str, Any]
+) -> PageRun:
+    write_json(folder.path / files[-2], values)
+    write_whole(folder.path / files[-1], page.encode())
+    folder.finish(metrics)
+    return PageRun(folder.path, page, files, False)
+
+
+def _digest(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

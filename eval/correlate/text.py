@@ -9,6 +9,7 @@ from typing import Any
 
 from eval.correlate.derived import DETERMINED_WIDTH, TOLERANCE, Derived, Significance, Verdict
 from eval.correlate.published import Published
+from eval.markdown import table
 
 _HEADINGS = ("Table", "Cell", "Printed", "Recomputed", "Difference", "Rounding allows", "Verdict")
 _KINDS = {
@@ -40,9 +41,9 @@ def to_markdown(published: Published) -> str:
         _summary(published),
         "## Correlations\n",
         "Over 5 models, but for those of ACL 23 and 24 (11): the 95% intervals (Fisher's z) are wide.\n",
-        _table([*_HEADINGS, "95% interval"], [[*_cells(row), _interval(row)] for row in correlations]),
+        table([*_HEADINGS, "95% interval"], [[*_cells(row), _interval(row)] for row in correlations]),
         "## Means\n",
-        _table(_HEADINGS, [_cells(row) for row in means]),
+        table(_HEADINGS, [_cells(row) for row in means]),
         "## Marks of significance\n",
         *_marks(published.significances),
         "## What cannot be recomputed\n",
@@ -140,7 +141,7 @@ def _marks(significances: Sequence[Significance]) -> Iterable[str]:
     yield f"{len(significances) - len(odd)} of {len(significances)} marks agree with it.\n"
     if odd:
         headings = ("Table", "Cell", "Pearson", "n", "p", "Marked", "Verdict")
-        yield _table(headings, [_mark(row) for row in odd])
+        yield table(headings, [_mark(row) for row in odd])
 
 
 def _mark(row: Significance) -> list[str]:
@@ -153,17 +154,8 @@ def _missing(derived: Sequence[Derived]) -> Iterable[str]:
     for row in derived:
         if row.verdict is Verdict.CANNOT:
             groups.setdefault((row.table, row.source), []).append(row)
-    for (table, source), rows in groups.items():
-        yield f"- {table}, {len(rows)} values: {source}."
+    for (name, source), rows in groups.items():
+        yield f"- {name}, {len(rows)} values: {source}."
         said = Counter(row.why for row in rows if row.why)
         yield from (f"  {count} of them: {why}." for why, count in said.items())
     yield ""
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown with its columns padded, so that it reads as a table in a terminal too."""
-    grid = [list(headings), *map(list, rows)]
-    widths = [max(len(cells[i]) for cells in grid) for i in range(len(headings))]
-    lines = [" | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) for cells in grid]
-    lines.insert(1, "-|-".join("-" * width for width in widths))
-    return "\n".join(f"| {line} |" if i != 1 else f"|-{line}-|" for i, line in enumerate(lines)) + "\n"

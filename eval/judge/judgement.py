@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from data.jcq import CRITERIA
 from data.schema import utf8_safe
+from eval.judge.prompts import criteria_of
 from eval.judge.protocol import Status
 from eval.judge.verdict import Scores
 
@@ -25,7 +25,7 @@ class Judgement:
         judge: The judge model.
         prompt: Name of the prompt.
         status: How it ended.
-        scores: 1 to 5 for each criterion if `status` is ok, else None.
+        scores: 1 to 5 for each criterion of the prompt if `status` is ok, else None.
         reply: The raw reply; None if there was none.
         reply_id: The endpoint's name for it.
         finish_reason: As the endpoint says.
@@ -86,7 +86,8 @@ def checked(row: Any) -> Judgement:
     if (status is Status.OK) != (scores is not None):
         raise ValueError(f"status {status} with scores {scores}")
     if scores is not None and (
-        tuple(scores) != CRITERIA or any(type(value) is not int or not 1 <= value <= 5 for value in scores.values())
+        tuple(scores) != criteria_of(row["prompt"])
+        or any(type(value) is not int or not 1 <= value <= 5 for value in scores.values())
     ):
         raise ValueError(f"scores {scores}")
     for name, kind in (("prompt_tokens", int), ("completion_tokens", int), ("cost", float | int), ("reply", str)):

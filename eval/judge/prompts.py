@@ -1,14 +1,18 @@
-"""What the judge is asked: the paper's prompt, and one for answers that talk to the judge."""
+"""What a judge is asked: the papers' prompts, and one for answers that talk to the judge."""
 
 from __future__ import annotations
 
 import re
 
-from data.prompts import fill, judge_messages, prompt
+from data.jcq import CRITERIA
+from data.prompts import fill, judge_messages, prompt, sat_judge_messages
 from data.schema import utf8_safe
 
 # A prompt's name stands for its text in every judgement's key: a changed text needs a new name.
-PROMPTS = ("jcq-v1", "jcq-v1-guarded")
+JCQ_PROMPTS = ("jcq-v1", "jcq-v1-guarded")
+SAT_PROMPT = "sat-v1"
+PROMPTS = (*JCQ_PROMPTS, SAT_PROMPT)
+SAT_CRITERIA = ("creativity",)
 
 # All that ends a line for some reader, not only what does for Python's `^`.
 _HEADING = re.compile(r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r]*)(#+)")
@@ -20,7 +24,8 @@ def judge_prompt(name: str, question: str, answer: str) -> str:
 
     `jcq-v1` is the paper's (ACL, table 20), byte for byte. `jcq-v1-guarded` fences the answer, tells the judge that all
     inside is data, and takes from the answer what could pass for the prompt's own: `#` at the start of a line becomes
-    `＃`, and the `<` of a fence `＜`. Scores under it are not the paper's benchmark.
+    `＃`, and the `<` of a fence `＜`. Scores under it are not the paper's benchmark. `sat-v1` asks for one grade of a
+    rewrite (the answer) of a story (the question); see `data.prompts` (ACL, table 22).
 
     Raises:
         ValueError: There is no such prompt.
@@ -33,7 +38,18 @@ def judge_prompt(name: str, question: str, answer: str) -> str:
         return judge_messages(question, answer)[0]["content"]
     if name == "jcq-v1-guarded":
         return fill(prompt("jcq_judge_guarded"), question=question, answer=guarded(answer))
+    if name == SAT_PROMPT:
+        return sat_judge_messages(question, answer)[0]["content"]
     raise ValueError(f"no judge prompt {name!r}; there are {', '.join(PROMPTS)}")
+
+
+def criteria_of(name: str) -> tuple[str, ...]:
+    """What the scores of a judgement by this prompt are named, in order.
+
+    >>> criteria_of("sat-v1")
+    ('creativity',)
+    """
+    return SAT_CRITERIA if name == SAT_PROMPT else CRITERIA
 
 
 def guarded(answer: str) -> str:

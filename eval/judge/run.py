@@ -91,14 +91,15 @@ async def judge_answers_async(
 ) -> Judging:
     """Ask the judge about every answer that the ledger at `path` has no judgement for.
 
-    Equal answers to one question are asked once. An unparseable reply is asked for once more, then stays unscored.
+    A story and its rewrite (SAT) are judged like a question and its answer, by the prompt `sat-v1`. Equal answers to
+    one question are asked once. An unparseable reply is asked for once more, then stays unscored.
 
     Args:
         judge: Who judges.
         questions: Every question that was answered.
         answers: What to judge.
         path: The ledger (JSONL); it may hold other judgements too.
-        prompt: `jcq-v1` (the paper's) or `jcq-v1-guarded`.
+        prompt: Of `eval.judge.prompts.PROMPTS`.
         price: Of the judge's tokens; None leaves every cost unknown.
         max_cost: Nothing is sent that could bring the cost of these answers' judgements, earlier runs' included, above
             this; what is under way ends. The most that a request can cost is taken from its bytes and the judge's

@@ -1,10 +1,12 @@
-"""From a judge's reply to four scores, or to nothing: the one parser."""
+"""From a judge's reply to scores, or to nothing: JCQ's four criteria, and SAT's one grade."""
 
 from __future__ import annotations
 
 import re
 
 from data.jcq import CRITERIA
+from eval.judge.prompts import SAT_CRITERIA, SAT_PROMPT
+from rewards.parse import without_reasoning
 
 Scores = dict[str, int]
 JAPANESE = dict(zip(CRITERIA, ("流暢性", "柔軟性", "独創性", "精緻性"), strict=True))
@@ -15,6 +17,19 @@ _LINE = re.compile(rf"({_NAMES})\s*[:：]\s*(?:([1-5１-５])|[\[［]\s*([1-5１
 _LIST_MARK = re.compile(r"^[-*・]\s+")
 _MENTION = re.compile(rf"({_NAMES}).*[\d:：]")
 _THINKING = re.compile(r"\s*<think>(.*?</think>)?", re.DOTALL)
+_GRADE = re.compile(r"[1-5]")
+
+
+def read_scores(prompt: str, reply: str) -> Scores | None:
+    """What a reply to the prompt of this name says; None if it does not say it as it was asked to.
+
+    >>> read_scores("sat-v1", "4")
+    {'creativity': 4}
+    """
+    if prompt != SAT_PROMPT:
+        return parse_verdict(reply)
+    grade = parse_grade(reply)
+    return None if grade is None else dict.fromkeys(SAT_CRITERIA, grade)
 
 
 def parse_verdict(reply: str) -> Scores | None:
@@ -50,6 +65,16 @@ def parse_verdict(reply: str) -> Scores | None:
     if [name for name, _ in found] != list(JAPANESE.values()):
         return None
     return {criterion: value for criterion, (_, value) in zip(CRITERIA, found, strict=True)}
+
+
+def parse_grade(reply: str) -> int | None:
+    """The grade of a reply: one ASCII digit from 1 to 5 and nothing else after a reasoning block and white space.
+
+    >>> parse_grade(" 4\\n"), parse_grade("<think>3か4</think>4"), parse_grade("4点"), parse_grade("6")
+    (4, 4, None, None)
+    """
+    answer = without_reasoning(reply)
+    return int(answer) if answer is not None and _GRADE.fullmatch(answer) else None
 
 
 def write_verdict(scores: Scores) -> str:

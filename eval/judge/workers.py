@@ -11,7 +11,7 @@ from eval.judge.judgement import Judgement
 from eval.judge.ledger import Ledger
 from eval.judge.price import Budget, Price
 from eval.judge.protocol import Judge, JudgeError, Reply, Status
-from eval.judge.verdict import parse_verdict
+from eval.judge.verdict import read_scores
 
 # So many prompts in a row without a reply, each after all its retries: the server is down, not the prompt at fault.
 _GIVE_UP_AFTER = 20
@@ -113,7 +113,7 @@ class Workers:
     def _judgement(self, key: str, reply: Reply) -> Judgement:
         answer = self._answers[key]
         status = _status(reply)
-        scores = parse_verdict(reply.text or "") if status is Status.OK else None
+        scores = read_scores(self._prompt, reply.text or "") if status is Status.OK else None
         return Judgement(
             key=key,
             question_id=answer.question_id,

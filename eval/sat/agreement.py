@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from eval.sat.tables import ScoreTable
+from eval.statistics.correlation import few
 
-_MIN_MODELS = 3
-_MIN_MODELS_CI = 4  # Fisher's interval divides by sqrt(models - 3)
+MIN_MODELS = 3
+_INTERVAL_MODELS = 4  # Fisher's interval divides by sqrt(models - 3)
 _SAME = 1e-12
 
 
@@ -37,9 +38,18 @@ class Agreement:
     p: float | None
     ci95: tuple[float, float] | None
 
+    @property
+    def reason(self) -> str | None:
+        """Why there is no correlation, or else why it says little; None if neither."""
+        if self.pearson is not None:
+            return few(self.models, "models")
+        if self.models < MIN_MODELS:
+            return f"{self.models} models have both: a correlation needs {MIN_MODELS}"
+        return "all models have the same mean" if self.stories else "no story has scores of all models in both"
+
     def to_json(self) -> dict[str, Any]:
         """For a results file."""
-        return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None}
+        return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +89,12 @@ def agreement(table: ScoreTable, reference: ScoreTable) -> Agreement:
     ours, theirs = _aligned(table, reference)
     models, stories = ours.shape
     pearson = p = ci95 = None
-    if models >= _MIN_MODELS and stories and _differ(ours.mean(axis=1)) and _differ(theirs.mean(axis=1)):
+    if models >= MIN_MODELS and stories and _differ(ours.mean(axis=1)) and _differ(theirs.mean(axis=1)):
         from scipy import stats
 
         result = stats.pearsonr(ours.mean(axis=1), theirs.mean(axis=1))
         pearson, p = float(result.statistic), float(result.pvalue)
-        if models >= _MIN_MODELS_CI:
+        if models >= _INTERVAL_MODELS:
             interval = result.confidence_interval(0.95)
             ci95 = (float(interval.low), float(interval.high))
     return Agreement(table.name, reference.name, models, stories, pearson, p, ci95)
@@ -110,7 +120,7 @@ def agreement_curve(
     """
     ours, theirs = _aligned(table, reference)
     models, n = ours.shape
-    if models < _MIN_MODELS or not n:
+    if models < MIN_MODELS or not n:
         raise ValueError(f"{table.name} and {reference.name} share {models} models and {n} stories; 3 and 1 are needed")
     sizes = list(sizes) if sizes is not None else list(range(1, n + 1))
     if not all(1 <= size <= n for size in sizes) or draws < 1:
@@ -150,9 +160,6 @@ def _aligned(table: ScoreTable, reference: ScoreTable) -> tuple[np.ndarray, np.n
     """Both evaluations' scores of the models they share, on the stories where all of these have one."""
     models = [model for model in table.models if model in reference.models]
     stories = [story for story in table.stories if story in reference.stories]
-    both = [
-        t.values[np.ix_([t.models.index(m) for m in models], [t.stories.index(s) for s in stories])]
-        for t in (table, reference)
-    ]
+    both = [t.only(models, stories).values for t in (table, reference)]
     whole = ~(np.isnan(both[0]) | np.isnan(both[1])).any(axis=0)
     return both[0][:, whole], both[1][:, whole]

@@ -11,6 +11,9 @@ from pathlib import Path
 from data.jsonl import JsonLinesError, id_column, read_objects
 from eval.sat.tables import ScoreTable, make_table
 
+PEOPLE = "human"
+"""Name of people's table, as in Table 23."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
@@ -76,7 +79,7 @@ def place_score(place: int, models: int) -> float:
     return (models - place) / (models - 1)
 
 
-def human_table(rankings: Sequence[Ranking], name: str = "human") -> ScoreTable:
+def human_table(rankings: Sequence[Ranking], name: str = PEOPLE) -> ScoreTable:
     """Scores by people: a model's score on a story is the mean of its places' scores over the people who ranked it.
 
     >>> human_table([Ranking("1", ("A", "B", "C")), Ranking("1", ("B", "A", "C"))]).values.tolist()

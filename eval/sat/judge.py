@@ -1,118 +1,133 @@
 """A language model grades rewrites from 1 to 5 (paper, appendix C and Table 22; there GPT-4o).
 
-Who is asked is the caller's affair: a `Judge` takes prompts and gives replies. What cannot be read as a grade never
-becomes a score and never vanishes.
+A rewrite is judged as JCQ's answers are (`eval.judge`), with the story as the question: every reply is one line of a
+ledger, and what cannot be read as a grade never becomes a score and never vanishes.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from data.prompts import fill, prompt
+from data.jcq import Answer, Question
 from data.rewrites import Rewrite
 from data.stories import Story
+from eval.judge import SAT_PROMPT, Judge, Judgement, Judging, Price, judge_answers
+from eval.judge.prompts import SAT_CRITERIA
+from eval.judge.run import NOT_ASKED
 from eval.sat.score import what_counts
-from rewards.parse import without_reasoning
 
-# Prompts to replies, one each, in order; None where there is no reply (refused by the server, out of money).
-Judge = Callable[[Sequence[str]], Sequence[str | None]]
-_GRADE = re.compile(r"[1-5]")
 MAX_GRADE = 5
-
-
-class RatingStatus(StrEnum):
-    """What became of one rewrite's judgement."""
-
-    OK = "ok"
-    UNPARSEABLE = "unparseable"  # a reply that is anything but one digit from 1 to 5
-    NO_REPLY = "no_reply"  # the judge gave None
-    NO_REWRITE = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
+NO_REWRITE = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
-    """One judgement.
+class JudgedRewrite:
+    """What a judge said of one rewrite.
 
     Attributes:
-        rewrite_id: Of the rewrite.
+        rewrite_id: Of the rewrite, among its model's.
         story_id: Of its story.
-        source: Who wrote the rewrite.
+        status: An `eval.judge.Status` value, `not_asked` or `no_rewrite`.
         grade: 1 to 5; None unless `status` is ok.
-        status: A `RatingStatus` value.
-        reply: The judge's raw words; None without any.
     """
 
     rewrite_id: str
     story_id: str
-    source: str
-    grade: int | None
     status: str
-    reply: str | None
+    grade: int | None
 
     @property
     def score(self) -> float | None:
-        """The grade divided by 5, 0.2 to 1, as in Table 23; None without a grade."""
+        """The grade divided by 5, 0.2 to 1, as in Table 23; None without a grade.
+
+        >>> JudgedRewrite("momotaro-0", "momotaro", "ok", 4).score
+        0.8
+        """
         return None if self.grade is None else self.grade / MAX_GRADE
 
-    def to_json(self) -> dict[str, Any]:
-        """For a line of JSONL."""
-        return {**asdict(self), "score": self.score}
 
+@dataclass(frozen=True, slots=True)
+class SatJudging:
+    """What holds after judging.
 
-def judge_prompt(story: Story, rewrite: Rewrite) -> str | None:
-    """What the judge is asked; None where there is no rewrite to judge. No text can fill a placeholder."""
-    text, reason = what_counts(rewrite.text)
-    return None if reason else fill(prompt("sat_judge"), story=story.text, rewrite=text)
-
-
-def parse_grade(reply: str) -> int | None:
-    """The grade of a reply: one ASCII digit from 1 to 5 and nothing else after a reasoning block and white space.
-
-    >>> parse_grade(" 4\\n"), parse_grade("<think>3か4</think>4"), parse_grade("4点"), parse_grade("6")
-    (4, 4, None, None)
+    Attributes:
+        by_model: Each model's rewrites, in order.
+        judging: Of the rewrites that there was something to ask about: statuses, tokens, cost, why it stopped.
     """
-    answer = without_reasoning(reply)
-    return int(answer) if answer is not None and _GRADE.fullmatch(answer) else None
+
+    by_model: dict[str, tuple[JudgedRewrite, ...]]
+    judging: Judging
 
 
-def judge_rewrites(rewrites: Sequence[Rewrite], stories: Sequence[Story], judge: Judge) -> list[Rating]:
-    """A rating for every rewrite, in order.
+def judge_rewrites(
+    judge: Judge,
+    rewrites: Mapping[str, Sequence[Rewrite]],
+    stories: Mapping[str, Story],
+    path: Path,
+    *,
+    price: Price | None = None,
+    max_cost: float | None = None,
+    retry_failed: bool = False,
+    on_judgement: Callable[[Judgement], None] | None = None,
+) -> SatJudging:
+    """Ask the judge for the grade of every rewrite that the ledger at `path` has no judgement for.
+
+    Equal rewrites of one story, by whichever models, are asked about once.
+
+    Args:
+        judge: Who judges.
+        rewrites: Model -> its rewrites.
+        stories: Id -> story, of every rewrite's.
+        path: The ledger; see `eval.judge.run.judge_answers_async`, as for the rest.
+        price: Of the judge's tokens.
+        max_cost: Nothing is sent that could cost more than this in all.
+        retry_failed: Ask again for everything that has no grade.
+        on_judgement: Called after each line is written.
 
     Raises:
-        ValueError: A rewrite's story is not among `stories`, or the judge gave another number of replies.
-
-    >>> tale = Story("1", "", "", "", "亀を助けた漁師の話")
-    >>> rewrites = [Rewrite("a", "1", "迷子を助けた刑事の話"), Rewrite("b", "1", "")]
-    >>> [(r.score, r.status) for r in judge_rewrites(rewrites, [tale], lambda prompts: ["4"] * len(prompts))]
-    [(0.8, 'ok'), (None, 'no_rewrite')]
+        JudgeError: The judge cannot be used. What was judged is kept.
+        LedgerError: The ledger is in use or cannot be read or written.
+        KeyError: A rewrite's story is not among `stories`.
     """
-    by_id = {story.id: story for story in stories}
-    for rewrite in rewrites:
-        if rewrite.story_id not in by_id:
-            raise ValueError(f"rewrite {rewrite.id!r}: there is no story {rewrite.story_id!r}")
-    prompts = [judge_prompt(by_id[rewrite.story_id], rewrite) for rewrite in rewrites]
-    asked = [text for text in prompts if text is not None]
-    replies = list(judge(asked)) if asked else []
-    if len(replies) != len(asked):
-        raise ValueError(f"the judge gave {len(replies)} replies to {len(asked)} prompts")
-    answers = iter(replies)
-    return [
-        rate(rewrite, None, asked=False) if text is None else rate(rewrite, next(answers))
-        for rewrite, text in zip(rewrites, prompts, strict=True)
-    ]
+    # What is judged is what is embedded: a judge that reads the reasoning too judges something else.
+    wanted = {
+        model: [Answer(f"{model}/{row.id}", row.story_id, text) for row in rows if (text := judged_text(row))]
+        for model, rows in rewrites.items()
+    }
+    asked = [answer for answers in wanted.values() for answer in answers]
+    judging = judge_answers(
+        judge,
+        [Question(story_id, "sat", stories[story_id].text) for story_id in dict.fromkeys(a.question_id for a in asked)],
+        asked,
+        path,
+        prompt=SAT_PROMPT,
+        price=price,
+        max_cost=max_cost,
+        retry_failed=retry_failed,
+        on_judgement=on_judgement,
+    )
+    held = {answer.id: judgement for answer, judgement in zip(asked, judging.judgements, strict=True)}
+    return SatJudging({m: tuple(_judged(m, row, held) for row in rows) for m, rows in rewrites.items()}, judging)
 
 
-def rate(rewrite: Rewrite, reply: str | None, *, asked: bool = True) -> Rating:
-    """The rating that a judge's reply makes; for callers that ask one rewrite at a time."""
-    grade = None if reply is None else parse_grade(reply)
-    if not asked:
-        status = RatingStatus.NO_REWRITE
-    elif reply is None:
-        status = RatingStatus.NO_REPLY
-    else:
-        status = RatingStatus.UNPARSEABLE if grade is None else RatingStatus.OK
-    return Rating(rewrite.id, rewrite.story_id, rewrite.source, grade, str(status), reply)
+def judged_text(rewrite: Rewrite) -> str:
+    """What of a rewrite is judged; empty where there is nothing to judge.
+
+    >>> judged_text(Rewrite("a", "1", "<think>鶴か</think> 昔々")), judged_text(Rewrite("b", "1", "…"))
+    ('昔々', '')
+    """
+    text, reason = what_counts(rewrite.text)
+    return "" if reason else text
+
+
+def _judged(model: str, row: Rewrite, held: Mapping[str, Judgement | None]) -> JudgedRewrite:
+    key = f"{model}/{row.id}"
+    if key not in held:
+        return JudgedRewrite(row.id, row.story_id, NO_REWRITE, None)
+    judgement = held[key]
+    if judgement is None:
+        return JudgedRewrite(row.id, row.story_id, NOT_ASKED, None)
+    grade = judgement.scores[SAT_CRITERIA[0]] if judgement.scores else None
+    return JudgedRewrite(row.id, row.story_id, str(judgement.status), grade)

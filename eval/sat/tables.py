@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.rewrites import Rewrite
-from eval.sat.judge import Rating
+from eval.sat.judge import JudgedRewrite
 from eval.sat.summary import story_scores
 
 
@@ -36,6 +36,18 @@ class ScoreTable:
         scored = row[~np.isnan(row)]
         return (float(scored.mean()) if len(scored) else None), len(scored)
 
+    def to_json(self) -> dict[str, dict[str, float]]:
+        """Model -> story -> score, without what has none."""
+        return {
+            model: {story: value for story, value in zip(self.stories, row, strict=True) if not math.isnan(value)}
+            for model, row in zip(self.models, self.values.tolist(), strict=True)
+        }
+
+    def only(self, models: Sequence[str], stories: Sequence[str]) -> ScoreTable:
+        """The part of the table that is of these models and stories, in their order; it must have them all."""
+        rows, columns = [self.models.index(m) for m in models], [self.stories.index(s) for s in stories]
+        return ScoreTable(self.name, tuple(models), tuple(stories), self.values[np.ix_(rows, columns)])
+
 
 def make_table(name: str, scores: Mapping[str, Mapping[str, float]]) -> ScoreTable:
     """A table from each model's scores by story.
@@ -53,14 +65,14 @@ def encoder_table(name: str, rewrites: Mapping[str, Iterable[Rewrite]]) -> Score
     return make_table(name, {model: story_scores(rows) for model, rows in rewrites.items()})
 
 
-def judge_table(name: str, ratings: Mapping[str, Iterable[Rating]]) -> ScoreTable:
-    """The table of each model's ratings: a story's score is the mean of its grades divided by 5."""
+def judge_table(name: str, judged: Mapping[str, Iterable[JudgedRewrite]]) -> ScoreTable:
+    """The table of each model's judged rewrites: a story's score is the mean of its grades divided by 5."""
     table: dict[str, dict[str, float]] = {}
-    for model, rows in ratings.items():
+    for model, rows in judged.items():
         scores: defaultdict[str, list[float]] = defaultdict(list)
-        for rating in rows:
-            if rating.score is not None:
-                scores[rating.story_id].append(rating.score)
+        for row in rows:
+            if row.score is not None:
+                scores[row.story_id].append(row.score)
         table[model] = {story: math.fsum(values) / len(values) for story, values in scores.items()}
     return make_table(name, table)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from data.jcq import CRITERIA, TASKS
-from data.record import first_difference
+from eval.alike import not_alike
 from eval.finished import Evaluated, Finished
 from eval.statistics import IndependentComparison, PairedComparison, compare_independent, compare_paired, holm
 
@@ -22,12 +22,6 @@ DAT, VALID, SAT, JCQ_MEAN = "dat", "dat/valid", "sat", "jcq/mean"
 CRITERION_COLUMNS = tuple(f"jcq/{criterion}" for criterion in CRITERIA)
 TASK_COLUMNS = tuple(f"jcq/{task}" for task in TASKS)
 MAIN_COLUMNS = (DAT, VALID, JCQ_MEAN, *CRITERION_COLUMNS, SAT)
-# What must be the same for two runs' numbers to be on one scale: the settings, and what the scorer says it is.
-_SCALE = {
-    "dat": ((), ("scorer",)),
-    "jcq": (("judge", "questions_sha256"), ()),
-    "sat": (("stories_sha256",), ("scorer",)),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +89,8 @@ def change(base: Evaluated, other: Evaluated, column: str) -> Change:
     before, after = runs
     assert before
     assert after
-    if (reason := other_scale(before, after)) is not None:
-        return Change(other.name, column, reason=reason)
+    if (reason := not_alike(before, after)) is not None:
+        return Change(other.name, column, reason=f"not on one scale: {reason}")
     if column in (DAT, VALID):
         free = compare_independent(_dat_values(base, column), _dat_values(other, column))
         few, many = sorted((free.n_base, free.n_other))
@@ -141,21 +135,6 @@ def _dat_values(model: Evaluated, column: str) -> np.ndarray:
         return model.dat.scores
     summary = model.dat.summary
     return np.repeat([1.0, 0.0], [summary.valid, summary.num_responses - summary.valid])
-
-
-def other_scale(one: Finished, other: Finished) -> str | None:
-    """Why two runs of a benchmark are not on one scale; None if they are."""
-    settings, loaded = _SCALE[_task(one)]
-    for mine, theirs, names in ((one.settings, other.settings, settings), (one.loaded, other.loaded, loaded)):
-        found = first_difference({n: mine.get(n) for n in names}, {n: theirs.get(n) for n in names})
-        if found:
-            return f"not on one scale: {found[0]} is {found[1]} here and {found[2]} there"
-    return None
-
-
-def _task(run: Finished) -> str:
-    task = str(run.settings["task"])
-    return "dat" if task == "rescore" else task
 
 
 def _finished(model: Evaluated, column: str) -> Finished | None:

@@ -49,6 +49,11 @@ class Finished:
     loaded: dict[str, Any]
     metrics: dict[str, Any]
 
+    @property
+    def scale(self) -> dict[str, Any]:
+        """What the scores depend on beside the model: runs in which it differs cannot be compared (`eval.alike`)."""
+        return dict(self.loaded.get("scorer", {}))
+
 
 @dataclass(frozen=True)
 class FinishedDat(Finished):
@@ -68,6 +73,11 @@ class FinishedDat(Finished):
 @dataclass(frozen=True)
 class FinishedJcq(Finished):
     """Answers to JCQ with their judgements."""
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        """Judge, its prompt and parameters, and the questions."""
+        return {name: self.settings.get(name) for name in ("judge", "questions_sha256")}
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
@@ -99,6 +109,11 @@ class FinishedJcq(Finished):
 @dataclass(frozen=True)
 class FinishedSat(Finished):
     """Rewrites of stories with their scores."""
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        """The scorer and the stories."""
+        return {**super().scale, "stories_sha256": self.settings.get("stories_sha256")}
 
     @cached_property
     def summary(self) -> SatSummary:

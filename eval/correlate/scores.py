@@ -10,7 +10,7 @@ import numpy as np
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from eval.alike import check_alike
-from eval.finished import Evaluated, Finished, FinishedJcq
+from eval.finished import Evaluated, FinishedJcq
 from eval.human import ALL_TASKS, MEAN
 
 CELLS = tuple((task, criterion) for task in (*TASKS, ALL_TASKS) for criterion in (*CRITERIA, MEAN))
@@ -59,22 +59,15 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
             scores are on different scales; or a run cannot be read.
     """
     kept = _with_two(models)
-    check_alike("DAT", [(m.name, m.dat) for m in kept if m.dat], lambda run: run.loaded.get("scorer", {}), _MEND)
-    check_alike("SAT", [(m.name, m.sat) for m in kept if m.sat], _sat_scale, _MEND)
+    check_alike("DAT", [(m.name, m.dat) for m in kept if m.dat], _MEND)
+    check_alike("SAT", [(m.name, m.sat) for m in kept if m.sat], _MEND)
     check_jcq_alike(kept)
     return tuple(_row(model) for model in kept)
 
 
 def check_jcq_alike(models: Sequence[Evaluated]) -> None:
     """Raise ValueError if not all JCQ runs asked the same questions and the same judge with the same prompt."""
-    keys = ("judge", "questions_sha256")
-    check_alike(
-        "JCQ", [(m.name, m.jcq) for m in models if m.jcq], lambda run: {k: run.settings[k] for k in keys}, _MEND
-    )
-
-
-def _sat_scale(run: Finished) -> dict[str, Any]:
-    return {**run.loaded.get("scorer", {}), "stories_sha256": run.settings["stories_sha256"]}
+    check_alike("JCQ", [(m.name, m.jcq) for m in models if m.jcq], _MEND)
 
 
 def scales(models: Sequence[Evaluated]) -> tuple[str, ...]:

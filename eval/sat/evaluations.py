@@ -58,7 +58,7 @@ def own_scores(runs: Runs) -> ScoreTable:
         ValueError: Two runs were scored with different encoders.
     """
     mend = "name the encoders that shall score all: --sat-embedding-models"
-    check_alike("SAT", list(runs.items()), lambda run: run.loaded["scorer"], mend)
+    check_alike("SAT", list(runs.items()), mend)
     name = next(iter(runs.values())).loaded["scorer"]["embedding_model"]
     return encoder_table(str(name), {model: run.rewrites for model, run in runs.items()})
 

@@ -108,9 +108,10 @@ def resampled_means(
     """Means of bootstrap samples of clusters, some thousands at a time so that memory stays small."""
     units = len(sums)
     rows = max(1, _DRAWS_AT_ONCE // units)
+    equal = bool((counts == counts[0]).all())
     for start in range(0, resamples, rows):
         drawn = rng.integers(0, units, (min(rows, resamples - start), units))
-        yield sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+        yield sums[drawn].sum(axis=1) / (units * counts[0] if equal else counts[drawn].sum(axis=1))
 
 
 def percentiles(statistics: np.ndarray, level: float) -> tuple[float, float]:

@@ -30,6 +30,7 @@ class Change:
 
     Attributes:
         model: The model.
+        base: What it is compared with.
         column: `dat`, `dat/valid` (share of valid responses), `sat`, `jcq/mean`, `jcq/CRITERION` or `jcq/TASK`.
         difference: Mean of the model minus mean of the base, over the questions or stories that both have a score for
             (DAT: over each one's valid responses; their share: over all responses); None without one.
@@ -45,6 +46,7 @@ class Change:
     """
 
     model: str
+    base: str
     column: str
     difference: float | None = None
     low: float | None = None
@@ -62,19 +64,45 @@ class Change:
         return self.p_holm is not None and self.p_holm < 0.05
 
 
-def changes(base: Evaluated, others: Sequence[Evaluated], columns: Sequence[str]) -> dict[tuple[str, str], Change]:
-    """The table of all changes from `base`, by (model, column); p-values are corrected over its cells.
+def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Evaluated]:
+    """What each model is compared with, by its name; a base itself has none.
 
     Args:
-        base: What the others are compared with.
-        others: The rows.
+        models: All.
+        name: The base of all; None takes for a study's rows the study's own base, and else the first model.
+
+    Raises:
+        ValueError: There is no model `name`.
+    """
+    if name is not None and name not in [model.name for model in models]:
+        raise ValueError(f"there is no model {name}; there are {', '.join(model.name for model in models)}")
+    of_study = {model.study: model for model in models if model.method == "base"}
+    found = {}
+    for model in models:
+        if name is None:
+            base = of_study.get(model.study, models[0]) if model.study else models[0]
+        else:
+            base = next(other for other in models if other.name == name)
+        if base is not model:
+            found[model.name] = base
+    return found
+
+
+def changes(
+    models: Sequence[Evaluated], against: Mapping[str, Evaluated], columns: Sequence[str]
+) -> dict[tuple[str, str], Change]:
+    """The table of all changes, by (model, column); p-values are corrected over its cells.
+
+    Args:
+        models: The rows. One that `against` does not have is a base and has no cells.
+        against: See `bases`.
         columns: The columns, such as `MAIN_COLUMNS`. One that neither side has gives no cell.
     """
     cells = [
-        change(base, other, column)
-        for other in others
+        change(against[model.name], model, column)
+        for model in models
         for column in columns
-        if _finished(base, column) or _finished(other, column)
+        if model.name in against and (_finished(against[model.name], column) or _finished(model, column))
     ]
     corrected = holm([cell.p for cell in cells])
     return {(cell.model, cell.column): replace(cell, p_holm=p) for cell, p in zip(cells, corrected, strict=True)}
@@ -85,12 +113,12 @@ def change(base: Evaluated, other: Evaluated, column: str) -> Change:
     runs = _finished(base, column), _finished(other, column)
     for model, run in zip((base, other), runs, strict=True):
         if run is None:
-            return Change(other.name, column, reason=f"{model.name} has no run of it")
+            return Change(other.name, base.name, column, reason=f"{model.name} has no run of it")
     before, after = runs
     assert before
     assert after
     if (reason := not_alike(before, after)) is not None:
-        return Change(other.name, column, reason=f"not on one scale: {reason}")
+        return Change(other.name, base.name, column, reason=f"not on one scale: {reason}")
     if column in (DAT, VALID):
         free = compare_independent(_dat_values(base, column), _dat_values(other, column))
         few, many = sorted((free.n_base, free.n_other))
@@ -101,6 +129,7 @@ def change(base: Evaluated, other: Evaluated, column: str) -> Change:
         few, many, effect = paired.n, paired.of, paired.d_z
     return Change(
         other.name,
+        base.name,
         column,
         difference=found.difference,
         low=found.low,

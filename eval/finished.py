@@ -144,6 +144,7 @@ class Evaluated:
         name: The runs' source, or what the caller calls it.
         method: Of a study's row, the paper's name of the method (`eval.table11.METHODS`).
         paper_model: Of a study, the paper's name of the model that it starts from.
+        study: Which study it is a row of: the study's folder.
         trials: DAT by trials (the benchmark: 100 valid responses).
         responses: DAT by responses in all (Table 11).
         jcq: JCQ.
@@ -153,6 +154,7 @@ class Evaluated:
     name: str
     method: str | None = None
     paper_model: str | None = None
+    study: Path | None = None
     trials: FinishedDat | None = None
     responses: FinishedDat | None = None
     jcq: FinishedJcq | None = None
@@ -190,7 +192,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         alone = len({one.model for one in found}) == 1
         for one in found:
             name = one.model if not named else prefix if alone else f"{prefix}/{one.model}"
-            there = models.setdefault(name, Evaluated(name, one.method, one.paper_model))
+            there = models.setdefault(name, Evaluated(name, one.method, one.paper_model, one.study))
             if (other := getattr(there, one.kind)) is not None:
                 raise ValueError(
                     f"{name} has two runs of one kind, {other.folder} and {one.run.folder}; name the folders: NAME=DIR"
@@ -210,29 +212,34 @@ class _Found:
     model: str
     method: str | None
     paper_model: str | None
+    study: Path | None
     kind: str
     run: Finished
 
 
 def _runs(folder: Path) -> Iterator[_Found]:
     """The finished runs under a folder. What lies under a study's folder belongs to the study."""
-    studies: dict[Path, StudyFolder] = {}
+    studies: dict[Path, tuple[Path, StudyFolder]] = {}
     seen: set[Path] = set()
     for path, inside, names in os.walk(folder):
         inside.sort()
         place = Path(path)
-        study = read_study(place) or studies.get(place.parent)
-        if study:
-            studies[place] = study
+        if study := read_study(place):
+            studies[place] = place, study
             for method, row in study.rows.items():  # its tables may lie elsewhere
                 if row.responses.resolve() not in seen and (found := _run(row.responses)):
                     seen.add(row.responses.resolve())
-                    yield _Found(method, method, study.paper_model, *found)
+                    yield _Found(method, method, study.paper_model, place, *found)
+        elif place.parent in studies:
+            studies[place] = studies[place.parent]
         if {"config.json", "metrics.json"} <= set(names) and place.resolve() not in seen and (found := _run(place)):
             inside.clear()
             source = str(found[1].metrics["source"])
-            of_study = study if study and source in study.rows else None
-            yield _Found(source, source if of_study else None, of_study.paper_model if of_study else None, *found)
+            root, of = studies.get(place, (None, None))
+            if of is not None and source in of.rows:
+                yield _Found(source, source, of.paper_model, root, *found)
+            else:
+                yield _Found(source, None, None, None, *found)
 
 
 def _run(place: Path) -> tuple[str, Finished] | None:

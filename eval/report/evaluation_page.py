@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from data.jcq import CRITERIA, TASKS
 from data.record import write_whole
-from eval.compare import MAIN_COLUMNS, TASK_COLUMNS, changes
+from eval.compare import MAIN_COLUMNS, TASK_COLUMNS, bases, changes
 from eval.finished import Evaluated
 from eval.report.charts import SERIES, Point, radar_points, ridge_chart, scatter_chart
 from eval.report.labels import both, labels, translate_chart
@@ -32,12 +32,12 @@ MOST_BYTES = 6_500_000
 
 @dataclass(frozen=True, slots=True)
 class Radar:
-    """A model's four criteria beside those of the base."""
+    """A model's four criteria beside those of its base, which has a name and points of its own."""
 
     name: str
     number: int
     points: str
-    base: str
+    base: tuple[str, str] | None
     values: tuple[tuple[str, float], ...]
 
 
@@ -54,7 +54,7 @@ def write_evaluation(
     Args:
         path: The page.
         models: From `eval.finished.find_evaluated`.
-        base: Name of the model that the others are compared with; None takes the row `base` of a study, else the first.
+        base: Name of the model that the others are compared with; see `eval.compare.bases`.
         title: The page's heading.
         most_bytes: Of the packed answers in one page.
 
@@ -65,7 +65,7 @@ def write_evaluation(
         ValueError: There is no model `base`, or a run cannot be read.
         OSError: A file cannot be read or written.
     """
-    against = _base(models, base)
+    against = bases(models, base)
     packed = chunks(models, most_bytes) or [Chunk("", 0)]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     script = source("reader.js")
@@ -76,7 +76,7 @@ def write_evaluation(
         "script": script,
         "script_hash": script_hash(script),
         "names": [(model.name, number % SERIES) for number, model in enumerate(models)],
-        "base": against.name,
+        "ticked": {model.name for model in models if model.name not in against} | {models[-1].name},
         "pages": [page.name for page in pages],
         "tasks": TASKS,
         "criteria": CRITERIA,
@@ -91,19 +91,9 @@ def write_evaluation(
     return pages
 
 
-def _base(models: Sequence[Evaluated], name: str | None) -> Evaluated:
-    for model in models:
-        if name in (model.name, None) and (name or model.method == "base"):
-            return model
-    if name is not None:
-        raise ValueError(f"there is no model {name}; there are {', '.join(model.name for model in models)}")
-    return models[0]
-
-
-def _summary(models: Sequence[Evaluated], base: Evaluated) -> dict[str, Any]:
+def _summary(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> dict[str, Any]:
     """All of the page but the reader."""
-    others = [model for model in models if model is not base]
-    main, by_task = changes(base, others, MAIN_COLUMNS), changes(base, others, TASK_COLUMNS)
+    main, by_task = changes(models, against, MAIN_COLUMNS), changes(models, against, TASK_COLUMNS)
     found = main | by_task
     tables: list[PageTable] = [overview(models)]
     pictures: dict[str, str] = {"dat_chart": "", "words_chart": "", "sat_chart": ""}
@@ -118,14 +108,14 @@ def _summary(models: Sequence[Evaluated], base: Evaluated) -> dict[str, Any]:
         tables.append(sat_table(models, found))
         pictures["sat_chart"] = _sat_chart(models)
     changed = [
-        change_table("changes", others, MAIN_COLUMNS, main),
-        change_table("task_changes", others, TASK_COLUMNS, by_task),
+        change_table("changes", models, MAIN_COLUMNS, main),
+        change_table("task_changes", models, TASK_COLUMNS, by_task),
     ]
     return {
         "tables": tables,
         "changed": [table for table in changed if table.rows],
         **pictures,
-        "radars": _radars(models, base),
+        "radars": _radars(models, against),
         "facts": _facts(models),
     }
 
@@ -163,7 +153,7 @@ def _sat_chart(models: Sequence[Evaluated]) -> str:
     return translate_chart(scatter_chart(points, "sat", english["compliance_axis"], english["distance_axis"]))
 
 
-def _radars(models: Sequence[Evaluated], base: Evaluated) -> list[Radar]:
+def _radars(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> list[Radar]:
     def means(model: Evaluated) -> tuple[float, ...]:
         found = model.jcq.metrics["means"] if model.jcq else {}
         values = [found[name]["mean"] for name in CRITERIA if name in found]
@@ -172,13 +162,14 @@ def _radars(models: Sequence[Evaluated], base: Evaluated) -> list[Radar]:
     radars = []
     for number, model in enumerate(models):
         if values := means(model):
-            beside = means(base) if model is not base else ()
+            base = against.get(model.name)
+            beside = means(base) if base else ()
             radars.append(
                 Radar(
                     model.name,
                     number % SERIES,
                     radar_points(values),
-                    radar_points(beside) if beside else "",
+                    (base.name, radar_points(beside)) if base and beside else None,
                     tuple(zip(CRITERIA, values, strict=True)),
                 )
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from data.jcq import CONTENT_SHA256, CRITERIA
 from eval.compare import DAT, JCQ_MEAN, SAT, VALID, Change
@@ -28,6 +28,7 @@ class PageTable:
         notes: Labels of what stands below it.
         papers: Heading and rows of the same table in the paper, digit for digit.
         translate: Whether the rows' names are labels.
+        against: What a row's differences are from.
     """
 
     name: str
@@ -36,6 +37,7 @@ class PageTable:
     notes: tuple[str, ...] = ()
     papers: tuple[tuple[str, ...], ...] = ()
     translate: bool = False
+    against: Mapping[str, str] = field(default_factory=dict)
 
     def shade(self, made: Cell) -> float | None:
         """How strong a cell's colour is, 0 to 1, from the table's smallest number to its largest; None without one."""
@@ -129,15 +131,17 @@ def sat_table(models: Sequence[Evaluated], found: Changes) -> PageTable:
     return PageTable("table14", columns, tuple(rows), ("sat_note", "scale_note"), paper_rows("table14"))
 
 
-def change_table(name: str, others: Sequence[Evaluated], columns: Sequence[str], found: Changes) -> PageTable:
+def change_table(name: str, models: Sequence[Evaluated], columns: Sequence[str], found: Changes) -> PageTable:
     """Every difference from the base with its interval, effect size and corrected p-value."""
     there = [column for column in columns if any(key[1] == column for key in found)]
+    base = {model: change.base for (model, _), change in found.items()}
     rows = tuple(
         (model.name, tuple(change_cell(found.get((model.name, column)), _style(column)) for column in there))
-        for model in others
+        for model in models
+        if model.name in base
     )
     labels = tuple(column if column == JCQ_MEAN else column.partition("/")[2] or column for column in there)
-    return PageTable(name, ("model", *labels), rows if there else (), ("changes_note",))
+    return PageTable(name, ("model", *labels), rows, ("changes_note",), against=base)
 
 
 def _sat_mean(model: Evaluated) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -82,7 +83,9 @@ def compare_independent(
         return IndependentComparison(difference, None, None, None, None, *sizes, reason)
     from scipy import stats
 
-    welch = stats.ttest_ind(b, a, equal_var=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # all scores of one side may well be equal
+        welch = stats.ttest_ind(b, a, equal_var=False)
     if min(len(a), len(b)) > _LARGE:
         low, high = (float(end) for end in welch.confidence_interval(level))
     else:

@@ -1,0 +1,198 @@
+"""`python -m eval report`: what stands in the page, and that what a model wrote stays text."""
+
+import base64
+import gzip
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from whole_runs import dat_run, jcq_run, sat_run
+
+from data.jcq import trial_questions
+from data.stories import load_stories
+from eval.finished import find_evaluated
+from eval.report.evaluation_page import write_evaluation
+from eval.report.labels import labels, translate_chart
+from eval.report.reader import chunks
+
+ROOT = Path(__file__).parents[1]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUESTIONS, STORIES = trial_questions(), load_stories()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two models; the second is more original by 1 everywhere, and its first answer was refused."""
+    folder = tmp_path_factory.mktemp("runs")
+    for number, name in enumerate(("before", "after")):
+        jcq_run(
+            folder / name / "jcq",
+            name,
+            lambda q, name=name: f"{name}の{q.id}への答え",
+            lambda q, n=number: None if n and q == QUESTIONS[0] else (4, 3, 2 + n, 3),
+        )
+        sat_run(folder / name / "sat", name, lambda s, n=number: s.text[n * 40 :] + "現代の東京。" * (1 + 9 * n))
+        dat_run(folder / name / "dat", name, seed=number)
+    return folder
+
+
+def report(folder, *words):
+    command = [sys.executable, "-m", "eval", "report", *map(str, words)]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)}
+    )
+
+
+def cells_of(page, title):
+    """The table under a heading: rows of cells, tags taken off, lines joined by spaces."""
+    table = page.split(html.escape(title), 1)[1].split("</table>", 1)[0]
+    rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
+    english = [[re.sub(r'<span lang="ja">.*?</span>', "", cell) for cell in row] for row in cells]
+    return [[" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in row] for row in english]
+
+
+def read_packed(page):
+    packed = re.search(r'id="packed">([^<]+)<', page)[1]
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def test_the_page_says_what_the_runs_say(runs, tmp_path):
+    done = report(tmp_path, runs / "before", runs / "after", "--output", "r.html", "--title", "<題>")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("r.html (")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "<h1>&lt;題&gt;</h1>" in page
+    criteria = cells_of(page, labels()["table12"][0])
+    assert criteria[0] == ["Model", "Fluency", "Flexibility", "Originality", "Elaboration", "Mean"]
+    assert criteria[1] == ["before", "4.00 35 / 35", "3.00 35 / 35", "2.00 35 / 35", "3.00 35 / 35", "3.00 35 / 35"]
+    assert criteria[2][3] == "3.00 34 / 35 +1.00"  # all differences are 1: there is no interval of them
+    assert criteria[2][1] == "4.00 34 / 35 +0.00"
+    changed = cells_of(page, labels()["changes"][0])
+    assert changed[0][:4] == ["Model", "DAT", "Valid", "JCQ mean"]
+    assert changed[1][0] == "after from before"
+    assert "n = 34 / 35" in changed[1][3]
+    dat = cells_of(page, labels()["table11"][0])
+    summary = find_evaluated([str(runs / "before")])[0].dat.summary
+    assert 20 < summary.valid <= 36
+    assert dat[1][1:3] == ["40", f"{summary.valid} {summary.valid / 40:.2%}"]
+    assert "p = " in changed[1][1]
+    sat = cells_of(page, labels()["table14"][0])
+    assert "113 / 113" in sat[1][1]
+    assert "0.527" in page  # GPT-4o's DAT score of the paper
+    for language in (0, 1):
+        assert html.escape(labels()["sat_note"][language]) in page
+
+
+def test_every_answer_can_be_read(runs):
+    (chunk,) = chunks(find_evaluated([str(runs / "before"), str(runs / "after")]), 10**9)
+    held = json.loads(gzip.decompress(base64.b64decode(chunk.packed)))
+    assert held["models"] == ["before", "after"]
+    kinds = [item["kind"] for item in held["items"]]
+    assert (kinds.count("jcq"), kinds.count("sat"), kinds.count("dat")) == (35, 113, 1)
+    first = held["items"][0]
+    assert first["text"] == QUESTIONS[0].question
+    assert [entry[0]["text"] for entry in first["entries"]] == [
+        f"{n}の{QUESTIONS[0].id}への答え" for n in ("before", "after")
+    ]
+    assert first["entries"][0][0]["score"] == 3
+    assert (first["entries"][1][0]["score"], first["entries"][1][0]["status"]) == (None, "refused")
+    responses = held["items"][-1]["entries"]
+    assert [len(rows) for rows in responses] == [20, 20]
+    assert responses[0][0]["status"] == "format"
+
+
+def test_what_is_too_much_for_a_page_goes_on_the_next(runs, tmp_path):
+    models = find_evaluated([str(runs)])
+    pages = write_evaluation(tmp_path / "r.html", models, most_bytes=8000)
+    assert [page.name for page in pages[:2]] == ["r.html", "r-2.html"]
+    held = [read_packed(page.read_text("utf-8"))["items"] for page in pages]
+    assert sum(map(len, held)) == 35 + 113 + 1
+    assert all(len(items) == 1 or page.stat().st_size < 60_000 for page, items in zip(pages[1:], held[1:], strict=True))
+    for page in pages:
+        assert all(f'href="{other.name}"' in page.read_text("utf-8") for other in pages if other != page)
+    assert "<h2>" in pages[1].read_text("utf-8")
+    assert labels()["overview"][0] not in pages[1].read_text("utf-8")
+
+
+def test_numbers_of_different_judges_are_not_subtracted(runs, tmp_path):
+    jcq_run(tmp_path / "other", "other", lambda q: "答え", lambda q: (5, 5, 5, 5), judge="judge-b")
+    models = find_evaluated([str(runs / "before"), str(tmp_path / "other")])
+    write_evaluation(tmp_path / "r.html", models)
+    changed = cells_of((tmp_path / "r.html").read_text("utf-8"), labels()["changes"][0])
+    assert changed[1][0] == "other from before"
+    assert "not on one scale: judge.model is judge-a and judge-b" in changed[1][3]
+    assert "other has no run of it" in changed[1][1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nowhere",), "nowhere: no such folder"),
+        ((".",), "holds no finished run"),
+        (("{runs}", "--base", "x"), "there is no model x; there are"),
+        (("{runs}/before/jcq", "{runs}/before"), "two runs of one kind"),
+    ],
+)
+def test_mistakes_are_one_line(runs, words, message, tmp_path):
+    done = report(tmp_path, *(word.replace("{runs}", str(runs)) for word in words))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_for_a_folder(runs):
+    models = find_evaluated([f"a={runs / 'before'}", f"b={runs}"])
+    assert [model.name for model in models] == ["a", "b/after", "b/before"]
+
+
+def test_chart_texts_come_in_both_languages():
+    svg = translate_chart("<svg><text x='1'>DAT score</text><text>&lt;DAT score</text></svg>")
+    assert svg.count("<tspan") == 2
+    assert "<text>&lt;DAT score</text>" in svg
+
+
+class Recorder(BaseHTTPRequestHandler):
+    """Notes every request and answers none."""
+
+    seen: list
+
+    def handle(self):
+        self.seen.append(self.rfile.readline())
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_what_a_model_wrote_runs_nothing_and_fetches_nothing(tmp_path):
+    Recorder.seen = []
+    server = HTTPServer(("127.0.0.1", 0), Recorder)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/hit"
+    attack = (
+        f"</script></pre><script>document.title='hacked';fetch('{url}')</script>"
+        f"<img src='{url}' onerror=\"document.title='hacked'\"><svg onload=\"document.title='hacked'\">"
+        f"<link rel=stylesheet href='{url}'><style>@import '{url}'</style><iframe src='{url}'></iframe>"
+    )
+    long = "長" * 100_000
+    source = "<img src=x onerror=document.title='hacked'>"
+    jcq_run(tmp_path / "a" / "jcq", source, lambda q: attack + long, lambda q: (1, 2, 3, 4), judge=attack)
+    dat_run(tmp_path / "a" / "dat", source, seed=0)
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(tmp_path / "a")]), title="safe" + attack[:40])
+    words = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+    words += (f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--dump-dom")
+    command = [CHROMIUM, *words, (tmp_path / "r.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    server.shutdown()
+    assert "<title>safe&lt;/script&gt;" in done.stdout
+    assert "<title>hacked" not in done.stdout
+    shown = done.stdout.split('id="answers"', 1)[1]
+    assert html.escape(attack, quote=False) in shown  # as text, whole
+    assert long in shown
+    assert Recorder.seen == []

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from data.jcq import CRITERIA, Answer, Question, content_hash, load_questions, trial_questions, write_questions
 from eval.answers import Item, answer_into, answering_settings
-from eval.generate.load import GeneratorSettings, load_generator
-from eval.generate.protocol import Answerer
+from eval.generate.load import GeneratorSettings
 from eval.jcq import Table, jcq_tables, model_scores
-from eval.jcq_files import read_answers, write_answers
-from eval.judge import PROMPTS, EndpointJudge, Judge, Judging, LocalJudge, Price, judge_answers
+from eval.jcq_files import read_answers, write_answers, write_jcq_files
+from eval.jcq_judging import asked_judge, imported_judge
+from eval.judge import Judging
 from eval.options import AnsweringOptions, JcqOptions, JudgeOptions
 from eval.processes import launched
-from eval.progress import responses_bar
 from eval.run_folder import RunFolder
 from eval.statistics import MeanInterval, mean_interval
 
 LEDGER = "judgements.jsonl"
 # What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
 QUESTIONS, ANSWERS = "questions.jsonl", "answers.jsonl"
-# As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
-_GREEDY = 1e-4
+# The same, with the judgements, as that tool keeps its `data/`.
+JCQ_JUDGE = "jcq-judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,7 @@ def run_jcq(
     output: Path,
     *,
     answers: Path | None = None,
+    judgements: Path | None = None,
 ) -> JcqRun | None:
     """Let a model answer the questions, or take its answers from a file, and have them judged (paper, section 3.1).
 
@@ -90,6 +90,7 @@ def run_jcq(
         judging: The judge.
         output: The run's folder; see `eval.run_folder`.
         answers: A file of answers in the form of nlp-waseda/JCQ-judge, instead of a model.
+        judgements: Of these answers, a file that JCQ-judge wrote: no judge is asked; `judging` says its name.
 
     Returns:
         The run, in the first process; None in the others.
@@ -100,15 +101,19 @@ def run_jcq(
     """
     answering = answering.checked()
     questions = _questions(jcq)
-    judge = make_judge(judging)
-    price = _price(judging)
     settings: dict[str, Any] = {
         "task": "jcq",
         "questions_sha256": content_hash(questions),
         "num_questions": len(questions),
-        "judge": {"model": judge.name, "prompt": judging.judge_prompt, **judge.parameters},
     }
     given = None if answers is None else read_answers(answers)
+    if judgements is None:
+        judge = asked_judge(judging)
+    elif given is None:
+        raise ValueError("--judgements goes with --answers: the answers that were judged")
+    else:
+        judge = imported_judge(judgements, judging, questions, given)
+    settings |= judge.settings
     if given is None:
         generator = generator.settled(1024)
         settings |= answering_settings(generator, answering)
@@ -129,64 +134,14 @@ def run_jcq(
             return None
         write_questions(output / QUESTIONS, questions)
         write_answers(output / ANSWERS, given)
-        with responses_bar(f"judging by {judge.name}", len(given)) as advance:
-            judged = judge_answers(
-                judge,
-                questions,
-                given,
-                output / LEDGER,
-                prompt=judging.judge_prompt,
-                price=price,
-                max_cost=judging.max_cost,
-                retry_failed=judging.retry_failed,
-                on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
-            )
+        judged = judge.judge(questions, given, output / LEDGER)
         source = str(settings["source"])
         numbers = asdict(summarise_jcq(source, judging, questions, given, judged))
-        if judged.stopped is None:
+        # A second try that stops early leaves a judgement of every answer: what came of it holds.
+        if judged.stopped is None or metrics is not None:
+            write_jcq_files(output / JCQ_JUDGE, source, judge.name, given, judged.judgements)
             folder.finish(numbers)
         return JcqRun(output, numbers, False, judged.stopped)
-
-
-def make_judge(options: JudgeOptions) -> Judge:
-    """The judge that the options name; a local model is loaded when it is first asked.
-
-    Raises:
-        ValueError: There is no such prompt or backend, there is no key, or a number is out of range.
-    """
-    if options.judge_prompt not in PROMPTS:
-        raise ValueError(f"judge_prompt must be one of {', '.join(PROMPTS)}, not {options.judge_prompt}")
-    if options.judge_backend == "openai":
-        return EndpointJudge(
-            options.judge_model,
-            base_url=options.judge_base_url,
-            concurrency=options.judge_concurrency,
-            max_tokens=options.judge_max_tokens,
-        )
-    if options.judge_backend not in ("transformers", "vllm"):
-        raise ValueError(f"judge_backend must be openai, transformers or vllm, not {options.judge_backend}")
-    if options.judge_base_url:
-        raise ValueError(f"judge_base_url goes with judge_backend openai, not with {options.judge_backend}")
-    settings = GeneratorSettings(
-        options.judge_model,
-        backend=options.judge_backend,
-        temperature=_GREEDY,
-        max_new_tokens=options.judge_max_tokens,
-    ).settled()
-    loaded: list[Answerer] = []
-
-    def reply(prompts: list[str]) -> Any:
-        if not loaded:
-            loaded.append(cast(Answerer, load_generator(settings)))
-        return loaded[0].answer(prompts, 0, 0)
-
-    return LocalJudge(
-        options.judge_model,
-        reply,
-        parameters={"temperature": _GREEDY},
-        batch_size=options.judge_concurrency,
-        max_tokens=options.judge_max_tokens,
-    )
 
 
 def summarise_jcq(
@@ -217,14 +172,6 @@ def _questions(options: JcqOptions) -> tuple[Question, ...]:
             raise ValueError("give either trial or questions, not both")
         return trial_questions()
     return load_questions(options.questions, options.questions_revision, complete=not options.any_questions)
-
-
-def _price(options: JudgeOptions) -> Price | None:
-    if options.price_in is None and options.price_out is None:
-        return None
-    if options.price_in is None or options.price_out is None:
-        raise ValueError("price_in and price_out go together: what a million tokens cost, in and out")
-    return Price(options.price_in, options.price_out)
 
 
 def _digest(answers: tuple[Answer, ...]) -> str:

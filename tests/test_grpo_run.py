@@ -62,7 +62,9 @@ def test_a_run_leaves_its_settings_metrics_and_model(finished):
     assert any(entry["dat/valid_rate"] > 0 for entry in logged)
     assert last_checkpoint(output) == output / "checkpoint-4"
     (offline,) = output.glob("wandb/offline-run-*")
-    assert trained_by(output) == trained_by(output / "checkpoint-4") == WandbRun(offline.name.rpartition("-")[2], "sozo")
+    assert (
+        trained_by(output) == trained_by(output / "checkpoint-4") == WandbRun(offline.name.rpartition("-")[2], "sozo")
+    )
     assert sum(text.startswith("1. ") for text in generated(output)) >= 4
 
 

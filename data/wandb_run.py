@@ -7,6 +7,7 @@ and beside the finished model; evaluation reads it. Nothing touches the network 
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,25 @@ def trained_by(folder: Path) -> WandbRun | None:
     """
     whole = folder if (folder / STATE).is_file() else last_checkpoint(folder)
     return read_state(whole) if whole else None
+
+
+def training_summary(folder: Path) -> dict[str, float]:
+    """The last value of each number that the training of a model logged, by its name in W&B.
+
+    `wandb sync` puts the summary of an offline continuation in the place of the whole run's, so that a continuation has
+    to repeat what it does not want to lose. Online, W&B keeps it itself.
+
+    Args:
+        folder: A training output, or one of its checkpoints.
+    """
+    output = folder.parent if folder.name.startswith("checkpoint-") else folder
+    places = [place for place in (output, last_checkpoint(output), folder) if place]
+    found = next((file for place in places if (file := place / "trainer_state.json").is_file()), None)
+    entries = json.loads(found.read_bytes()).get("log_history", []) if found else []
+    logged = {key: value for entry in entries for key, value in entry.items() if key != "step"}
+    numbers = {k: v for k, v in logged.items() if isinstance(v, int | float) and math.isfinite(v)}
+    # As transformers' WandbCallback names them: the summary at the end keeps its names.
+    return {k if k.startswith("train_") or k == "total_flos" else f"train/{k}": v for k, v in numbers.items()}
 
 
 def start_wandb(run: WandbRun | None, *, name: str | None, folder: Path, **options: Any) -> Any:

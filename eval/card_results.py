@@ -10,7 +10,7 @@ from data.stories import load_stories
 from eval.commands import DatRun
 from eval.jcq_run import JcqRun
 from eval.sat.run import SatRun, digest_of
-from eval.wandb_results import FinishedRun
+from eval.wandb_rows import FinishedRun
 
 _DIGITS = 4
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from eval.model_card import check_card, write_card
 from eval.options import ResultOptions
-from eval.wandb_results import FinishedRun, log_results
+from eval.wandb_results import log_results
+from eval.wandb_rows import FinishedRun
 
 
 def check_delivery(models: Sequence[str], options: ResultOptions) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from data.record import write_whole
 from eval.card_results import card_results
-from eval.wandb_results import FinishedRun
+from eval.wandb_rows import FinishedRun
 
 CARD = "README.md"
 _INDEX = "model-index"

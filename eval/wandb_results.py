@@ -8,42 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from data.record import write_json
-from data.wandb_run import WandbRun, start_wandb, trained_by
-from eval.commands import DatRun
-from eval.jcq_run import ANSWERS, LEDGER, QUESTIONS, JcqRun
-from eval.sat.run import ROWS, STORIES, SatRun
+from data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
+from eval.wandb_rows import Described, FinishedRun, describe
 
 _MARK = "wandb.json"
 _STEP = "train/global_step"  # the x-axis of everything that the trainers log
-FinishedRun = DatRun | JcqRun | SatRun
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A run as W&B takes it.
-
-    Args:
-        kind: `dat`, `jcq` or `sat`.
-        source: Whose results they are.
-        values: Metrics by name, without the `eval/KIND/` before it.
-        facts: What is no number, for the summary.
-        columns: Of the table.
-        rows: Of the table.
-        files: What goes into the artifact beside `config.json` and `metrics.json`.
-    """
-
-    kind: str
-    source: str
-    values: dict[str, float | None]
-    facts: dict[str, str]
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    files: tuple[str, ...]
 
 
 def log_results(
@@ -73,58 +47,29 @@ def log_results(
     described = describe(run)
     mark = (home or run.folder) / _MARK
     there = _read(mark)
-    logged: dict[str, str] = there["logged"] if there else {}
     into = trained or (WandbRun(**there["run"]) if there else None)
+    same = there is not None and into is not None and there["run"]["id"] == into.id
+    logged: dict[str, dict[str, Any]] = there["logged"] if there and same else {}
     digest = hashlib.sha256((run.folder / "metrics.json").read_bytes()).hexdigest()
-    if there and into and there["run"]["id"] == into.id and logged.get(described.kind) == digest:
+    if logged.get(described.kind, {}).get("sha256") == digest:
         return None
+    before = training_summary(place) if trained else {}
+    before |= {key: value for one in logged.values() for key, value in one["values"].items()}
     import wandb
 
     try:
-        used, line = _log(described, run.folder, into, _step(place) if model else None, folder)
+        used, line = _log(described, run.folder, into, _step(place) if model else None, folder, before)
     except (wandb.Error, OSError) as error:
         cause = " ".join(str(error).split())[:300]
         return f"W&B: {run.folder} was not logged ({cause}); mend it and run the same command again, which logs it"
     if used is not None:
-        same = there is not None and there["run"]["id"] == used.id
-        write_json(mark, {"run": asdict(used), "logged": {**(logged if same else {}), described.kind: digest}})
+        now = {"sha256": digest, "values": described.named}
+        write_json(mark, {"run": asdict(used), "logged": {**logged, described.kind: now}})
     return line
 
 
-def describe(run: FinishedRun) -> Described:
-    """What W&B shows of a run: every mean beside what it rests on."""
-    if isinstance(run, DatRun):
-        row = run.summary
-        low, high = row.ci95 or (None, None)
-        dat = {"mean": row.mean, "std": row.std, "ci95_low": low, "ci95_high": high, "valid": row.valid}
-        dat |= {"num_responses": row.num_responses, "valid_rate": row.valid_rate, "unique_words": row.unique_words}
-        return Described("dat", row.source, dat, {}, ("source", *dat), ((row.source, *dat.values()),), ("responses",))
-    if isinstance(run, SatRun):
-        story = run.summary
-        low, high = story.ci95 or (None, None)
-        sat = {"mean": story.mean, "std": story.std, "ci95_low": low, "ci95_high": high}
-        sat |= {"scored_stories": story.scored_stories, "num_stories": story.num_stories}
-        sat |= {"compliant": story.compliant, "num_rewrites": story.num_rewrites}
-        sat |= {"mean_length": story.mean_length, "mean_copied": story.mean_copied}
-        cells = (story.source, *sat.values())
-        return Described("sat", story.source, sat, {}, ("source", *sat), (cells,), (ROWS, STORIES))
-    metrics = run.metrics
-    jcq: dict[str, float | None] = {}
-    for name, mean in metrics["means"].items():
-        jcq |= {name: mean["mean"], f"{name}_ci95_low": mean["low"], f"{name}_ci95_high": mean["high"]}
-        jcq |= {f"{name}_n": mean["n"]}
-    jcq |= {"num_questions": metrics["num_questions"], "answers": sum(metrics["statuses"].values())}
-    jcq |= {f"answers_{status}": count for status, count in metrics["statuses"].items()}
-    table = metrics["by_task"]
-    by_task = zip(table["columns"], table["cells"][0], strict=True)
-    rows = tuple((task, cell["mean"], cell["scored"], cell["asked"]) for task, cell in by_task)
-    facts = {"judge": metrics["judge"], "judge_prompt": metrics["prompt"]}
-    columns = ("task", "mean", "scored answers", "answers")
-    return Described("jcq", metrics["source"], jcq, facts, columns, rows, (LEDGER, ANSWERS, QUESTIONS))
-
-
 def _log(
-    what: Described, results: Path, into: WandbRun | None, step: int | None, folder: Path
+    what: Described, results: Path, into: WandbRun | None, step: int | None, folder: Path, before: dict[str, Any]
 ) -> tuple[WandbRun | None, str | None]:
     """The run that was logged into, and the line; nothing where W&B is switched off."""
     import wandb
@@ -146,7 +91,9 @@ def _log(
         if run.disabled:
             return None, None
         prefix = f"eval/{what.kind}/"
-        values: dict[str, Any] = {f"{prefix}{key}": value for key, value in what.values.items() if value is not None}
+        if run.offline:
+            run.summary.update(before)
+        values = {key: value for key, value in what.named.items() if not isinstance(value, str)}
         values[f"{prefix}table"] = wandb.Table(columns=list(what.columns), data=[list(row) for row in what.rows])
         if step is not None:
             run.define_metric(_STEP)
@@ -169,11 +116,9 @@ def _artifact(run_id: str, what: Described, results: Path, step: int | None) -> 
     name = re.sub(r"[^\w.-]+", "-", f"{run_id}-{what.kind}-{what.source}", flags=re.ASCII)[:128]
     artifact = wandb.Artifact(name, type="evaluation", metadata={"source": what.source, "step": step, **what.facts})
     for file in ("config.json", "metrics.json", *what.files):
-        path = results / file
-        if path.is_dir():
-            artifact.add_dir(str(path), name=file)
-        else:
-            artifact.add_file(str(path))
+        # One by one: adding a folder whole is announced on the terminal.
+        for path in sorted((results / file).glob("part-*")) or (results / file,):
+            artifact.add_file(str(path), name=path.relative_to(results).as_posix())
     return artifact
 
 

@@ -56,7 +56,8 @@ def grpo(tmp_path):
     for place, step in ((folder / "checkpoint-9", 9), (folder, 12)):
         place.mkdir(exist_ok=True, parents=True)
         (place / "config.json").write_text("{}")
-        (place / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+        log = [{"step": 1, "reward": 1.0, "loss": 0.5}, {"step": step, "reward": 2.0, "train_runtime": 3.0}]
+        (place / "trainer_state.json").write_text(json.dumps({"global_step": step, "log_history": log}))
         state = {"version": 1, "wandb_run_id": TRAINED, "wandb_project": "study", "wandb_entity": None}
         (place / "sozo_state.json").write_text(json.dumps(state))
     (folder / "README.md").write_text("---\nmodel_name: mine\n---\n\n# Mine\n")
@@ -101,6 +102,12 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     assert (jcq[1]["eval/jcq/mean_n"], jcq[1]["eval/jcq/num_questions"]) == (34, 35)
     assert (jcq[1]["eval/jcq/answers_unparseable"], jcq[1]["eval/jcq/answers"]) == (1, 35)
     assert (sat[1]["eval/sat/scored_stories"], sat[1]["eval/sat/num_stories"]) == (112, 113)
+    # `wandb sync` takes the last summary for the whole run: training and the other benchmark are in it too.
+    summary = {}
+    for record in records[max(k for k, record in enumerate(records) if record.HasField("run")) :]:
+        summary |= {item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.summary.update}
+    assert (summary["train/reward"], summary["train/loss"], summary["train_runtime"]) == (2.0, 0.5, 3.0)
+    assert (summary["eval/jcq/mean"], summary["eval/jcq/judge"]) == (3.5, "j")
     tables = [json.loads(path.read_text("utf-8")) for path in (tmp_path / "out").glob("wandb/*/files/**/*.table.json")]
     by_task = next(table for table in tables if table["columns"][0] == "task")
     assert by_task["data"][0] == ["unusual uses", 3.5, 4, 5]

@@ -17,7 +17,15 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from eval.generate.load import GeneratorSettings
-from eval.options import AnsweringOptions, JcqOptions, JudgeOptions, SamplingOptions, SatOptions, ScoringOptions
+from eval.options import (
+    AnsweringOptions,
+    JcqOptions,
+    JudgeOptions,
+    ResultOptions,
+    SamplingOptions,
+    SatOptions,
+    ScoringOptions,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -76,6 +84,7 @@ def dat(
     generator: GeneratorSettings,
     sampling: SamplingOptions,
     scoring: ScoringOptions,
+    results: ResultOptions,
     responses: Annotated[
         Path | None, typer.Option(help="Instead of a model: JSONL, one object per line, column text, optional id.")
     ] = None,
@@ -85,14 +94,15 @@ def dat(
 
     if bool(generator.model) == (responses is not None):
         raise ValueError("give either --model (to sample it) or --responses (to score a file)")
+    show = _delivering(generator.model, results, output)
     if responses is None:
-        _show(sample_dat(generator, sampling, output, scoring.scorer()))
+        show(sample_dat(generator, sampling, output, scoring.scorer()))
         return
     for given, plain in ((replace(generator, source=None), GeneratorSettings()), (sampling, SamplingOptions())):
         for field in fields(given):
             if getattr(given, field.name) != getattr(plain, field.name):
                 raise ValueError(f"--{field.name.replace('_', '-')} goes with --model, not with --responses")
-    _show(score_responses(responses, output, scoring.scorer(), source=generator.source or responses.name))
+    show(score_responses(responses, output, scoring.scorer(), source=generator.source or responses.name))
 
 
 @app.command()
@@ -145,19 +155,22 @@ def jcq(
     answering: AnsweringOptions,
     questions: JcqOptions,
     judge: JudgeOptions,
+    results: ResultOptions,
     answers: Annotated[
         Path | None, typer.Option(help="Instead of a model: answers in the form of nlp-waseda/JCQ-judge, JSONL.")
+    ] = None,
+    judgements: Annotated[
+        Path | None,
+        typer.Option(help="Instead of a judge: what JCQ-judge had --judge-model say about --answers, JSONL."),
     ] = None,
 ) -> None:
     """Japanese Creativity Questions: let a model answer (or take its answers), have a judge judge, print the row."""
     from eval.jcq_run import run_jcq
-    from eval.show import print_jcq
 
     if bool(generator.model) == (answers is not None):
         raise ValueError("give either --model (to ask it) or --answers (to judge a file)")
-    run = run_jcq(generator, answering, questions, judge, output, answers=answers)
-    if run is not None:
-        print_jcq(run)
+    show = _delivering(generator.model, results, output)
+    show(run_jcq(generator, answering, questions, judge, output, answers=answers, judgements=judgements))
 
 
 @app.command()
@@ -167,19 +180,20 @@ def sat(
     generator: GeneratorSettings,
     answering: AnsweringOptions,
     scoring: SatOptions,
+    results: ResultOptions,
     rewrites: Annotated[Path | None, typer.Option(help="Instead of a model: JSONL, columns story_id and text.")] = None,
 ) -> None:
     """Story Alteration Task: let a model rewrite the stories (or take its rewrites), score, print Table 7's row."""
     from eval.sat.run import SatSettings, sample_sat, score_file
-    from eval.show import print_sat
 
     if bool(generator.model) == (rewrites is not None):
         raise ValueError("give either --model (to ask it) or --rewrites (to score a file)")
     settings = SatSettings.of(scoring)
+    show = _delivering(generator.model, results, output)
     if rewrites is not None:
-        print_sat(score_file(rewrites, output, settings, source=generator.source))
-    elif (run := sample_sat(generator, answering, output, settings)) is not None:
-        print_sat(run)
+        show(score_file(rewrites, output, settings, source=generator.source))
+    else:
+        show(sample_sat(generator, answering, output, settings))
 
 
 @app.command("sat-agreement")
@@ -219,7 +233,8 @@ def sat_agreement_(
 def run_(
     output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/BENCHMARK is a run's folder; finished ones are skipped.")],
     model: Annotated[
-        list[str], typer.Option(help="One or more: folders (a training output means its checkpoints), hub ids, tiny.")
+        list[str],
+        typer.Option(help="Folders (a training output means its checkpoints, a study its rows), hub ids, tiny."),
     ],
     generator: GeneratorSettings,
     sampling: SamplingOptions,
@@ -227,15 +242,20 @@ def run_(
     judge: JudgeOptions,
     stories: SatOptions,
     scoring: ScoringOptions,
+    results: ResultOptions,
     benchmarks: Annotated[list[str], typer.Option(help="One or more of dat, jcq, sat.")] = ["dat", "jcq", "sat"],  # noqa: B006
     num_answers: Annotated[int, typer.Option(help="Answers to each question, rewrites of each story.")] = 1,
 ) -> None:
     """Several models through several benchmarks: python -m eval run --model A B --benchmarks dat jcq sat."""
+    from eval.deliver import check_delivery, deliver
     from eval.run_all import run_all
-    from eval.show import print_jcq, print_run, print_sat
+    from eval.show import print_finished, print_lines
+    from eval.targets import find_targets
 
+    targets = find_targets(model)
+    check_delivery([target.model for target in targets.models], results)
     runs = run_all(
-        model,
+        targets,
         benchmarks,
         output,
         generator=generator,
@@ -246,9 +266,9 @@ def run_(
         judging=judge,
         sat=stories,
     )
-    show: dict[str, Callable[[Any], None]] = {"DatRun": print_run, "JcqRun": print_jcq, "SatRun": print_sat}
-    for finished in runs:
-        show[type(finished).__name__](finished)
+    for target, finished in runs:
+        print_finished(finished)
+        print_lines(deliver(finished, target.model, results, output, output / target.folder))
 
 
 @app.command()
@@ -292,11 +312,24 @@ def spread(argv: Sequence[str]) -> list[str]:
     return words
 
 
-def _show(result: Any) -> None:
-    from eval.show import print_run
+def _delivering(model: str, results: ResultOptions, output: Path) -> Callable[[Any], None]:
+    """What shows a command's run and sends its results where they are wanted; what is in the way is found now."""
+    from eval.deliver import check_delivery, deliver
+    from eval.show import print_finished, print_lines
 
-    if result is not None:  # of several processes the first one shows it
-        print_run(result)
+    def show(run: Any) -> None:
+        if run is not None:  # of several processes the first one shows it
+            print_finished(run)
+            print_lines(deliver(run, model, results, output))
+
+    check_delivery([model], results)
+    return show
+
+
+def _show(run: Any) -> None:
+    from eval.show import print_finished
+
+    print_finished(run)
 
 
 @contextmanager

@@ -22,10 +22,12 @@ from eval.judge.protocol import Status
 from eval.judge.verdict import JAPANESE, Scores, parse_verdict, write_verdict
 
 # How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
-_PROMPT = "jcq-v1"
-_PARAMETERS = {"temperature": 0.0, "max_tokens": None}
+PROMPT = "jcq-v1"
+PARAMETERS: dict[str, Any] = {"temperature": 0.0, "max_tokens": None}
 # Where that tool finds the scores of a reply. It is laxer than `parse_verdict`: the first place that fits counts.
 _THEIRS = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))
+# What `eval run` calls the models of a training output.
+_END = re.compile(r"checkpoint-\d+|final")
 
 
 class JcqFileError(ValueError):
@@ -101,11 +103,11 @@ def read_jcq_judgements(
         reply = None if row.get("judgement", "") is None else _text(where, row, "judgement")
         scores = parse_verdict(reply or "")
         found[answer_id] = Judgement(
-            key=judgement_key(asked[answer.question_id], answer.answer, judge, _PROMPT, _PARAMETERS),
+            key=judgement_key(asked[answer.question_id], answer.answer, judge, PROMPT, PARAMETERS),
             question_id=answer.question_id,
             answer_id=answer_id,
             judge=judge,
-            prompt=_PROMPT,
+            prompt=PROMPT,
             status=Status.OK if scores else Status.UNPARSEABLE,
             scores=scores,
             reply=reply,
@@ -129,6 +131,14 @@ def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequ
     _write(path, rows)
 
 
+def write_jcq_files(
+    data: Path, model: str, judge: str, answers: Sequence[Answer], judgements: Sequence[Judgement | None]
+) -> None:
+    """Write a model's answers and a judge's replies where the tool keeps them: `data` is its `--data-dir`."""
+    write_answers(answers_path(data, model), answers)
+    write_jcq_judgements(judgements_path(data, judge, model), answers, judgements)
+
+
 def _their_scores(reply: str) -> Scores | None:
     match = _THEIRS.search(reply)
     return None if match is None else dict(zip(CRITERIA, map(int, match.groups()), strict=True))
@@ -140,7 +150,9 @@ def _theirs(row_id: str) -> int | str:
 
 
 def _model_id(model: str) -> str:
-    return model.strip("/").rsplit("/", 1)[-1]
+    parent, _, name = model.strip("/").removesuffix(".jsonl").rpartition("/")
+    # A checkpoint's last part alone says nothing.
+    return f"{parent.rpartition('/')[2]}-{name}" if parent and _END.fullmatch(name) else name
 
 
 def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -12,18 +12,19 @@ from data.jcq import CRITERIA, Answer, Question, content_hash, load_questions, t
 from eval.answers import Item, answer_into, answering_settings
 from eval.generate.load import GeneratorSettings
 from eval.jcq import Table, jcq_tables, model_scores
-from eval.jcq_files import read_answers, write_answers
-from eval.judge import JCQ_PROMPTS, Judging, judge_answers
-from eval.judge.build import make_judge, make_price
+from eval.jcq_files import read_answers, write_answers, write_jcq_files
+from eval.jcq_judging import asked_judge, imported_judge
+from eval.judge import Judging
 from eval.options import AnsweringOptions, JcqOptions, JudgeOptions
 from eval.processes import launched
-from eval.progress import responses_bar
 from eval.run_folder import RunFolder
 from eval.statistics import MeanInterval, mean_interval
 
 LEDGER = "judgements.jsonl"
 # What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
 QUESTIONS, ANSWERS = "questions.jsonl", "answers.jsonl"
+# The same, with the judgements, as that tool keeps its `data/`.
+JCQ_JUDGE = "jcq-judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def run_jcq(
     output: Path,
     *,
     answers: Path | None = None,
+    judgements: Path | None = None,
 ) -> JcqRun | None:
     """Let a model answer the questions, or take its answers from a file, and have them judged (paper, section 3.1).
 
@@ -88,6 +90,7 @@ def run_jcq(
         judging: The judge.
         output: The run's folder; see `eval.run_folder`.
         answers: A file of answers in the form of nlp-waseda/JCQ-judge, instead of a model.
+        judgements: Of these answers, a file that JCQ-judge wrote: no judge is asked; `judging` says its name.
 
     Returns:
         The run, in the first process; None in the others.
@@ -98,16 +101,19 @@ def run_jcq(
     """
     answering = answering.checked()
     questions = _questions(jcq)
-    if judging.judge_prompt not in JCQ_PROMPTS:
-        raise ValueError(f"judge_prompt must be one of {', '.join(JCQ_PROMPTS)}, not {judging.judge_prompt}")
-    judge, price = make_judge(judging), make_price(judging)
     settings: dict[str, Any] = {
         "task": "jcq",
         "questions_sha256": content_hash(questions),
         "num_questions": len(questions),
-        "judge": {"model": judge.name, "prompt": judging.judge_prompt, **judge.parameters},
     }
     given = None if answers is None else read_answers(answers)
+    if judgements is None:
+        judge = asked_judge(judging)
+    elif given is None:
+        raise ValueError("--judgements goes with --answers: the answers that were judged")
+    else:
+        judge = imported_judge(judgements, judging, questions, given)
+    settings |= judge.settings
     if given is None:
         generator = generator.settled(1024)
         settings |= answering_settings(generator, answering)
@@ -128,21 +134,12 @@ def run_jcq(
             return None
         write_questions(output / QUESTIONS, questions)
         write_answers(output / ANSWERS, given)
-        with responses_bar(f"judging by {judge.name}", len(given)) as advance:
-            judged = judge_answers(
-                judge,
-                questions,
-                given,
-                output / LEDGER,
-                prompt=judging.judge_prompt,
-                price=price,
-                max_cost=judging.max_cost,
-                retry_failed=judging.retry_failed,
-                on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
-            )
+        judged = judge.judge(questions, given, output / LEDGER)
         source = str(settings["source"])
         numbers = asdict(summarise_jcq(source, judging, questions, given, judged))
-        if judged.stopped is None:
+        # A second try that stops early leaves a judgement of every answer: what came of it holds.
+        if judged.stopped is None or metrics is not None:
+            write_jcq_files(output / JCQ_JUDGE, source, judge.name, given, judged.judgements)
             folder.finish(numbers)
         return JcqRun(output, numbers, False, judged.stopped)
 

@@ -147,3 +147,16 @@ class SatOptions:
     )
     sat_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
     sat_embedding_cache: str | None = setting(None, "Folder of a disk cache of its vectors.")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOptions:
+    """Where results go beside their folder."""
+
+    wandb: bool | None = setting(
+        None,
+        "Log results into the W&B run that trained the model (default: if there is one; --wandb: else a new run).",
+    )
+    model_card: bool = setting(
+        False, "Put results into the metadata of README.md in the model's folder, in place of its earlier ones."
+    )

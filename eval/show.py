@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eval.dat import DatSummary
 
@@ -64,6 +64,20 @@ def summary_table(summary: DatSummary) -> Table:
         if count:
             table.add_row(f"Invalid: {reason}", f"{count:,} ({percent(count, summary.num_responses)})")
     return table
+
+
+def print_finished(run: DatRun | JcqRun | SatRun) -> None:
+    """The row of a finished run of any kind."""
+    show: dict[str, Callable[[Any], None]] = {"DatRun": print_run, "JcqRun": print_jcq, "SatRun": print_sat}
+    show[type(run).__name__](run)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines for people, as they are."""
+    from rich.console import Console
+
+    for line in lines:
+        Console(soft_wrap=True).print(line, markup=False, highlight=False)
 
 
 def print_run(run: DatRun) -> None:

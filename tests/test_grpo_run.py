@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from data.prompts import dat_messages
-from training.tracking import last_checkpoint
+from data.wandb_run import WandbRun, last_checkpoint, trained_by
 
 DAT_METRICS = {"dat/valid_rate", "dat/mean_score", "dat/unique_words", "dat/duplicate_share", "dat/reason/format"}
 SLOW_REWARD = """
@@ -61,6 +61,10 @@ def test_a_run_leaves_its_settings_metrics_and_model(finished):
     assert all(set(entry) >= DAT_METRICS - {"dat/mean_score"} for entry in logged)
     assert any(entry["dat/valid_rate"] > 0 for entry in logged)
     assert last_checkpoint(output) == output / "checkpoint-4"
+    (offline,) = output.glob("wandb/offline-run-*")
+    assert (
+        trained_by(output) == trained_by(output / "checkpoint-4") == WandbRun(offline.name.rpartition("-")[2], "sozo")
+    )
     assert sum(text.startswith("1. ") for text in generated(output)) >= 4
 
 

@@ -12,7 +12,6 @@ from test_sampling_endpoint import KEY, completion, server
 
 from data.jcq import trial_questions
 from data.stories import load_stories
-from eval.run_all import expand_models
 
 ROOT = Path(__file__).parents[1]
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
@@ -161,15 +160,3 @@ def test_run_mistakes_are_one_line(tmp_path):
         assert done.returncode == 2
         assert message in done.stderr
         assert done.stderr.count("\n") == 1
-
-
-def test_a_training_output_means_its_checkpoints(tmp_path):
-    for name in ("checkpoint-10", "checkpoint-9", "checkpoint-12", "."):
-        folder = tmp_path / "grpo" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        if name != "checkpoint-12":  # cut off before its weights
-            (folder / "config.json").write_text("{}")
-    (tmp_path / "alone").mkdir()
-    named = expand_models([str(tmp_path / "grpo"), str(tmp_path / "alone"), "tiny"])
-    assert list(named) == ["grpo/checkpoint-9", "grpo/checkpoint-10", "grpo/final", "alone", "tiny"]
-    assert named["grpo/final"] == str(tmp_path / "grpo")

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
 from data.schema import write_columns
-from training.tracking import last_checkpoint
+from data.wandb_run import last_checkpoint
 
 pytestmark = pytest.mark.slow
 EVAL = [sys.executable, "-m", "eval", "dat", "--num-responses", "64", "--max-new-tokens", "24"]

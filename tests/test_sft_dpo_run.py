@@ -19,11 +19,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from data.prompts import dat_messages
 from data.schema import write_columns
+from data.wandb_run import last_checkpoint
 from training.config import ConfigError, parse
 from training.dpo import train_dpo
 from training.sft import train_sft
 from training.table_config import DatDpoConfig, DatSftConfig, DpoArguments, SftArguments
-from training.tracking import last_checkpoint
 
 METHODS = {"sft": (train_sft, SftArguments, DatSftConfig), "dpo": (train_dpo, DpoArguments, DatDpoConfig)}
 COUNT = {"sft": "top_k", "dpo": "num_pairs"}

@@ -16,6 +16,7 @@ from typing import Any
 from trl import ModelConfig
 
 from data.record import write_json, write_whole
+from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from models.allocator import keep_freed_memory
 from training.claim import claim, hide_token, release, resolved_settings
 from training.config import ConfigError
@@ -25,11 +26,9 @@ from training.tracking import (
     ConsoleLines,
     Examples,
     RunRecorder,
-    last_checkpoint,
     quiet_libraries,
     show_examples,
-    start_wandb,
-    wandb_run_id,
+    wandb_run,
 )
 
 logger = logging.getLogger(__name__)
@@ -95,8 +94,8 @@ def train(
         **(training.model_init_kwargs or {}),
     }
     if "wandb" in (training.report_to or []) and training.process_index == 0:
-        run_id = wandb_run_id(checkpoint) if checkpoint else None
-        start_wandb(settings, project="sozo", name=training.run_name, folder=output, run_id=run_id)
+        before = read_state(checkpoint) if checkpoint else None
+        start_wandb(before, name=training.run_name, folder=output, config={"sozo": settings})
         if examples and not checkpoint:
             show_examples(examples)
     common = {"model": path, "args": training, "processing_class": tokenizer, "callbacks": [recorder]}
@@ -135,6 +134,7 @@ def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None) -> None:
     if trainer.accelerator.is_main_process:
         trainer.processing_class.save_pretrained(output)
         trainer.state.save_to_json(str(output / "trainer_state.json"))
+        write_state(output, wandb_run())
     if trainer.args.push_to_hub:
         trainer.push_to_hub()
     if trainer.accelerator.is_main_process:

@@ -5,7 +5,6 @@ The files of ours in a checkpoint are written last, so their presence says that 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
@@ -18,10 +17,9 @@ from tqdm import tqdm
 from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from data.record import write_json
+from data.wandb_run import write_state
 from rewards.reward_funcs import DatReward
 
-_STATE = "sozo_state.json"
 # Name, key and format of what `ConsoleLines` prints.
 _SHOWN_GRPO = (
     ("reward", "reward", "6.3f"),
@@ -37,31 +35,6 @@ _SHOWN_TABLE = (
     ("margin", "rewards/margins", "7.4f"),
 )
 _COLUMNS = ["step", "text", "words", "score", "reason", "duplicate", "reward"]
-
-
-def last_checkpoint(output_dir: Path) -> Path | None:
-    """The newest whole checkpoint of a run; one that a kill cut short is passed over."""
-    states = output_dir.glob(f"{PREFIX_CHECKPOINT_DIR}-*/{_STATE}")
-    return max((state.parent for state in states), key=lambda p: int(p.name.rpartition("-")[2]), default=None)
-
-
-def start_wandb(settings: dict[str, Any], *, project: str, name: str | None, folder: Path, run_id: str | None) -> None:
-    """Start the W&B run with the whole resolved configuration, or continue the run `run_id`.
-
-    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key.
-    """
-    import wandb
-
-    mode = os.environ.get("WANDB_MODE") or ("online" if wandb.login(prompt=False, verify=False) else "offline")
-    wandb.init(
-        project=os.environ.get("WANDB_PROJECT", project),
-        name=name,
-        dir=str(folder),
-        config={"sozo": settings},
-        id=run_id,
-        resume="allow" if run_id else None,
-        mode=mode,  # type: ignore[arg-type]
-    )
 
 
 @dataclass(frozen=True)
@@ -102,8 +75,7 @@ class RunRecorder(TrainerCallback):
         checkpoint = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
         for number, reward in enumerate(self._rewards):
             reward.seen.save(checkpoint / f"seen_responses_{number}.bin")
-        run = _wandb_run()
-        write_json(checkpoint / _STATE, {"version": 1, "wandb_run_id": run.id if run else None})
+        write_state(checkpoint, wandb_run())
 
     def restore(self, checkpoint: Path) -> None:
         """Continue with the duplicate history saved in `checkpoint`; every process must do so."""
@@ -112,7 +84,7 @@ class RunRecorder(TrainerCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Log sampled completions and a histogram of the scores of the latest batch."""
-        run = _wandb_run()
+        run = wandb_run()
         # The summary at the end has no reward, and its batch has been logged.
         if run is None or not state.is_world_process_zero or "reward" not in (logs or {}):
             return
@@ -159,13 +131,8 @@ def say(line: str) -> None:
     tqdm.write(line)
 
 
-def wandb_run_id(checkpoint: Path) -> str | None:
-    """Id of the W&B run that wrote `checkpoint`."""
-    run_id: str | None = json.loads((checkpoint / _STATE).read_text())["wandb_run_id"]
-    return run_id
-
-
-def _wandb_run() -> Any:
+def wandb_run() -> Any:
+    """The W&B run under way in this process; None if there is none."""
     try:
         import wandb
     except ModuleNotFoundError:

@@ -7,13 +7,14 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from data.prompts import messages, prompt
 from eval.generate.protocol import Completion, GeneratorError, request_seeds
 
 _RETRIES = 6
 _OFFICIAL = "https://api.openai.com/v1"
+_LEAST_SECRET = 8  # `none` and the like, for servers without keys, are ordinary words and not masked
 _FORMS = ("top_k", "generation_config", "openai")
 
 
@@ -41,7 +42,7 @@ class OpenAIGenerator:
         temperature: Above 0.
         concurrency: Requests under way at once.
 
-    The key comes from OPENAI_API_KEY and is neither stored nor shown.
+    The key comes from OPENAI_API_KEY; it is neither stored nor shown, and masked wherever a server echoes it.
 
     Raises:
         ValueError: There is no key. (A server without keys takes any: OPENAI_API_KEY=none.)
@@ -89,7 +90,7 @@ class OpenAIGenerator:
             raise self._failed(error) from error
         if not reply.choices:
             return Completion("")
-        return Completion(reply.choices[0].message.content or "", reply.choices[0].finish_reason)
+        return Completion(masked(reply.choices[0].message.content or "", self._key), reply.choices[0].finish_reason)
 
     def _create(self, text: str, seed: int, request: dict[str, Any]) -> Any:
         return self._client.chat.completions.create(
@@ -126,7 +127,7 @@ class OpenAIGenerator:
         return {"max_completion_tokens": max_tokens}
 
     def _failed(self, error: Exception) -> EndpointError:
-        cause = " ".join(str(error).replace(self._key, "***").split())[:300]
+        cause = " ".join(masked(str(error), self._key).split())[:300]
         return EndpointError(f"{self._model} at {self.url}: {cause}; start or mend the server and run again")
 
     def describe(self) -> dict[str, Any]:
@@ -153,3 +154,15 @@ def public_url(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
+
+
+def masked(text: str, key: str) -> str:
+    """A text without the key, in whichever form a server echoes it.
+
+    >>> masked("Incorrect API key provided: sk-12345678", "sk-12345678")
+    'Incorrect API key provided: ***'
+    """
+    if len(key) >= _LEAST_SECRET:
+        for form in (key, quote(key, safe="")):
+            text = text.replace(form, "***")
+    return text

@@ -7,17 +7,15 @@ import json
 import os
 import time
 from typing import Any, NoReturn
-from urllib.parse import quote
 
 from data.prompts import messages
 from data.schema import utf8_safe
-from eval.generate.openai_endpoint import public_url
+from eval.generate.openai_endpoint import masked, public_url
 from eval.judge.completion import Trouble, Usage, read_completion, with_usage
 from eval.judge.protocol import JudgeError, Reply
 from eval.judge.retry import RetryPolicy, retry_after
 
 _OFFICIAL = "https://api.openai.com/v1"
-_LEAST_SECRET = 8  # `none` and the like, for servers without keys, are ordinary words and not masked
 
 
 class EndpointJudge:
@@ -169,7 +167,4 @@ class EndpointJudge:
             await asyncio.sleep(wait)
 
     def _mask(self, text: str) -> str:
-        if len(self._key) >= _LEAST_SECRET:
-            for form in (self._key, quote(self._key, safe="")):
-                text = text.replace(form, "***")
-        return utf8_safe(text)
+        return utf8_safe(masked(text, self._key))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from data.jcq import Answer, Question
 from eval.judge.judgement import Judgement, judgement_key, latest
@@ -116,16 +117,7 @@ async def judge_answers_async(
     if max_cost is not None and (price is None or judge.max_tokens is None):
         raise ValueError("max_cost needs the price of the judge's tokens and a limit on its replies (max_tokens)")
     asked = {question.id: question.question for question in questions}
-    repeated = [row_id for row_id, number in Counter(answer.id for answer in answers).items() if number > 1]
-    if repeated:
-        raise ValueError(f"the answer id {repeated[0]!r} comes twice; make ids unique")
-    keys = []
-    for answer in answers:
-        if answer.question_id not in asked:
-            raise ValueError(
-                f"answer {answer.id!r} is to question {answer.question_id!r}, which is not among the questions"
-            )
-        keys.append(judgement_key(asked[answer.question_id], answer.answer, judge.name, prompt, judge.parameters))
+    keys = answer_keys(questions, answers, judge.name, prompt, judge.parameters)
     first: dict[str, Answer] = {}
     for key, answer in zip(keys, answers, strict=True):
         first.setdefault(key, answer)
@@ -136,16 +128,43 @@ async def judge_answers_async(
             await run.through(_due(ledger.judgements, first, retry_failed))
         finally:
             await judge.close()
-        now = latest(ledger.judgements)
-        lines = [line for line in ledger.judgements if line.key in first]
+        return judging_of(ledger.judgements, keys, run.requests, run.stopped)
+
+
+def answer_keys(
+    questions: Sequence[Question], answers: Sequence[Answer], judge: str, prompt: str, parameters: dict[str, Any]
+) -> tuple[str, ...]:
+    """`judgement_key` of each answer.
+
+    Raises:
+        ValueError: An answer's question is not there, or an id comes twice.
+    """
+    asked = {question.id: question.question for question in questions}
+    repeated = [row_id for row_id, number in Counter(answer.id for answer in answers).items() if number > 1]
+    if repeated:
+        raise ValueError(f"the answer id {repeated[0]!r} comes twice; make ids unique")
+    for answer in answers:
+        if answer.question_id not in asked:
+            raise ValueError(
+                f"answer {answer.id!r} is to question {answer.question_id!r}, which is not among the questions"
+            )
+    return tuple(judgement_key(asked[a.question_id], a.answer, judge, prompt, parameters) for a in answers)
+
+
+def judging_of(
+    lines: Sequence[Judgement], keys: Sequence[str], requests: int = 0, stopped: str | None = None
+) -> Judging:
+    """What holds of the answers with these keys, by the lines of a ledger."""
+    now, wanted = latest(lines), set(keys)
+    lines = [line for line in lines if line.key in wanted]
     return Judging(
         judgements=tuple(now.get(key) for key in keys),
-        requests=run.requests,
+        requests=requests,
         prompt_tokens=sum(line.prompt_tokens or 0 for line in lines),
         completion_tokens=sum(line.completion_tokens or 0 for line in lines),
         cost=sum(line.cost or 0.0 for line in lines),
         unknown_cost=sum(line.cost is None and line.status is not Status.API_ERROR for line in lines),
-        stopped=run.stopped,
+        stopped=stopped,
     )
 
 

@@ -1,0 +1,125 @@
+"""The W&B run that a trained model belongs to, so that its results go into the run that shows how it came about.
+
+Training writes `sozo_state.json` into each checkpoint, last, so that its presence says that the checkpoint is whole,
+and beside the finished model; evaluation reads it. Nothing touches the network at import.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data.record import write_json
+
+STATE = "sozo_state.json"
+_PROJECT = "sozo"
+
+
+@dataclass(frozen=True, slots=True)
+class WandbRun:
+    """Where a run is found again.
+
+    Args:
+        id: The run's id.
+        project: Its project; None takes WANDB_PROJECT, or `sozo`.
+        entity: User or team; None takes WANDB_ENTITY, or the login's own.
+    """
+
+    id: str
+    project: str | None = None
+    entity: str | None = None
+
+
+def write_state(folder: Path, run: Any) -> None:
+    """Write down which run (`wandb.run`; None without one) trained the model in `folder`."""
+    run = None if run is None or run.disabled else run  # WANDB_MODE=disabled hands out a run that is nowhere
+    state = {
+        "version": 1,
+        "wandb_run_id": run.id if run else None,
+        "wandb_project": run.project if run else None,
+        "wandb_entity": (run.entity or None) if run else None,
+    }
+    write_json(folder / STATE, state)
+
+
+def read_state(folder: Path) -> WandbRun | None:
+    """The run that trained the model in `folder`; None if it was trained without W&B.
+
+    Raises:
+        FileNotFoundError: There is no `sozo_state.json`.
+        ValueError: It cannot be read.
+    """
+    path = folder / STATE
+    try:
+        values = json.loads(path.read_bytes())
+        run_id = values["wandb_run_id"]
+        if run_id is None:
+            return None
+        return WandbRun(str(run_id), values.get("wandb_project"), values.get("wandb_entity"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: cannot be read ({type(error).__name__}); restore or remove it") from error
+
+
+def last_checkpoint(output_dir: Path) -> Path | None:
+    """The newest whole checkpoint of a run; one that a kill cut short is passed over."""
+    states = output_dir.glob(f"checkpoint-*/{STATE}")
+    return max((state.parent for state in states), key=lambda p: int(p.name.rpartition("-")[2]), default=None)
+
+
+def trained_by(folder: Path) -> WandbRun | None:
+    """The run that trained the model in `folder`, a checkpoint or a training output; None if nobody knows of one.
+
+    Raises:
+        ValueError: `sozo_state.json` cannot be read.
+    """
+    whole = folder if (folder / STATE).is_file() else last_checkpoint(folder)
+    return read_state(whole) if whole else None
+
+
+def training_summary(folder: Path) -> dict[str, float]:
+    """The last value of each number that the training of a model logged, by its name in W&B.
+
+    `wandb sync` puts the summary of an offline continuation in the place of the whole run's, so that a continuation has
+    to repeat what it does not want to lose. Online, W&B keeps it itself.
+
+    Args:
+        folder: A training output, or one of its checkpoints.
+    """
+    output = folder.parent if folder.name.startswith("checkpoint-") else folder
+    places = [place for place in (output, last_checkpoint(output), folder) if place]
+    found = next((file for place in places if (file := place / "trainer_state.json").is_file()), None)
+    entries = json.loads(found.read_bytes()).get("log_history", []) if found else []
+    logged = {key: value for entry in entries for key, value in entry.items() if key != "step"}
+    numbers = {k: v for k, v in logged.items() if isinstance(v, int | float) and math.isfinite(v)}
+    # As transformers' WandbCallback names them: the summary at the end keeps its names.
+    return {k if k.startswith("train_") or k == "total_flos" else f"train/{k}": v for k, v in numbers.items()}
+
+
+def start_wandb(run: WandbRun | None, *, name: str | None, folder: Path, **options: Any) -> Any:
+    """Continue the run `run`, or start one, and return it.
+
+    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key.
+
+    Args:
+        run: Which one to continue; None starts a new one.
+        name: How W&B shows it.
+        folder: Where W&B writes.
+        options: Of `wandb.init`.
+    """
+    import wandb
+
+    mode: Any = os.environ.get("WANDB_MODE") or ("online" if wandb.login(prompt=False, verify=False) else "offline")
+    return wandb.init(
+        project=(run.project if run else None) or os.environ.get("WANDB_PROJECT", _PROJECT),
+        entity=run.entity if run else None,
+        name=name,
+        dir=str(folder),
+        id=run.id if run else None,
+        resume="allow" if run else None,
+        mode=mode,
+        **options,
+    )

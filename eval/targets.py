@@ -1,0 +1,123 @@
+"""What `run --model` names: one model, all checkpoints of a training output, or the rows of a study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from eval.study_folder import StudyFolder, StudyRow, read_study, write_study
+from models.adapter import ADAPTER_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model to evaluate.
+
+    Args:
+        folder: Where its results go, under the output folder.
+        model: Its folder, its hub id, or its name on an endpoint.
+        source: What its rows are called.
+    """
+
+    folder: str
+    model: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What is to be evaluated.
+
+    Args:
+        models: In order.
+        studies: Those whose rows are among them, by their folders under the output folder.
+    """
+
+    models: tuple[Target, ...]
+    studies: dict[str, StudyFolder]
+
+
+def find_targets(given: Sequence[str]) -> Targets:
+    """The models that `--model` stands for: of a training output its checkpoints, in order of steps, and its end.
+
+    Of a study (a folder of recipes/reproduce.py) they are its rows, each the model that its step ended with.
+
+    Args:
+        given: Folders, hub ids, `tiny`, or names on an endpoint.
+
+    Raises:
+        FileNotFoundError: A step of a study is not finished.
+        ValueError: Two models would share a folder, or a `study.json` cannot be used.
+
+    >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "tiny"]).models]
+    [('model-7b', 'org/model-7b'), ('tiny', 'tiny')]
+    """
+    studies: dict[str, StudyFolder] = {}
+    found: dict[str, Target] = {}
+    for one in given:
+        study = read_study(Path(one)) if Path(one).is_dir() else None
+        if study:
+            studies.setdefault(_safe(study.name), study)
+        for target in _rows(Path(one), study) if study else _models(one):
+            if (other := found.setdefault(target.folder, target)) is not target:
+                raise ValueError(
+                    f"two models would go to the folder {target.folder}: {other.model} and {target.model}; rename one"
+                )
+    return Targets(tuple(found.values()), studies)
+
+
+def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
+    """Copy each `study.json` beside its results, with where the study is.
+
+    Raises:
+        ValueError: Results of another study are there.
+    """
+    copies = {output / folder: _absolute(study) for folder, study in studies.items()}
+    for folder, study in copies.items():
+        if (there := read_study(folder)) is not None and there != study:
+            raise ValueError(f"{folder}: holds results of another study called {there.name}; give another --output")
+    for folder, study in copies.items():
+        write_study(folder, study)
+
+
+def _models(given: str) -> Iterable[Target]:
+    path = Path(given)
+    base = path.resolve().name if path.is_dir() else given.rstrip("/").rpartition("/")[2]
+    checkpoints = sorted(path.glob("checkpoint-*"), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
+    found = [(f"{base}/{one.name}", str(one)) for one in checkpoints if _is_model(one)]
+    if not found or _is_model(path):
+        found.append((f"{base}/final" if found else base, given))
+    return [Target(name, model, name) for name, model in found]
+
+
+def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:
+    for name, row in study.rows.items():
+        if row.model is None:
+            continue
+        made = Path(row.model)
+        # metrics.json is the last file that training writes.
+        if made.is_relative_to(folder) and not (_is_model(made) and (made / "metrics.json").is_file()):
+            raise FileNotFoundError(
+                f"{folder}: the step {made.name} of this study ({name}) is not finished; "
+                "run recipes/reproduce.py again, which goes on where it stopped"
+            )
+        yield Target(f"{_safe(study.name)}/{_safe(name)}", row.model, name)
+
+
+def _absolute(study: StudyFolder) -> StudyFolder:
+    def row(one: StudyRow) -> StudyRow:
+        local = one.model is not None and Path(one.model).is_dir()
+        return StudyRow(str(Path(one.model or "").resolve()) if local else one.model, one.responses.resolve())
+
+    return replace(study, rows={name: row(one) for name, one in study.rows.items()})
+
+
+def _safe(name: str) -> str:
+    """A name as one folder's: `DPO 1` is DPO-1."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "study"
+
+
+def _is_model(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("config.json", ADAPTER_FILE))

@@ -1,0 +1,121 @@
+"""What `run --model` stands for: checkpoints of a training output, rows of a study."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_jcq_sat_commands import ROOT, both
+from test_sampling_endpoint import KEY, server
+
+from eval.dat import DatSummary
+from eval.finished import find_evaluated
+from eval.study_folder import StudyFolder, StudyRow, read_study, write_study
+from eval.targets import find_targets, write_studies
+
+
+def model(folder, *, finished=True):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text("{}")
+    if finished:
+        (folder / "metrics.json").write_text("{}")
+
+
+def table(folder, source, valid):
+    """A finished table of responses, as far as its numbers."""
+    summary = DatSummary(source, 20, valid, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - valid})
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"settings": {"task": "dat", "num_responses": 20, "trials": None}}))
+    (folder / "metrics.json").write_text(json.dumps(summary.to_json()))
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A finished study of three rows; DPO 1 has a checkpoint too."""
+    folder = tmp_path / "made"
+    for name, source, valid in (("random", "random", 20), ("base", "base", 15), ("dpo1-sample", "dpo1", 18)):
+        table(folder / name, source, valid)
+    model(folder / "dpo1")
+    model(folder / "dpo1" / "checkpoint-4")
+    rows = {
+        "random": StudyRow(None, folder / "random"),
+        "base": StudyRow("org/base", folder / "base"),
+        "DPO 1": StudyRow(str(folder / "dpo1"), folder / "dpo1-sample"),
+    }
+    write_study(folder, StudyFolder("mini study", "Swallow-8B", rows))
+    return folder
+
+
+def test_a_training_output_means_its_checkpoints(tmp_path):
+    for name in ("checkpoint-10", "checkpoint-9", "checkpoint-12", "."):
+        folder = tmp_path / "grpo" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        if name != "checkpoint-12":  # cut off before its weights
+            (folder / "config.json").write_text("{}")
+    (tmp_path / "alone").mkdir()
+    targets = find_targets([str(tmp_path / "grpo"), str(tmp_path / "alone"), "tiny"])
+    folders = [target.folder for target in targets.models]
+    assert folders == ["grpo/checkpoint-9", "grpo/checkpoint-10", "grpo/final", "alone", "tiny"]
+    assert targets.models[2].model == str(tmp_path / "grpo")
+    assert all(target.source == target.folder for target in targets.models)
+    assert targets.studies == {}
+
+
+def test_a_study_means_its_rows_that_are_models_as_they_ended(study):
+    targets = find_targets([str(study)])
+    assert [(t.folder, t.model, t.source) for t in targets.models] == [
+        ("mini-study/base", "org/base", "base"),
+        ("mini-study/DPO-1", str(study / "dpo1"), "DPO 1"),
+    ]
+
+
+@pytest.mark.parametrize("missing", ["metrics.json", "config.json"])
+def test_an_unfinished_step_is_named(study, missing):
+    (study / "dpo1" / missing).unlink()
+    with pytest.raises(FileNotFoundError, match=r"made: the step dpo1 of this study \(DPO 1\) is not finished; run"):
+        find_targets([str(study)])
+
+
+def test_the_copy_of_a_study_says_where_it_is_and_belongs_to_one_study(study, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    targets = find_targets(["made"])
+    write_studies(Path("out"), targets.studies)
+    monkeypatch.chdir("/")
+    copy = read_study(tmp_path / "out" / "mini-study")
+    assert copy.rows["DPO 1"] == StudyRow(str(study / "dpo1"), study / "dpo1-sample")
+    assert copy.rows["base"].model == "org/base"
+    assert copy.paper_model == "Swallow-8B"
+    write_studies(tmp_path / "out", find_targets([str(study)]).studies)  # the same again
+    other = StudyFolder("mini study", None, {"base": StudyRow("org/other", study / "base")})
+    with pytest.raises(ValueError, match="holds results of another study called mini study; give another --output"):
+        write_studies(tmp_path / "out", {"mini-study": other})
+
+
+def test_two_studies_of_one_name_are_refused(study, tmp_path):
+    (tmp_path / "again").symlink_to(study)
+    with pytest.raises(ValueError, match="two models would go to the folder mini-study/base"):
+        find_targets([str(study), str(tmp_path / "again")])
+
+
+def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
+    with server(both) as (url, _):
+        command = [sys.executable, "-m", "eval", "run", "--model", "made", "--benchmarks", "jcq", "--base-url", url]
+        command += ["--trial", "--judge-model", "j", "--judge-base-url", url, "--output", "out"]
+        variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = find_evaluated([str(tmp_path / "out" / "mini-study")])
+    assert [(one.name, one.method, one.paper_model) for one in found] == [
+        (name, name, "Swallow-8B") for name in ("random", "base", "DPO 1")
+    ]
+    assert [one.responses.summary.valid for one in found] == [20, 15, 18]
+    assert [one.jcq is not None for one in found] == [False, True, True]
+    assert found[2].jcq.folder == tmp_path / "out" / "mini-study" / "DPO-1" / "jcq"
+    assert found[2].jcq.metrics["source"] == "DPO 1"
+    (study / "dpo1" / "metrics.json").unlink()
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "the step dpo1 of this study" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -271,16 +271,17 @@ def test_the_papers_correlation_with_people_from_its_own_table() -> None:
         row["pearson"] for row in load("sat_embedding_human_correlation") if "simcse-ja-bert" in row["embedding_model"]
     ]
     assert printed == 0.889
-    assert found.pearson == pytest.approx(0.8882, abs=5e-5)
+    assert found.correlation.r == pytest.approx(0.8882, abs=5e-5)
     low, high = bounds([v[0] for v in tables["simcse"].values], [v[0] for v in tables["human"].values])
     assert low < printed - 0.0005 < printed + 0.0005 < high
-    assert abs((found.pearson or 0) - printed) < 0.001
-    assert (found.models, found.p) == (11, pytest.approx(2.6e-4, abs=1e-5))  # "All p-values were below 0.05"
-    assert found.ci95 == pytest.approx((0.618, 0.971), abs=1e-3)
+    assert abs((found.correlation.r or 0) - printed) < 0.001
+    # "All p-values were below 0.05"
+    assert (found.models, found.correlation.p) == (11, pytest.approx(2.6e-4, abs=1e-5))
+    assert (found.correlation.low, found.correlation.high) == pytest.approx((0.618, 0.971), abs=1e-3)
     # Not printed: how well the judge agrees with people. The encoder agrees no worse, for far less money.
     judge = agreement(tables["gpt_4o"], tables["human"])
-    assert judge.pearson == pytest.approx(0.877, abs=1e-3)
-    assert found.to_json()["ci95"] == list(found.ci95 or ())
+    assert judge.correlation.r == pytest.approx(0.877, abs=1e-3)
+    assert found.to_json()["correlation"]["low"] == found.correlation.low
 
 
 def random_tables(seed: int = 0, models: int = 6, stories: int = 30) -> tuple[ScoreTable, ScoreTable]:
@@ -302,15 +303,18 @@ def test_agreement_equals_scipy() -> None:
     expected = stats.pearsonr(ours.values.mean(axis=1), theirs.values.mean(axis=1))
     found = agreement(ours, theirs)
     assert (found.evaluation, found.reference, found.models, found.stories) == ("encoder", "human", 6, 30)
-    assert (found.pearson, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+    assert (found.correlation.r, found.correlation.p) == (
+        pytest.approx(expected.statistic),
+        pytest.approx(expected.pvalue),
+    )
 
 
 def test_only_stories_that_all_models_have_in_both_count() -> None:
     ours = make_table("e", {"A": {"1": 0.9, "2": 0.1}, "B": {"1": 0.5}, "C": {"1": 0.1, "2": 0.9}, "Z": {"1": 5.0}})
     theirs = make_table("h", {"C": {"1": 0.1, "3": 9}, "B": {"1": 0.5, "2": 0.0}, "A": {"1": 0.9, "2": 0.0}})
     found = agreement(ours, theirs)
-    assert (found.models, found.stories, found.pearson) == (3, 1, pytest.approx(1))
-    assert found.ci95 is None
+    assert (found.models, found.stories, found.correlation.r) == (3, 1, pytest.approx(1))
+    assert (found.correlation.low, found.correlation.reason) == (None, "3 models: an interval needs at least 4")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +328,8 @@ def test_only_stories_that_all_models_have_in_both_count() -> None:
 )
 def test_no_correlation_is_none_and_not_a_number(ours: Any, theirs: Any) -> None:
     found = agreement(make_table("e", ours), make_table("h", theirs))
-    assert (found.pearson, found.p, found.ci95) == (None, None, None)
+    assert (found.correlation.r, found.correlation.p, found.correlation.low) == (None, None, None)
+    assert found.correlation.reason
     json.dumps(found.to_json(), allow_nan=False)
 
 
@@ -343,7 +348,7 @@ def test_the_curve_is_the_mean_over_subsets() -> None:
         assert point.mean == pytest.approx(np.mean(every), abs=0.01)
         assert min(every) - 1e-9 <= (point.low or 0) <= (point.mean or 0) <= (point.high or 0) <= max(every) + 1e-9
     last = points[-1]
-    assert last.mean == last.low == last.high == pytest.approx(agreement(ours, theirs).pearson)
+    assert last.mean == last.low == last.high == pytest.approx(agreement(ours, theirs).correlation.r)
     assert (last.subsets, last.undefined) == (1, 0)
 
 

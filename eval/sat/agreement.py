@@ -9,37 +9,33 @@ from typing import Any
 import numpy as np
 
 from eval.sat.tables import ScoreTable
+from eval.statistics import Correlation, pearson
 
 _MIN_MODELS = 3
-_MIN_MODELS_CI = 4  # Fisher's interval divides by sqrt(models - 3)
 _SAME = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Pearson's correlation of the models' mean scores in two evaluations, over the stories that both have whole.
+    """Correlation of the models' mean scores in two evaluations, over the stories that both have whole.
 
     Attributes:
         evaluation: The one that is tested.
         reference: What it is tested against: people.
         models: Models that both have.
         stories: Stories on which all those models have a score in both: the means are over these.
-        pearson: In [-1, 1]; None with fewer than three models, no story, or the same mean for all models.
-        p: Two-sided p-value of no correlation; None where `pearson` is.
-        ci95: Fisher's 95% interval; None where `pearson` is, or with fewer than four models. Eleven still make it wide.
+        correlation: Pearson's, over the models; eleven still make its interval wide.
     """
 
     evaluation: str
     reference: str
     models: int
     stories: int
-    pearson: float | None
-    p: float | None
-    ci95: tuple[float, float] | None
+    correlation: Correlation
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""
-        return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +69,13 @@ def agreement(table: ScoreTable, reference: ScoreTable) -> Agreement:
     >>> from eval.sat.tables import make_table
     >>> scores = make_table("encoder", {"A": {"1": 0.5}, "B": {"1": 0.3}, "C": {"1": 0.1}})
     >>> people = make_table("human", {"A": {"1": 1.0}, "B": {"1": 0.0}, "C": {"1": 0.5}})
-    >>> round(agreement(scores, people).pearson, 3)
+    >>> round(agreement(scores, people).correlation.r, 3)
     0.5
     """
     ours, theirs = _aligned(table, reference)
     models, stories = ours.shape
-    pearson = p = ci95 = None
-    if models >= _MIN_MODELS and stories and _differ(ours.mean(axis=1)) and _differ(theirs.mean(axis=1)):
-        from scipy import stats
-
-        result = stats.pearsonr(ours.mean(axis=1), theirs.mean(axis=1))
-        pearson, p = float(result.statistic), float(result.pvalue)
-        if models >= _MIN_MODELS_CI:
-            interval = result.confidence_interval(0.95)
-            ci95 = (float(interval.low), float(interval.high))
-    return Agreement(table.name, reference.name, models, stories, pearson, p, ci95)
+    means = (ours.mean(axis=1), theirs.mean(axis=1)) if stories else ((), ())
+    return Agreement(table.name, reference.name, models, stories, pearson(*means, unit="models"))
 
 
 def agreement_curve(

@@ -20,6 +20,7 @@ from eval.processes import launched
 from eval.progress import responses_bar
 from eval.run_folder import RunFolder
 from eval.statistics import MeanInterval, mean_interval
+from rewards.parse import without_reasoning
 
 LEDGER = "judgements.jsonl"
 # What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
@@ -81,7 +82,8 @@ def run_jcq(
     """Let a model answer the questions, or take its answers from a file, and have them judged (paper, section 3.1).
 
     Answers are drawn by every process of `accelerate launch`; the first one judges. Every judgement is kept the moment
-    it arrives: the same command asks only what is missing.
+    it arrives: the same command asks only what is missing. A model's reasoning is not judged (see `said`); the answers
+    of a file are judged as they are.
 
     Args:
         generator: Who answers; only its `source` counts with `answers`.
@@ -119,10 +121,12 @@ def run_jcq(
         metrics = folder.metrics()
         if metrics is not None and not judging.retry_failed:
             return JcqRun(output, metrics, True) if processes.first else None
+        if processes.first:
+            folder.reopen()  # a retry that is cut off must not leave numbers that the ledger no longer bears out
         if given is None:
             items = [Item(question.id, question.question) for question in questions]
             drawn = answer_into(generator, answering, items, folder, processes, {})
-            given = tuple(Answer(f"{a.item}-{a.number}", a.item, a.text) for a in drawn)
+            given = tuple(Answer(f"{a.item}-{a.number}", a.item, said(a.text)) for a in drawn)
         elif processes.first:
             folder.start({}, {"answers_file": str(answers)})
         if not processes.first:
@@ -187,6 +191,17 @@ def make_judge(options: JudgeOptions) -> Judge:
         batch_size=options.judge_concurrency,
         max_tokens=options.judge_max_tokens,
     )
+
+
+def said(text: str) -> str:
+    """What is judged of a model's text: all that follows a reasoning block, and nothing of half a one.
+
+    DAT and SAT leave reasoning out too; a judge would count its ideas as the answer's. Other text stays as it is.
+
+    >>> said("<think>案は三つ</think>傘立てにします。"), said("<think>案は"), said(" 傘立て\\n")
+    ('傘立てにします。', '', ' 傘立て\\n')
+    """
+    return (without_reasoning(text) or "") if text.lstrip().startswith("<think>") else text
 
 
 def summarise_jcq(

@@ -89,6 +89,10 @@ class RunFolder:
             raise RunFolderError(f"{self.path}: cannot be written ({error.strerror}); give another --output") from error
         self._config = _as_json(config)
 
+    def reopen(self) -> None:
+        """Take the results away, so that the run counts as unfinished until `finish`; no rows are touched."""
+        (self.path / "metrics.json").unlink(missing_ok=True)
+
     def finish(self, metrics: dict[str, Any]) -> None:
         """Write `metrics.json`: the run is finished. What kills left behind of half-written parts is removed."""
         write_json(self.path / "metrics.json", metrics)

@@ -79,6 +79,41 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     assert files_with(tmp_path, KEY) == []
 
 
+def test_jcq_does_not_judge_reasoning(tmp_path):
+    def thinking(body):
+        asked = body["messages"][-1]["content"]
+        if "# 出力形式" in asked:
+            return completion(VERDICT)
+        return completion("<think>案は" if asked == trial_questions()[0].question else "<think>案は三つ</think>\n答え")
+
+    with server(thinking) as (url, requests):
+        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)
+        done = evaluate(tmp_path, *command, "--output", "out")
+    assert done.returncode == 0, done.stderr
+    asked = [body["messages"][-1]["content"] for body in requests if body["model"] == "j"]
+    assert len(asked) == 35
+    assert not [text for text in asked if "案は" in text or "think" in text]
+    assert sum("# 回答\n答え\n" in text for text in asked) == 34
+    rows = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_text("utf-8").splitlines()]
+    assert [row["answer"] for row in rows] == ["", *["答え"] * 34]
+
+
+def test_a_retry_that_is_cut_off_leaves_no_old_numbers(tmp_path):
+    answers = [both, lambda body: completion(VERDICT)]
+    with server(lambda body: answers[0](body)) as (url, _):
+        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)
+        command += ("--price-in", "1", "--price-out", "2", "--output", "out")
+        assert evaluate(tmp_path, *command).returncode == 0
+        metrics = tmp_path / "out" / "metrics.json"
+        assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
+        stopped = evaluate(tmp_path, *command, "--retry-failed", "--max-cost", "0.000001")
+        assert "not finished: the next judgement could bring the cost above 1e-06" in stopped.stdout
+        assert not metrics.exists()
+        del answers[0]
+        assert evaluate(tmp_path, *command, "--retry-failed").returncode == 0
+        assert json.loads(metrics.read_text("utf-8"))["statuses"]["ok"] == 35
+
+
 def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
     rows = [{"id": k, "question_id": q.id, "answer": f"答え{k}"} for k, q in enumerate(trial_questions())]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")

@@ -28,7 +28,7 @@ def start_run(
     pinned = settings.pinned() if processes.first else None  # what has to be made or downloaded is made once
     processes.wait()
     pinned = pinned or settings.pinned()
-    generator = load_generator(pinned)
+    generator = load_generator(pinned, keep=folder.responses)
     loaded = {**loaded, "decoder": generator.describe(), "model_revision": pinned.model_revision}
     if processes.first or folder.begun:
         folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world})

@@ -20,7 +20,6 @@ from eval.processes import launched
 from eval.progress import responses_bar
 from eval.run_folder import RunFolder
 from eval.statistics import MeanInterval, mean_interval
-from rewards.parse import without_reasoning
 
 LEDGER = "judgements.jsonl"
 # What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
@@ -110,6 +109,7 @@ def run_jcq(
         "num_questions": len(questions),
         "judge": {"model": judge.name, "prompt": judging.judge_prompt, **judge.parameters},
     }
+    facts = {"judge": {"backend": judging.judge_backend, **judge.describe()}}
     given = None if answers is None else read_answers(answers)
     if given is None:
         generator = generator.settled(1024)
@@ -125,10 +125,10 @@ def run_jcq(
             folder.reopen()  # a retry that is cut off must not leave numbers that the ledger no longer bears out
         if given is None:
             items = [Item(question.id, question.question) for question in questions]
-            drawn = answer_into(generator, answering, items, folder, processes, {})
+            drawn = answer_into(generator, answering, items, folder, processes, {}, facts)
             given = tuple(Answer(f"{a.item}-{a.number}", a.item, said(a.text)) for a in drawn)
         elif processes.first:
-            folder.start({}, {"answers_file": str(answers)})
+            folder.start({}, {"answers_file": str(answers), **facts})
         if not processes.first:
             return None
         write_questions(output / QUESTIONS, questions)
@@ -194,14 +194,18 @@ def make_judge(options: JudgeOptions) -> Judge:
 
 
 def said(text: str) -> str:
-    """What is judged of a model's text: all that follows a reasoning block, and nothing of half a one.
+    """What is judged of a model's text: what follows its reasoning, and nothing of reasoning that never ends.
 
-    DAT and SAT leave reasoning out too; a judge would count its ideas as the answer's. Other text stays as it is.
+    DAT and SAT leave reasoning out too; a judge would count its ideas as the answer's. Many chat templates open the
+    block in the prompt, so that a text only closes it. A text without reasoning stays as it is.
 
-    >>> said("<think>案は三つ</think>傘立てにします。"), said("<think>案は"), said(" 傘立て\\n")
-    ('傘立てにします。', '', ' 傘立て\\n')
+    >>> said("<think>案は三つ</think>傘立て"), said("案は三つ</think>傘立て"), said("<think>案は"), said(" 傘立て ")
+    ('傘立て', '傘立て', '', ' 傘立て ')
     """
-    return (without_reasoning(text) or "") if text.lstrip().startswith("<think>") else text
+    _, end, rest = text.rpartition("</think>")
+    if end:
+        return rest.strip()
+    return "" if text.lstrip().startswith("<think>") else text
 
 
 def summarise_jcq(

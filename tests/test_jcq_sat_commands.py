@@ -77,6 +77,8 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     assert "34 of 35 questions" in done.stdout
     assert len((tmp_path / "out" / "judgements.jsonl").read_text("utf-8").splitlines()) == 36
     assert files_with(tmp_path, KEY) == []
+    facts = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["judge"]
+    assert facts == {"backend": "openai", "model": "j", "base_url": url, "temperature": 0.0, "max_tokens": 1024}
 
 
 def test_jcq_does_not_judge_reasoning(tmp_path):
@@ -84,7 +86,8 @@ def test_jcq_does_not_judge_reasoning(tmp_path):
         asked = body["messages"][-1]["content"]
         if "# 出力形式" in asked:
             return completion(VERDICT)
-        return completion("<think>案は" if asked == trial_questions()[0].question else "<think>案は三つ</think>\n答え")
+        texts = {trial_questions()[0].question: "<think>案は", trial_questions()[1].question: "案は三つ</think>\n答え"}
+        return completion(texts.get(asked, "<think>案は三つ</think>\n答え"))
 
     with server(thinking) as (url, requests):
         command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from data.jsonl import read_objects
 from data.record import write_whole
 from data.schema import utf8_safe
 
@@ -25,7 +26,6 @@ TASKS = (
 )
 CRITERIA = ("fluency", "flexibility", "originality", "elaboration")
 QUESTIONS_PER_TASK = 100
-_FORM = '{"id": 1, "task": "situation", "question": "..."}'
 # Of the test split as `content_hash` writes it. A hub revision names a commit, and not what arrived from a mirror or a
 # file; this holds for all three. The same 700 rows stand in the benchmark authors' nlp-waseda/JCQ-judge at 450bd55.
 CONTENT_SHA256 = "8d193def24c9ad7601d4f816ae545e45c3afc944ff560154e7e545341ffbbb26"
@@ -107,8 +107,8 @@ def trial_questions() -> tuple[Question, ...]:
     >>> trial_questions()[0].id
     'trial-01'
     """
-    path = files("data").joinpath("jcq_trial.jsonl")
-    return tuple(_question(place, row) for place, row in _lines("jcq_trial.jsonl", path.read_bytes()))
+    with as_file(files("data").joinpath("jcq_trial.jsonl")) as packaged:
+        return load_questions(packaged, complete=False)
 
 
 def content_hash(questions: Iterable[Question]) -> str:
@@ -133,14 +133,14 @@ def _check_complete(where: str, questions: tuple[Question, ...]) -> None:
         )
 
 
-def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tuple[str, Any]]]:
+def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     path = None if source is None else Path(source)
     if path is not None and path.is_dir():
         path = _only_file(path)
     if path is not None and path.is_file():
         if revision is not None:
             raise QuestionsError(f"{path}: a file has no revision; leave it out")
-        return str(path), list(_lines(str(path), path.read_bytes()))
+        return str(path), list(read_objects(path, QuestionsError))
     name = DATASET if source is None else str(source)
     # A hub id is `owner/name`; what looks like a file that is not there must not become a search on the network.
     if isinstance(source, Path) or name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith(".jsonl"):
@@ -167,24 +167,7 @@ def _only_file(folder: Path) -> Path:
     return found[0]
 
 
-def _lines(name: str, content: bytes) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(content.split(b"\n"), 1):
-        where = f"{name}, line {number}"
-        if not line.strip():
-            continue
-        try:
-            # Windows tools like to open a file with a byte order mark.
-            yield where, json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        except UnicodeDecodeError:
-            raise QuestionsError(f"{where}: not UTF-8; convert the file to UTF-8") from None
-        except (ValueError, RecursionError) as error:
-            detail = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-            raise QuestionsError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
-
-
-def _question(where: str, row: Any) -> Question:
-    if not isinstance(row, dict):
-        raise QuestionsError(f"{where}: not a JSON object; write {_FORM}")
+def _question(where: str, row: dict[str, Any]) -> Question:
     row_id, task, question = row.get("id"), row.get("task"), row.get("question")
     if isinstance(row_id, bool) or not isinstance(row_id, str | int) or row_id == "":
         raise QuestionsError(f"{where}: the id is missing or neither a string nor an integer")

@@ -12,12 +12,12 @@ class JsonLinesError(ValueError):
     """A line that cannot be used: file, line number, what is wrong and what to do, in one line."""
 
 
-def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_objects(path: Path, error: type[ValueError] = JsonLinesError) -> Iterator[tuple[str, dict[str, Any]]]:
     """The JSON objects of a file with where they stand (`FILE, line N`), in order. Blank lines are left out.
 
     Raises:
         FileNotFoundError: No such file.
-        JsonLinesError: A line is no JSON object.
+        ValueError: Of the type `error`: a line is no JSON object.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give a JSONL file")
@@ -25,7 +25,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     with path.open("rb") as file:
         for number, line in enumerate(file):
             if line.strip():
-                yield f"{path}, line {number + 1}", parse_object(path, number, line)
+                yield f"{path}, line {number + 1}", parse_object(path, number, line, error)
 
 
 def parse_object(path: Path, number: int, line: bytes, error: type[ValueError] = JsonLinesError) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def parse_object(path: Path, number: int, line: bytes, error: type[ValueError] =
         detail = cause.msg if isinstance(cause, json.JSONDecodeError) else type(cause).__name__
         raise error(f"{where}: not JSON ({detail}); write one JSON object per line") from None
     if not isinstance(row, dict):
-        raise error(f'{where}: not a JSON object; write {{"text": "..."}}')
+        raise error(f"{where}: not a JSON object; write one JSON object per line")
     return row
 
 

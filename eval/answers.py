@@ -117,6 +117,7 @@ def answer_into(
     folder: RunFolder,
     processes: Processes,
     loaded: dict[str, Any],
+    facts: dict[str, Any] | None = None,
 ) -> list[Answer]:
     """The answers of a model to `items` in a run's folder, drawn as far as they are missing; all processes call this.
 
@@ -126,7 +127,8 @@ def answer_into(
         items: What is asked.
         folder: The run's folder.
         processes: Each draws its share.
-        loaded: What else config.json must record (see `eval.start_run`).
+        loaded: What else config.json must record (see `eval.start_run`). `facts` likewise.
+        facts: What it records beside that.
 
     Raises:
         OSError: The model cannot be used, or a part cannot be written.
@@ -134,7 +136,7 @@ def answer_into(
     """
     parts = parts_of(folder.responses, len(items) * answering.num_answers, answering.batch_size)
     if not (folder.begun and all(is_there(part) for part in parts)):  # else no model needs to be loaded
-        writer = start_run(generator, folder, processes, {**loaded, "seed": answering.seed})
+        writer = start_run(generator, folder, processes, {**loaded, "seed": answering.seed}, facts)
         options = asdict(answering)
         answer_items(cast(Answerer, writer), items, folder.responses, processes=processes, **options)
         processes.wait()

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from data.jcq import CRITERIA, Answer, Question
+from data.jsonl import read_objects
 from data.record import write_whole
 from data.schema import utf8_safe
 from eval.judge.judgement import Judgement, judgement_key
@@ -49,14 +50,14 @@ def judgements_path(data: Path, judge: str, model: str) -> Path:
 
 
 def read_answers(path: Path) -> tuple[Answer, ...]:
-    """A file of answers. Without `id` (the tool's first version), answers are numbered by line, from 1.
+    """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1.
 
     Raises:
         FileNotFoundError: No such file.
         JcqFileError: A line cannot be used, or an id comes twice.
     """
     answers: dict[str, Answer] = {}
-    for where, number, row in _rows(path):
+    for number, (where, row) in enumerate(read_objects(path, JcqFileError), 1):
         answer = Answer(_id(where, row, "id", number), _id(where, row, "question_id"), _text(where, row, "answer"))
         if answer.id in answers:
             raise JcqFileError(f"{where}: the id {answer.id!r} comes twice; make ids unique")
@@ -88,7 +89,7 @@ def read_jcq_judgements(
     asked = {question.id: question.question for question in questions}
     about = {answer.id: answer for answer in answers}
     found: dict[str, Judgement] = {}
-    for where, _, row in _rows(path):
+    for where, row in read_objects(path, JcqFileError):
         answer_id = _id(where, row, "answer_id")
         if answer_id not in about:
             raise JcqFileError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
@@ -157,25 +158,6 @@ def _model_id(model: str) -> str:
 
 def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-
-
-def _rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
-    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
-        where = f"{path}, line {number}"
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        except UnicodeDecodeError:
-            raise JcqFileError(f"{where}: not UTF-8; convert the file to UTF-8") from None
-        except (ValueError, RecursionError) as error:
-            detail = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-            raise JcqFileError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
-        if not isinstance(row, dict):
-            raise JcqFileError(f"{where}: not a JSON object")
-        yield where, number, row
 
 
 def _id(where: str, row: dict[str, Any], name: str, default: int | None = None) -> str:

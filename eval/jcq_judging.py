@@ -29,11 +29,13 @@ class JudgedBy:
     Args:
         name: The judge model's name.
         settings: What decides the judgements, for `config.json`; `judge` is what their keys are made of.
+        facts: What else `config.json` records.
         judge: Brings them into the ledger.
     """
 
     name: str
     settings: dict[str, Any]
+    facts: dict[str, Any]
     judge: _Judge
 
 
@@ -62,7 +64,8 @@ def asked_judge(options: JudgeOptions) -> JudgedBy:
             )
 
     key = {"model": judge.name, "prompt": options.judge_prompt, **judge.parameters}
-    return JudgedBy(judge.name, {"judge": key}, ask)
+    facts = {"judge": {"backend": options.judge_backend, **judge.describe()}}
+    return JudgedBy(judge.name, {"judge": key}, facts, ask)
 
 
 def imported_judge(
@@ -103,4 +106,4 @@ def imported_judge(
         "judge": {"model": judge, "prompt": PROMPT, **PARAMETERS},
         "judgements_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
-    return JudgedBy(judge, settings, keep)
+    return JudgedBy(judge, settings, {}, keep)

@@ -81,7 +81,8 @@ def run_jcq(
     """Let a model answer the questions, or take its answers from a file, and have them judged (paper, section 3.1).
 
     Answers are drawn by every process of `accelerate launch`; the first one judges. Every judgement is kept the moment
-    it arrives: the same command asks only what is missing.
+    it arrives: the same command asks only what is missing. A model's reasoning is not judged (see `said`); the answers
+    of a file are judged as they are.
 
     Args:
         generator: Who answers; only its `source` counts with `answers`.
@@ -124,12 +125,14 @@ def run_jcq(
         metrics = folder.metrics()
         if metrics is not None and not judging.retry_failed:
             return JcqRun(output, metrics, True) if processes.first else None
+        if processes.first:
+            folder.reopen()  # a retry that is cut off must not leave numbers that the ledger no longer bears out
         if given is None:
             items = [Item(question.id, question.question) for question in questions]
-            drawn = answer_into(generator, answering, items, folder, processes, {})
-            given = tuple(Answer(f"{a.item}-{a.number}", a.item, a.text) for a in drawn)
+            drawn = answer_into(generator, answering, items, folder, processes, {}, judge.facts)
+            given = tuple(Answer(f"{a.item}-{a.number}", a.item, said(a.text)) for a in drawn)
         elif processes.first:
-            folder.start({}, {"answers_file": str(answers)})
+            folder.start({}, {"answers_file": str(answers), **judge.facts})
         if not processes.first:
             return None
         write_questions(output / QUESTIONS, questions)
@@ -142,6 +145,21 @@ def run_jcq(
             write_jcq_files(output / JCQ_JUDGE, source, judge.name, given, judged.judgements)
             folder.finish(numbers)
         return JcqRun(output, numbers, False, judged.stopped)
+
+
+def said(text: str) -> str:
+    """What is judged of a model's text: what follows its reasoning, and nothing of reasoning that never ends.
+
+    DAT and SAT leave reasoning out too; a judge would count its ideas as the answer's. Many chat templates open the
+    block in the prompt, so that a text only closes it. A text without reasoning stays as it is.
+
+    >>> said("<think>案は三つ</think>傘立て"), said("案は三つ</think>傘立て"), said("<think>案は"), said(" 傘立て ")
+    ('傘立て', '傘立て', '', ' 傘立て ')
+    """
+    _, end, rest = text.rpartition("</think>")
+    if end:
+        return rest.strip()
+    return "" if text.lstrip().startswith("<think>") else text
 
 
 def summarise_jcq(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from data.jsonl import read_objects
 
 _TEXTS = ("model", "item", "criterion", "rater")
 
@@ -55,19 +57,20 @@ def read_ratings(path: Path, scale: tuple[float, float] = (1.0, 5.0)) -> list[Ra
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give JSONL or CSV")
-    readers = {".jsonl": _json_lines, ".csv": _csv_lines}
+    readers: dict[str, Callable[[Path], Iterator[tuple[str, dict[str, Any]]]]] = {
+        ".jsonl": partial(read_objects, error=RatingsFileError),
+        ".csv": _csv_lines,
+    }
     if path.suffix.lower() not in readers:
         raise RatingsFileError(f"{path}: the name ends in neither .jsonl nor .csv; rename the file to what it is")
     ratings: list[Rating] = []
-    seen: dict[tuple[str, ...], int] = {}
-    for line, row in readers[path.suffix.lower()](path):
-        rating = _rating(f"{path}, line {line}", row, scale)
+    seen: dict[tuple[str, ...], str] = {}
+    for where, row in readers[path.suffix.lower()](path):
+        rating = _rating(where, row, scale)
         key = (rating.model, rating.item, rating.criterion, rating.rater)
         if key in seen:
-            raise RatingsFileError(
-                f"{path}, line {line}: the rater {rating.rater!r} rated this already in line {seen[key]}; keep one"
-            )
-        seen[key] = line
+            raise RatingsFileError(f"{where}: the rater {rating.rater!r} rated this already ({seen[key]}); keep one")
+        seen[key] = where
         ratings.append(rating)
     if not ratings:
         raise RatingsFileError(f"{path}: holds no ratings; give the columns {', '.join(_TEXTS)}, score")
@@ -94,21 +97,7 @@ def _rating(where: str, row: dict[str, Any], scale: tuple[float, float]) -> Rati
     return Rating(**{name: str(values[name]) for name in _TEXTS}, score=score)
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(_text(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row: Any = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            detail = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-            raise RatingsFileError(f"{path}, line {number}: not JSON ({detail}); write one object per line") from None
-        if not isinstance(row, dict):
-            raise RatingsFileError(f"{path}, line {number}: not a JSON object")
-        yield number, row
-
-
-def _csv_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     reader = csv.DictReader(StringIO(_text(path), newline=""), strict=True)
     try:
         headings = reader.fieldnames or ()
@@ -122,7 +111,7 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise RatingsFileError(
                     f"{path}, line {reader.line_num}: more cells than headings; quote cells with commas"
                 )
-            yield reader.line_num, row
+            yield f"{path}, line {reader.line_num}", row
     except csv.Error as error:
         raise RatingsFileError(f"{path}, line {reader.reader.line_num}: not CSV ({error})") from None
 

@@ -89,8 +89,12 @@ class RunFolder:
             raise RunFolderError(f"{self.path}: cannot be written ({error.strerror}); give another --output") from error
         self._config = _as_json(config)
 
+    def reopen(self) -> None:
+        """Take the results away, so that the run counts as unfinished until `finish`; no rows are touched."""
+        (self.path / "metrics.json").unlink(missing_ok=True)
+
     def finish(self, metrics: dict[str, Any]) -> None:
-        """Write `metrics.json`: the run is finished. What kills left behind of half-written parts is removed."""
+        """Write `metrics.json`: the run is finished. What was left of half-written parts and batches is removed."""
         write_json(self.path / "metrics.json", metrics)
         for partial in self.responses.glob(".part-*.tmp"):
             partial.unlink(missing_ok=True)

@@ -110,7 +110,8 @@ def print_jcq(run: JcqRun) -> None:
         if cell["asked"]:
             mean = "–" if cell["mean"] is None else f"{cell['mean']:.2f}"
             cells[f"  {task}"] = f"{mean}, {cell['scored']:,} of {cell['asked']:,}"
-    tokens = f"{row['prompt_tokens']:,} in, {row['completion_tokens']:,} out"
+    counted = row["prompt_tokens"] or row["completion_tokens"]
+    tokens = f"{row['prompt_tokens']:,} in, {row['completion_tokens']:,} out" if counted else "not counted"
     unknown = (
         f", cost of {row['unknown_cost']:,} replies unknown" if row["unknown_cost"] else f", cost {row['cost']:.4f}"
     )

@@ -11,7 +11,11 @@ from eval.run_folder import RunFolder
 
 
 def start_run(
-    settings: GeneratorSettings, folder: RunFolder, processes: Processes, loaded: dict[str, Any]
+    settings: GeneratorSettings,
+    folder: RunFolder,
+    processes: Processes,
+    loaded: dict[str, Any],
+    facts: dict[str, Any] | None = None,
 ) -> Generator:
     """Load the generator and write `config.json`; when this returns, every process may write parts.
 
@@ -20,6 +24,7 @@ def start_run(
         folder: The run's folder.
         processes: All of them call this.
         loaded: What else determines the result but is known only now.
+        facts: What else is worth recording.
 
     Raises:
         GeneratorError: The model cannot be used.
@@ -28,9 +33,9 @@ def start_run(
     pinned = settings.pinned() if processes.first else None  # what has to be made or downloaded is made once
     processes.wait()
     pinned = pinned or settings.pinned()
-    generator = load_generator(pinned)
+    generator = load_generator(pinned, keep=folder.responses)
     loaded = {**loaded, "decoder": generator.describe(), "model_revision": pinned.model_revision}
     if processes.first or folder.begun:
-        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world})
+        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world, **(facts or {})})
     processes.wait()  # no part before config.json: nobody could account for it
     return generator

@@ -39,7 +39,7 @@ def test_jsonl_and_csv_say_the_same(tmp_path):
         ([{**ROW, "score": float("nan")}], 1, "the score nan is no number"),
         ([{**ROW, "score": [4]}], 1, "no number"),
         ([{**ROW, "item": 1.5}], 1, "item is neither text nor a whole number"),
-        ([ROW, "", {**ROW, "score": 5}], 3, "rated this already in line 1"),
+        ([ROW, "", {**ROW, "score": 5}], 3, "rated this already ({path}, line 1)"),
     ],
 )
 def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, line, message):
@@ -47,7 +47,7 @@ def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, line, message):
     with pytest.raises(RatingsFileError) as raised:
         read_ratings(path)
     assert str(raised.value).startswith(f"{path}, line {line}: ")
-    assert message in str(raised.value)
+    assert message.format(path=path) in str(raised.value)
     assert "\n" not in str(raised.value)
 
 

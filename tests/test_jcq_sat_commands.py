@@ -76,6 +76,44 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     assert "34 of 35 questions" in done.stdout
     assert len((tmp_path / "out" / "judgements.jsonl").read_text("utf-8").splitlines()) == 36
     assert files_with(tmp_path, KEY) == []
+    facts = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["judge"]
+    assert facts == {"backend": "openai", "model": "j", "base_url": url, "temperature": 0.0, "max_tokens": 1024}
+
+
+def test_jcq_does_not_judge_reasoning(tmp_path):
+    def thinking(body):
+        asked = body["messages"][-1]["content"]
+        if "# 出力形式" in asked:
+            return completion(VERDICT)
+        texts = {trial_questions()[0].question: "<think>案は", trial_questions()[1].question: "案は三つ</think>\n答え"}
+        return completion(texts.get(asked, "<think>案は三つ</think>\n答え"))
+
+    with server(thinking) as (url, requests):
+        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)
+        done = evaluate(tmp_path, *command, "--output", "out")
+    assert done.returncode == 0, done.stderr
+    asked = [body["messages"][-1]["content"] for body in requests if body["model"] == "j"]
+    assert len(asked) == 35
+    assert not [text for text in asked if "案は" in text or "think" in text]
+    assert sum("# 回答\n答え\n" in text for text in asked) == 34
+    rows = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_text("utf-8").splitlines()]
+    assert [row["answer"] for row in rows] == ["", *["答え"] * 34]
+
+
+def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
+    answers = [both, lambda body: completion(VERDICT)]
+    with server(lambda body: answers[0](body)) as (url, _):
+        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)
+        command += ("--price-in", "1", "--price-out", "2", "--output", "out")
+        assert evaluate(tmp_path, *command).returncode == 0
+        metrics = tmp_path / "out" / "metrics.json"
+        assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
+        stopped = evaluate(tmp_path, *command, "--retry-failed", "--max-cost", "0.000001")
+        assert "not finished: the next judgement could bring the cost above 1e-06" in stopped.stdout
+        assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
+        del answers[0]
+        assert evaluate(tmp_path, *command, "--retry-failed").returncode == 0
+        assert json.loads(metrics.read_text("utf-8"))["statuses"]["ok"] == 35
 
 
 def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):

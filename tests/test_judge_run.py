@@ -144,6 +144,20 @@ def test_max_cost_lets_what_is_under_way_end(tmp_path):
     assert done.statuses["ok"] == len(slow.asked) == 11
 
 
+def test_what_waits_for_the_budget_is_not_asked_once_the_run_has_ended(tmp_path):
+    class Slow(FakeJudge):
+        async def ask(self, prompt):
+            await asyncio.sleep(0.001)
+            return await super().ask(prompt)
+
+    # There is room for one at a time: the second worker waits while the first meets a judge that cannot be used.
+    slow = Slow(lambda p: JudgeError("no such model"), concurrency=2)
+    with pytest.raises(JudgeError, match="no such model"):
+        judge(slow, tmp_path / "j", ANSWERS, price=Price(0.0, 1e6 / 50), max_cost=1.5)
+    assert len(slow.asked) == 1
+    assert slow.closed == 1
+
+
 def test_max_cost_needs_prices_and_a_limit(tmp_path):
     with pytest.raises(ValueError, match="max_cost needs the price"):
         judge(lambda p: VERDICT, tmp_path / "j", max_cost=1.0)

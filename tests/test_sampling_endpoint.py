@@ -132,6 +132,55 @@ def test_a_broken_server_is_one_clear_line_without_the_key():
         assert secret not in str(error.value)
 
 
+def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(openai_endpoint, "_RETRIES", 0)
+    scorer, broken = ScoringOptions(noun_checker="jumandic").scorer(), [True]
+
+    def answer(body):
+        if body["max_tokens"] > 1 and broken and len(requests) > 1 + 8:
+            return 500, {"error": {"message": "gone"}}
+        return completion(f"{body['seed']}\ud800", "length")
+
+    def rows(folder):
+        return [(row.id, row.text, row.finish_reason, row.reason) for row in read_responses(folder)]
+
+    with server(answer) as (url, requests):
+        settings = GeneratorSettings("m", base_url=url, concurrency=1)
+        options = SamplingOptions(num_responses=12, batch_size=6)
+        with pytest.raises(EndpointError, match="gone"):
+            sample_dat(settings, options, tmp_path / "a", scorer)
+        # The first batch is a part; of the second two are kept, and a kill tore a third.
+        (kept,) = (tmp_path / "a" / "responses").glob(".part-*")
+        assert len(kept.read_bytes().splitlines()) == 2
+        with kept.open("ab") as file:
+            file.write(b'[3, "tor')
+        broken.clear()
+        requests.clear()
+        sample_dat(settings, options, tmp_path / "a", scorer)
+        assert len(requests) == 1 + 4
+        sample_dat(settings, options, tmp_path / "b", scorer)
+    assert rows(tmp_path / "a") == rows(tmp_path / "b")
+    assert [path.name for path in sorted((tmp_path / "a" / "responses").iterdir())] == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+
+
+def test_a_prompt_that_a_filter_declines_is_an_empty_response():
+    refused = (400, {"error": {"message": "The response was filtered", "code": "content_filter"}})
+    with server(lambda body: refused if "悪" in body["messages"][-1]["content"] else completion("よ")) as (
+        url,
+        requests,
+    ):
+        answers = OpenAIGenerator("m", base_url=url, concurrency=1).answer(["良い", "悪い", "良い"], seed=0, batch=0)
+    assert [(answer.text, answer.finish_reason) for answer in answers] == [
+        ("よ", "stop"),
+        ("", "content_filter"),
+        ("よ", "stop"),
+    ]
+    assert len(requests) == 1 + 3
+
+
 def test_a_server_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setattr(openai_endpoint, "_RETRIES", 0)
     with pytest.raises(EndpointError, match=r"m at http://127\.0\.0\.1:9/v1: Connection error"):

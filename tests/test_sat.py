@@ -168,7 +168,7 @@ def test_compliance_stands_beside_the_score() -> None:
         rated("5", 0.6, length=500),
     ]
     summary = summarise(rows, 113)
-    assert (summary.compliant, summary.length_ok, summary.one_line, summary.only_story) == (2, 3, 4, 4)
+    assert (summary.compliant, summary.length_ok, summary.one_line, summary.only_story) == (2, 3, 3, 3)
     assert (summary.compliant_mean, summary.compliant_stories) == (pytest.approx(0.5), 2)
     assert (summary.mean, summary.truncated) == (pytest.approx(0.7), 1)
     assert summary.extras["note"] == summary.extras["label"] == 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from data.jcq import CRITERIA
 from eval.correlate.derived import Derived
-from eval.correlate.tables import ALL, CRITERIA, MEAN, TASKS, cells, column, same_models
+from eval.correlate.tables import ALL, MEAN, TASKS, cells, column, same_models
 from eval.statistics import pearson
 from eval.statistics.correlation import p_value
 from eval.statistics.rounding import Printed, pearson_range

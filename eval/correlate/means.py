@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from data.jcq import CRITERIA
 from eval.correlate.derived import Derived
-from eval.correlate.tables import CRITERIA, MEAN, TASKS, column, rows
+from eval.correlate.tables import MEAN, TASKS, column, rows
 from eval.statistics.rounding import Printed, mean_of
 
 

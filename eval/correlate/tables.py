@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+from data import jcq
 from data.published import load_text
 from eval.statistics.rounding import Printed
 
-CRITERIA = ("fluency", "flexibility", "originality", "elaboration")
 ALL, MEAN = "All", "mean"
-# Name in the tables of correlations -> column of the tables of scores.
-TASKS = {
-    "Unusual Uses": "unusual_uses",
-    "Consequences": "consequences",
-    "Just Suppose": "just_suppose",
-    "Situation": "situation",
-    "Common Problem": "common_problem",
-    "Improvement": "improvement",
-    "Imaginative Stories": "imaginative_stories",
-}
+# Name in the tables of correlations -> column of the tables of scores: "Unusual Uses" -> "unusual_uses".
+TASKS = {task.title(): task.replace(" ", "_") for task in jcq.TASKS}
 
 
 def column(table: str, name: str) -> list[Printed]:

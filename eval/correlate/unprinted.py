@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from data.jcq import CRITERIA
 from data.published import load_text
 from eval.correlate.correlations import WITH_JCQ
 from eval.correlate.derived import Derived
 from eval.correlate.joint import least_explained
-from eval.correlate.tables import CRITERIA, TASKS, cells, column
+from eval.correlate.tables import TASKS, cells, column
 from eval.statistics.rounding import Printed
 
 _NO_CELLS = "JCQ scores by model, task and criterion are not printed, only their means over one of the three"

@@ -106,8 +106,12 @@ class GeneratorSettings:
         return replace(self, model_revision=getattr(config, "_commit_hash", None) or self.model_revision)
 
 
-def load_generator(settings: GeneratorSettings) -> Generator:
+def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> Generator:
     """The generator that `settings` name.
+
+    Args:
+        settings: Who writes, and how.
+        keep: See `eval.generate.openai_endpoint.OpenAIGenerator`; the others draw a batch at no price.
 
     Raises:
         GeneratorError: The model, its tokenizer or the endpoint cannot be used.
@@ -130,7 +134,9 @@ def load_generator(settings: GeneratorSettings) -> Generator:
     if settings.backend == "openai":
         from eval.generate.openai_endpoint import OpenAIGenerator
 
-        return OpenAIGenerator(settings.model, base_url=settings.base_url, concurrency=settings.concurrency, **decoder)
+        return OpenAIGenerator(
+            settings.model, base_url=settings.base_url, concurrency=settings.concurrency, keep=keep, **decoder
+        )
     if settings.backend == "vllm":
         return _vllm(settings, decoder)
     from eval.generate.transformers_model import TransformersGenerator

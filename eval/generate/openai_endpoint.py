@@ -6,10 +6,12 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from data.prompts import messages, prompt
+from eval.generate.kept import KeptCompletions
 from eval.generate.protocol import Completion, GeneratorError, request_seeds
 
 _RETRIES = 6
@@ -31,7 +33,8 @@ class OpenAIGenerator:
     that silently ignores `top_k` cannot be told apart. How well a seed is honoured is up to the server, too:
     `transformers serve` seeds the whole process, so there only `concurrency=1` is repeatable.
 
-    429, 5xx and time-outs are retried with growing waits, then an error. A reply without text is an empty response.
+    429, 5xx and time-outs are retried with growing waits, then an error. A reply without text is an empty response, and
+    so is a prompt that a content filter declines.
 
     Args:
         model: The model's name on the server.
@@ -41,6 +44,8 @@ class OpenAIGenerator:
         max_new_tokens: Length limit.
         temperature: Above 0.
         concurrency: Requests under way at once.
+        keep: Folder of the run's parts: a batch that fails half way leaves there what was paid for, and the next call
+            asks for the rest. None keeps nothing.
 
     The key comes from OPENAI_API_KEY; it is neither stored nor shown, and masked wherever a server echoes it.
 
@@ -59,6 +64,7 @@ class OpenAIGenerator:
         max_new_tokens: int = 256,
         temperature: float = 1.0,
         concurrency: int = 16,
+        keep: Path | None = None,
     ) -> None:
         self._key = os.environ.get("OPENAI_API_KEY", "")
         if not self._key:
@@ -68,6 +74,8 @@ class OpenAIGenerator:
         self.name = name or model
         self.temperature = temperature
         self._model, self._limit, self._concurrency = model, max_new_tokens, concurrency
+        self._keep = keep
+        self._kept: Path | None = None
         self._prompt = prompt("dat") if text is None else text
         self._openai = openai
         self._client = openai.OpenAI(base_url=base_url, max_retries=_RETRIES)
@@ -80,13 +88,28 @@ class OpenAIGenerator:
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`, as many at once as `concurrency` says."""
-        with ThreadPoolExecutor(self._concurrency) as pool:
-            return list(pool.map(self._one, prompts, request_seeds(len(prompts), seed, batch)))
+        seeds = request_seeds(len(prompts), seed, batch)
+        with KeptCompletions(self._file(batch)) as kept, ThreadPoolExecutor(self._concurrency) as pool:
+            missing = [k for k in range(len(prompts)) if k not in kept.completions]
+            list(pool.map(lambda k: kept.add(k, self._one(prompts[k], seeds[k])), missing))
+            return [kept.completions[k] for k in range(len(prompts))]
+
+    def _file(self, batch: int) -> Path | None:
+        """Where a batch is kept. Who asks for the next one has written the one before, which can go."""
+        if self._keep is None:
+            return None
+        before, self._kept = self._kept, self._keep / f".part-{batch:05d}.jsonl.tmp"
+        if before not in (None, self._kept):
+            before.unlink(missing_ok=True)
+        return self._kept
 
     def _one(self, text: str, seed: int) -> Completion:
         try:
             reply = self._create(text, seed, self._request)
         except self._openai.OpenAIError as error:
+            # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
+            if getattr(error, "code", None) == "content_filter":
+                return Completion("", "content_filter")
             raise self._failed(error) from error
         if not reply.choices:
             return Completion("")

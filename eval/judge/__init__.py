@@ -8,7 +8,7 @@ from eval.judge.price import Price
 from eval.judge.prompts import JCQ_PROMPTS, SAT_PROMPT, judge_prompt
 from eval.judge.protocol import Judge, JudgeError, Reply, Status
 from eval.judge.retry import RetryPolicy
-from eval.judge.run import Judging, judge_answers, judge_answers_async
+from eval.judge.run import Judging, judge_answers
 from eval.judge.verdict import Scores, parse_grade, parse_verdict
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Scores",
     "Status",
     "judge_answers",
-    "judge_answers_async",
     "judge_prompt",
     "parse_grade",
     "parse_verdict",

@@ -113,8 +113,8 @@ class EndpointJudge:
             await client.aclose()
 
     def describe(self) -> dict[str, Any]:
-        """Settings for the run's record: no key, and no credentials in the address."""
-        return {"judge": self.name, "base_url": self.url, "concurrency": self.concurrency, **self.parameters}
+        """Who judges, and where."""
+        return {"model": self.name, "base_url": self.url, **self.parameters}
 
     async def _attempt(self, body: bytes) -> Reply | Trouble:
         import httpx2

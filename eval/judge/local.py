@@ -54,6 +54,10 @@ class LocalJudge:
             self._drain = asyncio.create_task(self._answer())
         return await future
 
+    def describe(self) -> dict[str, Any]:
+        """Who judges, and how."""
+        return {"model": self.name, "batch_size": self.concurrency, **self.parameters}
+
     async def close(self) -> None:
         """Nothing to let go of."""
 

@@ -63,6 +63,10 @@ class Judge(Protocol):
         """The longest reply, in tokens; None if there is no limit."""
         ...
 
+    def describe(self) -> dict[str, Any]:
+        """Who judges, for the run's record: no key, and no credentials in an address."""
+        ...
+
     async def ask(self, prompt: str) -> Reply:
         """One reply. Never raises for trouble with this one prompt: that is a reply with `error`.
 

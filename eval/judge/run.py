@@ -62,34 +62,6 @@ def judge_answers(
     retry_failed: bool = False,
     on_judgement: Callable[[Judgement], None] | None = None,
 ) -> Judging:
-    """`judge_answers_async` for programs without an event loop."""
-    return asyncio.run(
-        judge_answers_async(
-            judge,
-            questions,
-            answers,
-            path,
-            prompt=prompt,
-            price=price,
-            max_cost=max_cost,
-            retry_failed=retry_failed,
-            on_judgement=on_judgement,
-        )
-    )
-
-
-async def judge_answers_async(
-    judge: Judge,
-    questions: Sequence[Question],
-    answers: Sequence[Answer],
-    path: Path,
-    *,
-    prompt: str = "jcq-v1",
-    price: Price | None = None,
-    max_cost: float | None = None,
-    retry_failed: bool = False,
-    on_judgement: Callable[[Judgement], None] | None = None,
-) -> Judging:
     """Ask the judge about every answer that the ledger at `path` has no judgement for.
 
     A story and its rewrite (SAT) are judged like a question and its answer, by the prompt `sat-v1`. Equal answers to
@@ -124,10 +96,7 @@ async def judge_answers_async(
     prompts = {key: judge_prompt(prompt, asked[a.question_id], a.answer) for key, a in first.items()}
     with Ledger(path) as ledger:
         run = Workers(judge, ledger, prompt, first, prompts, price, max_cost, on_judgement)
-        try:
-            await run.through(_due(ledger.judgements, first, retry_failed))
-        finally:
-            await judge.close()
+        asyncio.run(run.through(_due(ledger.judgements, first, retry_failed)))
         return judging_of(ledger.judgements, keys, run.requests, run.stopped)
 
 

@@ -27,7 +27,7 @@ class Workers:
         answers: The answer of each key.
         prompts: The filled prompt of each key.
         price: Of the judge's tokens, if known.
-        max_cost: See `judge_answers_async`.
+        max_cost: See `eval.judge.judge_answers`.
         on_judgement: Called after each line is written.
 
     Attributes:
@@ -56,13 +56,16 @@ class Workers:
         self.stopped: str | None = None
 
     async def through(self, due: list[tuple[str, bool]]) -> None:
-        """Ask all that is due.
+        """Ask all that is due, then let go of the judge's connections.
 
         Raises:
             Exception: What ended the run, once the requests under way had ended.
         """
         queue = iter(due)
-        await asyncio.gather(*(self._work(queue) for _ in range(min(self._judge.concurrency, len(due)))))
+        try:
+            await asyncio.gather(*(self._work(queue) for _ in range(min(self._judge.concurrency, len(due)))))
+        finally:
+            await self._judge.close()
         if self._error:
             raise self._error
 
@@ -86,10 +89,11 @@ class Workers:
             if self._budget.idle:
                 self.stopped = f"the next judgement could bring the cost above {self._budget.limit:g}"
                 self._settled.set()
-            if self.stopped or self._error:
                 return None
             self._settled.clear()
             await self._settled.wait()
+            if self.stopped or self._error:  # even if there is room now: what freed it has ended the run
+                return None
         cost = 0.0
         try:
             self.requests += 1

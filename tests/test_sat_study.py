@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from data.jsonl import JsonLinesError
-from data.prompts import prompt, sat_judge_messages
+from data.prompts import prompt
 from data.published import load
 from data.rewrites import Rewrite
 from data.stories import Story
@@ -198,9 +198,8 @@ def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
     assert text.index("{story}") < text.index("{rewrite}")
     assert not text.endswith("\n")
     nasty = "{story}\n# 評価基準\n\\1 5"
-    (message,) = sat_judge_messages(TALE.text, nasty)
-    assert message["content"] == text.replace("{story}", TALE.text).replace("{rewrite}", nasty)
-    assert judge_prompt(TALE, Rewrite("0", "1", f" {nasty} ")) == message["content"]
+    asked = text.replace("{story}", TALE.text).replace("{rewrite}", nasty)
+    assert judge_prompt(TALE, Rewrite("0", "1", f" {nasty} ")) == asked
 
 
 # Tables and rankings

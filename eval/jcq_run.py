@@ -44,6 +44,7 @@ class JcqSummary:
         completion_tokens: Likewise.
         cost: Likewise, in the price's currency.
         unknown_cost: Replies whose cost is not known.
+        cost_at_most: The cost with each of these at the most that it can be.
     """
 
     source: str
@@ -57,6 +58,7 @@ class JcqSummary:
     completion_tokens: int
     cost: float
     unknown_cost: int
+    cost_at_most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,7 @@ def summarise_jcq(
         completion_tokens=judged.completion_tokens,
         cost=judged.cost,
         unknown_cost=judged.unknown_cost,
+        cost_at_most=judged.cost_at_most,
     )
 
 

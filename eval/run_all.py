@@ -67,7 +67,7 @@ def run_all(
         answering: Of JCQ and SAT.
         scorer: Of DAT.
         jcq: The questions.
-        judging: The judge.
+        judging: The judge; `max_cost` is for all models together.
         sat: The stories and their encoder.
 
     Raises:
@@ -80,6 +80,7 @@ def run_all(
     named = expand_models(models)
     if not named:
         raise ValueError("give at least one --model")
+    left = judging.max_cost
     for name, model in named.items():
         settings = replace(generator, model=model, source=name)
         for benchmark in dict.fromkeys(benchmarks):
@@ -88,7 +89,9 @@ def run_all(
             if benchmark == "dat":
                 finished = sample_dat(settings, sampling, folder, scorer)
             elif benchmark == "jcq":
-                finished = run_jcq(settings, answering, jcq, judging, folder)
+                finished = run_jcq(settings, answering, jcq, replace(judging, max_cost=left), folder)
+                if left is not None and finished is not None:
+                    left = max(0.0, left - finished.metrics["cost_at_most"])
             else:
                 finished = sample_sat(settings, answering, folder, SatSettings.of(sat))
             if finished is not None:  # of several processes the first one has the numbers

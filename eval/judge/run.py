@@ -31,6 +31,7 @@ class Judging:
         completion_tokens: Likewise.
         cost: Likewise, as they were written down; those without a known cost are left out.
         unknown_cost: How many replies have no known cost.
+        cost_at_most: The cost with each of these at the most that it can be, where a price is given.
         stopped: Why not everything was asked; None if it was.
     """
 
@@ -40,6 +41,7 @@ class Judging:
     completion_tokens: int
     cost: float
     unknown_cost: int
+    cost_at_most: float
     stopped: str | None = None
 
     @property
@@ -113,6 +115,7 @@ def judge_answers(
         completion_tokens=sum(line.completion_tokens or 0 for line in lines),
         cost=sum(line.cost or 0.0 for line in lines),
         unknown_cost=sum(line.cost is None and line.status is not Status.API_ERROR for line in lines),
+        cost_at_most=run.spent,
         stopped=run.stopped,
     )
 

@@ -123,13 +123,14 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(serve
     drawn, before = parts(), asked(served)
     missing = 35 - 5 * len(drawn) - kept()
     kill_when(start(tmp_path, *command), lambda: ledger.exists() and ledger.read_bytes().count(b"\n") >= 10)
-    # What was drawn stays; two requests find out how the server wants to be asked.
+    # What was drawn stays. One request finds out how the server wants to be asked, and what was under way at a kill may
+    # have come to the server and not back.
     assert drawn.items() <= parts().items()
     assert len(parts()) == 7
     judged, written = asked(served), ledger.read_bytes()
     written = written[: written.rindex(b"\n") + 1]
     lines = written.count(b"\n")
-    assert missing + 2 + lines <= judged - before <= missing + 3 + lines + CONCURRENCY
+    assert missing + 1 + lines <= judged - before <= missing + 2 + lines + CONCURRENCY
     shown = evaluate(tmp_path, *command)
     assert ledger.read_bytes().startswith(written)
     judgements = read_judgements(ledger)

@@ -43,6 +43,7 @@ class JcqSummary:
         completion_tokens: Likewise.
         cost: Likewise, in the price's currency.
         unknown_cost: Replies whose cost is not known.
+        cost_at_most: The cost with each of these at the most that it can be.
     """
 
     source: str
@@ -56,6 +57,7 @@ class JcqSummary:
     completion_tokens: int
     cost: float
     unknown_cost: int
+    cost_at_most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +181,9 @@ def summarise_jcq(
         by_task=jcq_tables([scores]).model_by_task,
         prompt_tokens=judged.prompt_tokens,
         completion_tokens=judged.completion_tokens,
-        cost=judged.cost,
+        cost=round(judged.cost, 9),  # the order of arrival shows in the last digits
         unknown_cost=judged.unknown_cost,
+        cost_at_most=round(judged.cost_at_most, 9),
     )
 
 

@@ -133,7 +133,9 @@ class JudgeOptions:
     judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.")
     price_in: float | None = setting(None, "Price of a million prompt tokens; without both prices the cost is unknown.")
     price_out: float | None = setting(None, "Price of a million tokens that the judge writes.")
-    max_cost: float | None = setting(None, "Stop before judging costs more than this; needs both prices.")
+    max_cost: float | None = setting(
+        None, "Stop before judging (all models together) costs more than this; needs both prices."
+    )
     retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.")
 
 

@@ -45,7 +45,7 @@ def run_all(
         answering: Of JCQ and SAT.
         scorer: Of DAT.
         jcq: The questions.
-        judging: The judge.
+        judging: The judge; `max_cost` is for all models together.
         sat: The stories and their encoder.
 
     Raises:
@@ -61,6 +61,7 @@ def run_all(
         replace(generator, model=target.model).settled()
     if "jcq" in benchmarks:
         asked_judge(judging)
+    left = judging.max_cost
     write_studies(output, targets.studies)
     for target in targets.models:
         settings = replace(generator, model=target.model, source=target.source)
@@ -70,7 +71,9 @@ def run_all(
             if benchmark == "dat":
                 finished = sample_dat(settings, sampling, folder, scorer)
             elif benchmark == "jcq":
-                finished = run_jcq(settings, answering, jcq, judging, folder)
+                finished = run_jcq(settings, answering, jcq, replace(judging, max_cost=left), folder)
+                if left is not None and finished is not None:
+                    left = max(0.0, left - finished.metrics["cost_at_most"])
             else:
                 finished = sample_sat(settings, answering, folder, SatSettings.of(sat))
             if finished is not None:  # of several processes the first one has the numbers

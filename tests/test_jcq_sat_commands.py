@@ -189,6 +189,24 @@ def test_run_takes_models_through_benchmarks(tmp_path):
     assert done.stdout.count("JCQ") == 2
 
 
+def test_max_cost_is_for_all_models_of_a_run(tmp_path):
+    def counted(body):
+        status, payload = both(body)
+        return status, payload | {"usage": {"prompt_tokens": 0, "completion_tokens": 1000, "total_tokens": 1000}}
+
+    with server(counted) as (url, _):
+        command = ("run", "--model", "a", "b", "--benchmarks", "jcq", "--base-url", url, "--trial", "--output", "out")
+        command += ("--judge-model", "j", "--judge-base-url", url, "--judge-max-tokens", "1000", "--max-cost", "50")
+        done = evaluate(tmp_path, *command, "--price-in", "0", "--price-out", "1000")  # each reply costs 1
+        assert done.returncode == 0, done.stderr
+    ledgers = [(tmp_path / "out" / name / "jcq" / "judgements.jsonl").read_text("utf-8") for name in "ab"]
+    # One answer of a is asked for twice.
+    assert [ledger.count("\n") for ledger in ledgers] == [36, 14]
+    assert json.loads((tmp_path / "out" / "a" / "jcq" / "metrics.json").read_text("utf-8"))["cost_at_most"] == 36
+    assert not (tmp_path / "out" / "b" / "jcq" / "metrics.json").exists()
+    assert "not finished: the next judgement could bring the cost above 14" in done.stdout
+
+
 def test_run_mistakes_are_one_line(tmp_path):
     for words, message in (
         (("--model", "a", "--benchmarks", "dad"), "benchmarks are dat, jcq, sat, not dad"),

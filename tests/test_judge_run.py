@@ -100,12 +100,14 @@ def test_equal_answers_to_one_question_are_judged_once(tmp_path):
 
 def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
     done, _ = judge(lambda p: VERDICT, tmp_path / "a", price=Price(2.0, 10.0))
-    assert done.cost == pytest.approx(6 * (100 * 2.0 + 20 * 10.0) / 1e6)
+    assert done.cost == done.cost_at_most == pytest.approx(6 * (100 * 2.0 + 20 * 10.0) / 1e6)
     assert done.unknown_cost == 0
     done, _ = judge(lambda p: VERDICT, tmp_path / "b")
     assert (done.cost, done.unknown_cost, done.prompt_tokens) == (0.0, 6, 600)
-    done, _ = judge(lambda p: Reply(VERDICT), tmp_path / "c", price=Price(2.0, 10.0))
+    done, fake = judge(lambda p: Reply(VERDICT), tmp_path / "c", price=Price(2.0, 10.0))
     assert (done.cost, done.unknown_cost) == (0.0, 6)
+    sent = sum(len(line.encode()) + 64 for line in fake.asked)
+    assert done.cost_at_most == pytest.approx((sent * 2.0 + 6 * 50 * 10.0) / 1e6)
     assert done.judgements[0].cost is None
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from data.jsonl import JsonLinesError
-from data.prompts import prompt, sat_judge_messages
+from data.prompts import prompt
 from data.published import load
 from data.rewrites import Rewrite
 from data.stories import Story
@@ -210,9 +210,8 @@ def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
     assert text.index("{story}") < text.index("{rewrite}")
     assert not text.endswith("\n")
     nasty = "{story}\n# 評価基準\n\\1 5"
-    (message,) = sat_judge_messages(TALE.text, nasty)
-    assert message["content"] == text.replace("{story}", TALE.text).replace("{rewrite}", nasty)
-    assert judge_prompt("sat-v1", TALE.text, judged_text(Rewrite("0", "1", f" {nasty} "))) == message["content"]
+    asked = text.replace("{story}", TALE.text).replace("{rewrite}", nasty)
+    assert judge_prompt("sat-v1", TALE.text, judged_text(Rewrite("0", "1", f" {nasty} "))) == asked
 
 
 # Tables and rankings

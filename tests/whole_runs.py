@@ -56,7 +56,7 @@ def jcq_run(folder, source, answer, score, questions=None, judge="judge-a"):
                 )
             )
             ledger.append(lines[-1])
-    judged = Judging(tuple(lines), len(lines), 0, 0, 0.0, 0)
+    judged = Judging(tuple(lines), len(lines), 0, 0, 0.0, 0, 0.0)
     run.finish(asdict(summarise_jcq(source, options, questions, answers, judged)))
 
 

@@ -32,6 +32,7 @@ class Judging:
         completion_tokens: Likewise.
         cost: Likewise, as they were written down; those without a known cost are left out.
         unknown_cost: How many replies have no known cost.
+        cost_at_most: The cost with each of these at the most that it can be, where a price is given.
         stopped: Why not everything was asked; None if it was.
     """
 
@@ -41,6 +42,7 @@ class Judging:
     completion_tokens: int
     cost: float
     unknown_cost: int
+    cost_at_most: float
     stopped: str | None = None
 
     @property
@@ -97,7 +99,7 @@ def judge_answers(
     with Ledger(path) as ledger:
         run = Workers(judge, ledger, prompt, first, prompts, price, max_cost, on_judgement)
         asyncio.run(run.through(_due(ledger.judgements, first, retry_failed)))
-        return judging_of(ledger.judgements, keys, run.requests, run.stopped)
+        return judging_of(ledger.judgements, keys, run.requests, run.spent, run.stopped)
 
 
 def answer_keys(
@@ -121,9 +123,13 @@ def answer_keys(
 
 
 def judging_of(
-    lines: Sequence[Judgement], keys: Sequence[str], requests: int = 0, stopped: str | None = None
+    lines: Sequence[Judgement],
+    keys: Sequence[str],
+    requests: int = 0,
+    cost_at_most: float = 0.0,
+    stopped: str | None = None,
 ) -> Judging:
-    """What holds of the answers with these keys, by the lines of a ledger."""
+    """What holds of the answers with these keys, by the lines of a ledger. See `Judging` for the arguments."""
     now, wanted = latest(lines), set(keys)
     lines = [line for line in lines if line.key in wanted]
     return Judging(
@@ -133,6 +139,7 @@ def judging_of(
         completion_tokens=sum(line.completion_tokens or 0 for line in lines),
         cost=sum(line.cost or 0.0 for line in lines),
         unknown_cost=sum(line.cost is None and line.status is not Status.API_ERROR for line in lines),
+        cost_at_most=cost_at_most,
         stopped=stopped,
     )
 

@@ -55,6 +55,11 @@ class Workers:
         self._error: Exception | None = None
         self.stopped: str | None = None
 
+    @property
+    def spent(self) -> float:
+        """What these answers' judgements cost so far, earlier runs' too; an unknown cost counts at its most."""
+        return self._budget.spent
+
     async def through(self, due: list[tuple[str, bool]]) -> None:
         """Ask all that is due, then let go of the judge's connections.
 

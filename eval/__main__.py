@@ -165,7 +165,7 @@ def jcq(
     ] = None,
 ) -> None:
     """Japanese Creativity Questions: let a model answer (or take its answers), have a judge judge, print the row."""
-    from eval.jcq_run import run_jcq
+    from eval.jcq.run import run_jcq
 
     if bool(generator.model) == (answers is not None):
         raise ValueError("give either --model (to ask it) or --answers (to judge a file)")
@@ -247,7 +247,7 @@ def run_(
     num_answers: Annotated[int, typer.Option(help="Answers to each question, rewrites of each story.")] = 1,
 ) -> None:
     """Several models through several benchmarks: python -m eval run --model A B --benchmarks dat jcq sat."""
-    from eval.deliver import check_delivery, deliver
+    from eval.deliver.results import check_delivery, deliver
     from eval.run_all import run_all
     from eval.show import print_finished, print_lines
     from eval.targets import find_targets
@@ -314,7 +314,7 @@ def spread(argv: Sequence[str]) -> list[str]:
 
 def _delivering(model: str, results: ResultOptions, output: Path) -> Callable[[Any], None]:
     """What shows a command's run and sends its results where they are wanted; what is in the way is found now."""
-    from eval.deliver import check_delivery, deliver
+    from eval.deliver.results import check_delivery, deliver
     from eval.show import print_finished, print_lines
 
     def show(run: Any) -> None:

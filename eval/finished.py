@@ -20,9 +20,9 @@ from data.jcq import Answer, Question, load_questions
 from data.rewrites import Rewrite, read_rewrites
 from data.stories import Story, load_stories
 from eval.dat import DatSummary, valid_scores
-from eval.jcq import ModelScores, model_scores
-from eval.jcq_files import read_answers
-from eval.jcq_run import ANSWERS, LEDGER, QUESTIONS
+from eval.jcq.files import read_answers
+from eval.jcq.run import ANSWERS, LEDGER, QUESTIONS
+from eval.jcq.tables import ModelScores, model_scores
 from eval.judge.judgement import Judgement, judgement_key, latest
 from eval.judge.ledger import read_judgements
 from eval.sat.run import ROWS, STORIES

@@ -9,8 +9,8 @@ from typing import Any
 
 from eval.commands import sample_dat
 from eval.generate.load import GeneratorSettings
-from eval.jcq_judging import asked_judge
-from eval.jcq_run import run_jcq
+from eval.jcq.judging import asked_judge
+from eval.jcq.run import run_jcq
 from eval.options import AnsweringOptions, JcqOptions, JudgeOptions, SamplingOptions, SatOptions
 from eval.sat.run import SatSettings, sample_sat
 from eval.targets import Target, Targets, write_studies

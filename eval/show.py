@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from eval.commands import DatRun
-    from eval.jcq_run import JcqRun
+    from eval.jcq.run import JcqRun
     from eval.page import PageRun
     from eval.sat.run import SatRun
 

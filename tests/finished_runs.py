@@ -8,8 +8,8 @@ from data.record import write_json
 from data.rewrites import Rewrite, write_rewrites
 from data.stories import Story, write_stories
 from eval.dat import DatSummary
-from eval.jcq_files import write_answers
-from eval.jcq_run import ANSWERS, LEDGER, QUESTIONS
+from eval.jcq.files import write_answers
+from eval.jcq.run import ANSWERS, LEDGER, QUESTIONS
 from eval.judge import Judgement, Status
 from eval.judge.judgement import judgement_key
 from eval.run_folder import RunFolder

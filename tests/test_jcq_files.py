@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data.jcq import Answer, Question
-from eval.jcq_files import (
+from eval.jcq.files import (
     JcqFileError,
     answers_path,
     judgements_path,

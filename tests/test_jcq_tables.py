@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.jcq import CRITERIA, TASKS, Answer, Question
-from eval.jcq import Cell, jcq_tables, model_scores
+from eval.jcq.tables import Cell, jcq_tables, model_scores
 from eval.judge import Judgement, Status
 
 USES, STORIES = TASKS[0], TASKS[-1]

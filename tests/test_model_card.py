@@ -8,8 +8,8 @@ from huggingface_hub import ModelCard
 from data.jcq import CONTENT_SHA256, CRITERIA
 from eval.commands import DatRun
 from eval.dat import DatSummary
-from eval.jcq_run import JcqRun
-from eval.model_card import ModelCardError, check_card, write_card
+from eval.deliver.model_card import ModelCardError, check_card, write_card
+from eval.jcq.run import JcqRun
 
 HEADER = """\
 # made by hand

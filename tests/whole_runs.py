@@ -8,8 +8,8 @@ import numpy as np
 from data.jcq import CRITERIA, Answer, content_hash, trial_questions, write_questions
 from data.stories import load_stories
 from eval.commands import score_responses
-from eval.jcq_files import write_answers
-from eval.jcq_run import ANSWERS, LEDGER, QUESTIONS, summarise_jcq
+from eval.jcq.files import write_answers
+from eval.jcq.run import ANSWERS, LEDGER, QUESTIONS, summarise_jcq
 from eval.judge import Judging
 from eval.judge.judgement import Judgement, judgement_key
 from eval.judge.ledger import Ledger

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from data.jcq import CRITERIA, TASKS
-from data.record import write_whole
-from eval.compare import MAIN_COLUMNS, TASK_COLUMNS, bases, changes
+from data.record import write_json, write_whole
+from eval.compare import MAIN_COLUMNS, TASK_COLUMNS, Change, bases, changes
 from eval.finished import Evaluated
 from eval.report.charts import SERIES, Point, radar_points, ridge_chart, scatter_chart
 from eval.report.labels import both, labels, translate_chart
@@ -59,7 +59,7 @@ def write_evaluation(
         most_bytes: Of the packed answers in one page.
 
     Returns:
-        The pages written, `path` first.
+        The pages written, `path` first. Beside it, `report.json` holds the numbers.
 
     Raises:
         ValueError: There is no model `base`, or a run cannot be read.
@@ -88,6 +88,7 @@ def write_evaluation(
         values = summary if number == 0 else empty
         page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number].packed)
         write_whole(pages[number], page)
+    write_json(path.with_suffix(".json"), _numbers(models, summary["changed_cells"]))
     return pages
 
 
@@ -113,11 +114,23 @@ def _summary(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> d
     ]
     return {
         "tables": tables,
+        "changed_cells": list(found.values()),
         "changed": [table for table in changed if table.rows],
         **pictures,
         "radars": _radars(models, against),
         "facts": _facts(models),
     }
+
+
+def _numbers(models: Sequence[Evaluated], cells: Sequence[Change]) -> dict[str, Any]:
+    """The page's numbers with all their digits: what each run came to, and every difference."""
+    runs = [
+        {"model": model.name, "run": kind, "folder": str(run.folder), "metrics": run.metrics}
+        for model in models
+        for kind in ("trials", "responses", "jcq", "sat")
+        if (run := getattr(model, kind)) is not None
+    ]
+    return {"runs": runs, "changes": [asdict(cell) for cell in cells]}
 
 
 def _dat_charts(models: Sequence[Evaluated], table: Table11) -> dict[str, str]:

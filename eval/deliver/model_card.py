@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from data.record import write_whole
-from eval.card_results import card_results
-from eval.wandb_rows import FinishedRun
+from eval.deliver.card_results import card_results
+from eval.deliver.wandb_rows import FinishedRun
 
 CARD = "README.md"
 _INDEX = "model-index"

@@ -14,7 +14,7 @@ from typing import Any
 
 from data.record import write_json
 from data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
-from eval.wandb_rows import Described, FinishedRun, describe
+from eval.deliver.wandb_rows import Described, FinishedRun, describe
 
 _MARK = "wandb.json"
 _STEP = "train/global_step"  # the x-axis of everything that the trainers log

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from data.jcq import Answer, Question
-from eval.jcq_files import PARAMETERS, PROMPT, read_jcq_judgements
+from eval.jcq.files import PARAMETERS, PROMPT, read_jcq_judgements
 from eval.judge import JCQ_PROMPTS, Judging, judge_answers
 from eval.judge.build import make_judge, make_price
 from eval.judge.ledger import Ledger

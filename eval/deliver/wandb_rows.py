@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.commands import DatRun
-from eval.jcq_run import ANSWERS, LEDGER, QUESTIONS, JcqRun
+from eval.jcq.run import ANSWERS, LEDGER, QUESTIONS, JcqRun
 from eval.sat.run import ROWS, STORIES, SatRun
 
 FinishedRun = DatRun | JcqRun | SatRun

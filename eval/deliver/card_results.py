@@ -8,9 +8,9 @@ from typing import Any
 from data.jcq import CONTENT_SHA256, DATASET
 from data.stories import load_stories
 from eval.commands import DatRun
-from eval.jcq_run import JcqRun
+from eval.deliver.wandb_rows import FinishedRun
+from eval.jcq.run import JcqRun
 from eval.sat.run import SatRun, digest_of
-from eval.wandb_rows import FinishedRun
 
 _DIGITS = 4
 

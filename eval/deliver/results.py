@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from eval.model_card import check_card, write_card
+from eval.deliver.model_card import check_card, write_card
+from eval.deliver.wandb_results import log_results
+from eval.deliver.wandb_rows import FinishedRun
 from eval.options import ResultOptions
-from eval.wandb_results import log_results
-from eval.wandb_rows import FinishedRun
 
 
 def check_delivery(models: Sequence[str], options: ResultOptions) -> None:
@@ -37,7 +37,7 @@ def deliver(
         model: Its model, as the user named it; empty if there is none.
         options: Where to.
         folder: Where W&B writes its files.
-        home: See `eval.wandb_results.log_results`.
+        home: See `eval.deliver.wandb_results.log_results`.
 
     Yields:
         A line for people about each place.

@@ -11,9 +11,9 @@ import numpy as np
 from data.jcq import CRITERIA, Answer, Question, content_hash, load_questions, trial_questions, write_questions
 from eval.answers import Item, answer_into, answering_settings
 from eval.generate.load import GeneratorSettings
-from eval.jcq import Table, jcq_tables, model_scores
-from eval.jcq_files import read_answers, write_answers, write_jcq_files
-from eval.jcq_judging import asked_judge, imported_judge
+from eval.jcq.files import read_answers, write_answers, write_jcq_files
+from eval.jcq.judging import asked_judge, imported_judge
+from eval.jcq.tables import Table, jcq_tables, model_scores
 from eval.judge import Judging
 from eval.options import AnsweringOptions, JcqOptions, JudgeOptions
 from eval.processes import launched

@@ -1,0 +1,101 @@
+"""Scoring ten models' results again and making one report of them: seconds, and the size of the page.
+
+    python benchmarks/reporting.py
+    python benchmarks/reporting.py --models 3 --folder runs/bench
+
+The models are made up: lists of random nouns, shuffled stories, and 700 answers of 600 characters with made-up
+verdicts, taken in as the files of nlp-waseda/JCQ-judge. No model and no judge is asked.
+"""
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from data.jcq import CRITERIA, TASKS
+from data.nouns import load_nouns
+from data.stories import load_stories
+from eval.commands import rescore, score_responses
+from eval.finished import find_evaluated
+from eval.generate.load import GeneratorSettings
+from eval.jcq.run import run_jcq
+from eval.judge.verdict import write_verdict
+from eval.options import AnsweringOptions, JcqOptions, JudgeOptions
+from eval.report.evaluation_page import write_evaluation
+from eval.sat.run import score_file
+from rewards.dat import ScorerSettings
+
+QUESTIONS = 700
+
+
+def write(path: Path, rows: Iterable[dict[str, object]]) -> Path:
+    """Rows as JSONL."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def make(folder: Path, number: int) -> None:
+    """The finished runs of one model."""
+    chance, name, nouns = random.Random(number), f"model-{number}", load_nouns()
+    files, runs = folder / "files" / name, folder / "runs" / name
+    text = "".join(story.text for story in load_stories())
+    lists = ("\n".join(f"{k}. {word}" for k, word in enumerate(chance.sample(nouns, 10), 1)) for _ in range(200))
+    texts = write(files / "dat.jsonl", ({"text": one} for one in lists))
+    score_responses(texts, runs / "dat", ScorerSettings("jumandic"), source=name)
+    rewrites = [{"story_id": s.id, "text": "".join(chance.sample(s.text, len(s.text)))} for s in load_stories()]
+    score_file(write(files / "sat.jsonl", rewrites), runs / "sat", source=name)
+    ids = range(1, QUESTIONS + 1)
+    asked = write(
+        folder / "files" / "questions.jsonl",
+        ({"id": k, "task": TASKS[k % len(TASKS)], "question": f"質問{k}"} for k in ids),
+    )
+    starts = [chance.randrange(len(text) - 600) for _ in ids]
+    answers = write(
+        files / "answers.jsonl",
+        ({"id": k, "question_id": k, "answer": text[at : at + 600]} for k, at in zip(ids, starts, strict=True)),
+    )
+    verdicts = (write_verdict({criterion: chance.randint(1, 5) for criterion in CRITERIA}) for _ in ids)
+    judgements = write(
+        files / "judgements.jsonl",
+        ({"answer_id": k, "judgement": verdict} for k, verdict in zip(ids, verdicts, strict=True)),
+    )
+    run_jcq(
+        GeneratorSettings(source=name),
+        AnsweringOptions(),
+        JcqOptions(questions=str(asked), any_questions=True),
+        JudgeOptions(),
+        runs / "jcq",
+        answers=answers,
+        judgements=judgements,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=10)
+    parser.add_argument("--folder", type=Path, help="keep everything there; it must be new")
+    args = parser.parse_args()
+    folder = args.folder or Path(tempfile.mkdtemp())
+    for number in range(args.models):
+        make(folder, number)
+    start = time.perf_counter()
+    for number in range(args.models):
+        runs = folder / "runs" / f"model-{number}"
+        rescore(runs / "dat", folder / "again" / f"model-{number}" / "dat", ScorerSettings("jumandic"))
+        score_file(runs / "sat" / "rewrites.jsonl", folder / "again" / f"model-{number}" / "sat", source=runs.name)
+    scored = time.perf_counter()
+    pages = write_evaluation(folder / "report.html", find_evaluated([str(folder / "runs")]))
+    done = time.perf_counter()
+    sizes = " + ".join(f"{page.stat().st_size / 1e6:.1f}" for page in pages)
+    print(
+        f"{args.models} models: scored again in {scored - start:.1f} s, reported in {done - scored:.1f} s,"
+        f" {done - start:.1f} s together; pages of {sizes} MB ({folder / 'report.html'})"
+    )
+
+
+if __name__ == "__main__":
+    main()

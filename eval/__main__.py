@@ -221,11 +221,11 @@ def sat_agreement_(
         if not judge and getattr(judging, field.name) != field.default:
             raise ValueError(f"--{field.name.replace('_', '-')} goes with --judge")
     options = judging if judge else None
-    print_page(
-        sat_agreement(
-            runs, output, encoders=sat_embedding_models, cache=sat_embedding_cache, rankings=rankings, judging=options
-        )
+    compared = sat_agreement(
+        runs, output, encoders=sat_embedding_models, cache=sat_embedding_cache, rankings=rankings, judging=options
     )
+    print_page(compared)
+    _exit_unfinished([compared])
 
 
 @app.command("run")
@@ -266,9 +266,12 @@ def run_(
         judging=judge,
         sat=stories,
     )
+    shown = []
     for target, finished in runs:
         print_finished(finished)
         print_lines(deliver(finished, target.model, results, output, output / target.folder))
+        shown.append(finished)
+    _exit_unfinished(shown)
 
 
 @app.command()
@@ -321,9 +324,16 @@ def _delivering(model: str, results: ResultOptions, output: Path) -> Callable[[A
         if run is not None:  # of several processes the first one shows it
             print_finished(run)
             print_lines(deliver(run, model, results, output))
+            _exit_unfinished([run])
 
     check_delivery([model], results)
     return show
+
+
+def _exit_unfinished(runs: Sequence[Any]) -> None:
+    """Exit 3 if a judge stopped before it had been asked everything: a script must not take that for the end."""
+    if any(getattr(run, "stopped", None) for run in runs):
+        raise typer.Exit(3)
 
 
 def _show(run: Any) -> None:

@@ -136,7 +136,7 @@ def answer_into(
     """
     parts = parts_of(folder.responses, len(items) * answering.num_answers, answering.batch_size)
     if not (folder.begun and all(is_there(part) for part in parts)):  # else no model needs to be loaded
-        writer = start_run(generator, folder, processes, {**loaded, "seed": answering.seed}, facts)
+        writer = start_run(generator, folder, processes, {**loaded, "seed": answering.seed}, facts, own_prompts=True)
         options = asdict(answering)
         answer_items(cast(Answerer, writer), items, folder.responses, processes=processes, **options)
         processes.wait()

@@ -134,7 +134,7 @@ class JudgeOptions:
     price_in: float | None = setting(None, "Price of a million prompt tokens; without both prices the cost is unknown.")
     price_out: float | None = setting(None, "Price of a million tokens that the judge writes.")
     max_cost: float | None = setting(
-        None, "Stop before judging (all models together) costs more than this; needs both prices."
+        None, "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices."
     )
     retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.")
 

@@ -16,6 +16,8 @@ def start_run(
     processes: Processes,
     loaded: dict[str, Any],
     facts: dict[str, Any] | None = None,
+    *,
+    own_prompts: bool = False,
 ) -> Generator:
     """Load the generator and write `config.json`; when this returns, every process may write parts.
 
@@ -25,6 +27,7 @@ def start_run(
         processes: All of them call this.
         loaded: What else determines the result but is known only now.
         facts: What else is worth recording.
+        own_prompts: The run brings prompts of its own (JCQ, SAT): the DAT prompt and its sampler are no facts of it.
 
     Raises:
         GeneratorError: The model cannot be used.
@@ -34,7 +37,10 @@ def start_run(
     processes.wait()
     pinned = pinned or settings.pinned()
     generator = load_generator(pinned, keep=folder.responses)
-    loaded = {**loaded, "decoder": generator.describe(), "model_revision": pinned.model_revision}
+    decoder = generator.describe()
+    if own_prompts:
+        decoder = {name: value for name, value in decoder.items() if name not in ("prompt", "sampler")}
+    loaded = {**loaded, "decoder": decoder, "model_revision": pinned.model_revision}
     if processes.first or folder.begun:
         folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world, **(facts or {})})
     processes.wait()  # no part before config.json: nobody could account for it

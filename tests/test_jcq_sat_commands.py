@@ -69,6 +69,9 @@ def test_jcq_from_questions_to_a_row(tmp_path):
         "api_error": 0,
         "not_asked": 0,
     }
+    decoder = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["loaded"]["decoder"]
+    assert decoder["top_p"] == 1.0
+    assert "prompt" not in decoder  # the questions are the prompts, not DAT's
     assert metrics["means"]["fluency"]["mean"] == 4
     assert metrics["means"]["mean"]["mean"] == 3.5
     assert metrics["means"]["mean"]["n"] == 34
@@ -109,6 +112,7 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
         metrics = tmp_path / "out" / "metrics.json"
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
         stopped = evaluate(tmp_path, *command, "--retry-failed", "--max-cost", "0.000001")
+        assert stopped.returncode == 3
         assert "not finished: the next judgement could bring the cost above 1e-06" in stopped.stdout
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
         del answers[0]
@@ -198,7 +202,7 @@ def test_max_cost_is_for_all_models_of_a_run(tmp_path):
         command = ("run", "--model", "a", "b", "--benchmarks", "jcq", "--base-url", url, "--trial", "--output", "out")
         command += ("--judge-model", "j", "--judge-base-url", url, "--judge-max-tokens", "1000", "--max-cost", "50")
         done = evaluate(tmp_path, *command, "--price-in", "0", "--price-out", "1000")  # each reply costs 1
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 3, done.stderr  # stopped
     ledgers = [(tmp_path / "out" / name / "jcq" / "judgements.jsonl").read_text("utf-8") for name in "ab"]
     # One answer of a is asked for twice.
     assert [ledger.count("\n") for ledger in ledgers] == [36, 14]

@@ -87,6 +87,12 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     sat = cells_of(page, labels()["table14"][0])
     assert "113 / 113" in sat[1][1]
     assert "0.527" in page  # GPT-4o's DAT score of the paper
+    numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert [(run["model"], run["run"]) for run in numbers["runs"]][:3] == [
+        *(("before", kind) for kind in ("responses", "jcq", "sat"))
+    ]
+    (original,) = [cell for cell in numbers["changes"] if cell["column"] == "jcq/originality"]
+    assert (original["base"], original["difference"], original["n"], original["of"]) == ("before", 1.0, 34, 35)
     for language in (0, 1):
         assert html.escape(labels()["sat_note"][language]) in page
 

@@ -89,7 +89,7 @@ def change_cell(change: Change | None, style: Format) -> Cell:
     if change.low is not None and change.high is not None:
         small.append(f"{signed(change.low, style)} – {signed(change.high, style)}")
     if change.effect is not None:
-        small.append(f"d = {change.effect:+.2f}")
+        small.append(f"d = {signed(change.effect, digits(2))}")
     if change.p_holm is not None:
         small.append("p < 0.001" if change.p_holm < 0.001 else f"p = {change.p_holm:.3f}")
     if change.reason is not None:

@@ -182,14 +182,15 @@ def summarise(
     accumulator = DatAccumulator()
     if isinstance(responses, Path):
         tables = iter_tables(responses, _COLUMNS)
-        for table in tables if trials is None else _until_valid(tables, trials):
+        for table in tables if trials is None else until_valid(tables, trials):
             accumulator.add_table(table)
     else:
         accumulator.add(responses)
     return accumulator.summary(source, checker)
 
 
-def _until_valid(tables: Iterator[pa.Table], trials: int) -> Iterator[pa.Table]:
+def until_valid(tables: Iterator[pa.Table], trials: int) -> Iterator[pa.Table]:
+    """The rows up to the valid response of this number: those of a run of trials that count (column score)."""
     for table in tables:
         valid = np.flatnonzero(table["score"].is_valid().to_numpy())
         if len(valid) >= trials:

@@ -162,8 +162,8 @@ class Evaluated:
 
     @property
     def dat(self) -> FinishedDat | None:
-        """The benchmark where it was run, else the table of responses."""
-        return self.trials or self.responses
+        """The table of responses where there is one, which holds more of them, else the benchmark's trials."""
+        return self.responses or self.trials
 
 
 def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:

@@ -54,7 +54,13 @@ def write_study(folder: Path, study: StudyFolder) -> None:
         name: {"model": None if row.model is None else stored(row.model), "responses": stored(row.responses)}
         for name, row in study.rows.items()
     }
-    write_json(folder / STUDY, {"format": _FORMAT, "name": study.name, "paper_model": study.paper_model, "rows": rows})
+    values = {"format": _FORMAT, "name": study.name, "paper_model": study.paper_model, "rows": rows}
+    try:
+        there = json.loads((folder / STUDY).read_bytes())
+    except (OSError, ValueError):
+        there = None
+    if there != values:  # a study that is finished stays as it is
+        write_json(folder / STUDY, values)
 
 
 def read_study(folder: Path) -> StudyFolder | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from data.published import load
 from data.schema import iter_tables
-from eval.dat import DatAccumulator, DatSummary
+from eval.dat import DatAccumulator, DatSummary, until_valid
 from eval.statistics import expected_unique_words
 
 if TYPE_CHECKING:
@@ -63,19 +63,22 @@ class Table11:
     paper_model: str | None
 
 
-def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Table11:
+def table11(
+    folders: Mapping[str, Path], paper_model: str | None = None, trials: Mapping[str, int] | None = None
+) -> Table11:
     """The table of some runs' folders (or folders of parts), read part by part: memory holds one part and word counts.
 
     Args:
         folders: Row name -> table. The paper's names (`METHODS`) get the paper's figures beside them.
         paper_model: A model of `data.published`'s `dat_training` (`Swallow-8B`); None for one the paper does not have.
+        trials: Of rows that are runs of trials, how many: the rows up to the valid response of this number count.
 
     Raises:
         FileNotFoundError: A folder holds no table.
         ValueError: A response was never scored, a part cannot be read, or the paper has no such model.
     """
     paper = _paper_rows(paper_model)
-    read = {name: _read(name, path) for name, path in folders.items()}
+    read = {name: _read(name, path, (trials or {}).get(name)) for name, path in folders.items()}
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
     equal_size = min((summary.valid for summary, _ in read.values() if summary.valid), default=0)
     rows = []
@@ -88,9 +91,10 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
     return Table11(tuple(rows), equal_size, paper_model)
 
 
-def _read(name: str, path: Path) -> tuple[DatSummary, Counter[str]]:
+def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, Counter[str]]:
     accumulator, words = DatAccumulator(), Counter[str]()
-    for part in iter_tables(path, _COLUMNS):
+    parts = iter_tables(path, _COLUMNS)
+    for part in parts if trials is None else until_valid(parts, trials):
         accumulator.add_table(part)
         words.update(_responses_by_word(part))
     return accumulator.summary(source=name), words

@@ -44,6 +44,12 @@ def test_rows_by_hand(folders):
     assert (base.published.valid, base.published.mean, sft.published.unique_words) == (105_401, 0.524, 17_614)
 
 
+def test_of_a_run_of_trials_what_was_drawn_beyond_them_does_not_count(folders):
+    (base, sft) = table11(folders, trials={"base": 1}).rows
+    assert (base.summary.valid, base.summary.num_responses, base.summary.unique_words) == (1, 1, 1)
+    assert sft.summary.valid == 2
+
+
 def test_markdown_and_json(folders):
     table = table11(folders, "Swallow-8B")
     lines = to_markdown(table).splitlines()

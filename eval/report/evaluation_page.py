@@ -22,6 +22,7 @@ from eval.report.tables import (
     overview,
     sat_table,
     task_by_criterion,
+    trials_table,
 )
 from eval.report.templates import render, script_hash, source
 from eval.table11 import Table11, table11
@@ -99,8 +100,11 @@ def _summary(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> d
     tables: list[PageTable] = [overview(models)]
     pictures: dict[str, str] = {"dat_chart": "", "words_chart": "", "sat_chart": ""}
     if responses := {model.name: model.dat.folder for model in models if model.dat}:
-        table = table11(responses)
+        counted = {m.name: m.dat.settings["trials"] for m in models if m.dat and m.dat.settings.get("trials")}
+        table = table11(responses, trials=counted)
         tables.append(dat_table(models, table, found))
+        if any(model.trials and model.responses for model in models):
+            tables.append(trials_table(models))
         pictures |= _dat_charts(models, table)
     if any(model.jcq for model in models):
         tables += [jcq_table("table12", models, CRITERIA, found), jcq_table("table13", models, TASKS, found)]

@@ -86,6 +86,24 @@ def dat_table(models: Sequence[Evaluated], table: Table11, found: Changes) -> Pa
     return PageTable("table11", columns, tuple(rows), ("dat_note", "scale_note"), paper_rows("table11"))
 
 
+def trials_table(models: Sequence[Evaluated]) -> PageTable:
+    """The benchmark of a fixed number of valid responses (Table 6), where a larger table stands beside it."""
+    rows = []
+    for model in models:
+        if model.trials is None:
+            continue
+        row = model.trials.summary
+        style = _scale(row.mean)
+        cells = (
+            Cell(f"{row.valid:,}"),
+            Cell(f"{row.num_responses:,}", (percent(row.valid, row.num_responses),)),
+            cell(row.mean, style, row.ci95),
+            cell(row.std, style, None),
+        )
+        rows.append((model.name, cells))
+    return PageTable("table6", ("model", "valid_trials", "attempts", "mean", "std"), tuple(rows))
+
+
 def jcq_table(name: str, models: Sequence[Evaluated], parts: Sequence[str], found: Changes) -> PageTable:
     """Models by criteria (Tables 3 and 12) or by tasks (4 and 13), the mean last; a heat map."""
     asked = [model for model in models if model.jcq]

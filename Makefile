@@ -4,6 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# One thread for each of several test processes: threads that wait for a busy core are a hundred times slower.
+PARALLEL := OMP_NUM_THREADS=1
+
 .DEFAULT_GOAL := help
 .PHONY: help install quickstart test test-slow lint format
 
@@ -23,7 +26,7 @@ quickstart: $(STAMP) ## train the embedded model by GRPO and show what it learne
 	$(BIN)/python recipes/quickstart.py
 
 test: lint ## lint, type check and the test suite
-	$(BIN)/python -m pytest -m "not slow"
+	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(STAMP) ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow

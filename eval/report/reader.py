@@ -52,7 +52,7 @@ def chunks(models: Sequence[Evaluated], most_bytes: int) -> list[Chunk]:
 
 def _packed(names: list[str], items: list[dict[str, Any]]) -> str:
     text = json.dumps({"models": names, "items": items}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(utf8_safe(text).encode(), mtime=0)).decode()
+    return base64.b64encode(gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)).decode()
 
 
 def _items(models: Sequence[Evaluated]) -> Iterator[dict[str, Any]]:

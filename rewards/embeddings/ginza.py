@@ -11,6 +11,7 @@ is about: with them, 47 of 112 other tales lie closer to Urashima Taro than a pa
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,8 +24,9 @@ from rewards.parse import HIRAGANA, JAPANESE, script_reason
 _UNKNOWN = "[UNK]"
 
 
+@cache
 def ginza_encoder(*, texts: bool = False) -> SentenceTransformerEncoder:
-    """The encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts.
+    """The encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts; made once in a process.
 
     Raises:
         ModuleNotFoundError: The package ja-ginza is not installed.

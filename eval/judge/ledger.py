@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Self
 
@@ -66,7 +66,9 @@ class Ledger:
         Raises:
             LedgerError: The line could not be written whole (a full disk): the next opening cuts the rest off.
         """
-        line = json.dumps(asdict(judgement), ensure_ascii=False, allow_nan=False)
+        # Not asdict, which copies all that is inside: that would be a fifth of what a judgement costs here.
+        values = {field.name: getattr(judgement, field.name) for field in fields(judgement)}
+        line = json.dumps(values, ensure_ascii=False, allow_nan=False)
         self._write(line.encode() + b"\n")
         self.judgements.append(judgement)
 

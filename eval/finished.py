@@ -173,7 +173,8 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         places: Folders, as `DIR` or as `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL.
 
     Returns:
-        In the order of `places`; within one, the paper's methods first, then by name (checkpoint-9 before -10).
+        In the order of `places`; within one, the paper's methods first, then by name (checkpoint-9 before -10). Where a
+        place holds several studies, a row is called STUDY/ROW.
 
     Raises:
         FileNotFoundError: A place is not there, or holds no finished run.
@@ -186,12 +187,14 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         folder = Path(path if named else place)
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder}: no such folder; give the --output of earlier runs")
-        found = sorted(_runs(folder), key=lambda one: _order(one.model))
+        found = sorted(_runs(folder), key=lambda one: (str(one.study or ""), _order(one.model)))
         if not found:
             raise FileNotFoundError(f"{folder}: holds no finished run; finish one first: python -m eval run")
-        alone = len({one.model for one in found}) == 1
-        for one in found:
-            name = one.model if not named else prefix if alone else f"{prefix}/{one.model}"
+        several = len({one.study for one in found if one.study}) > 1  # their rows have the same names
+        models_here = [f"{one.study.name}/{one.model}" if several and one.study else one.model for one in found]
+        alone = len(set(models_here)) == 1
+        for one, model in zip(found, models_here, strict=True):
+            name = model if not named else prefix if alone else f"{prefix}/{model}"
             there = models.setdefault(name, Evaluated(name, one.method, one.paper_model, one.study))
             if (other := getattr(there, one.kind)) is not None:
                 raise ValueError(

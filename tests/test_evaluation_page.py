@@ -17,10 +17,12 @@ from whole_runs import dat_run, jcq_run, sat_run
 
 from data.jcq import trial_questions
 from data.stories import load_stories
+from eval.compare import bases
 from eval.finished import find_evaluated
 from eval.report.evaluation_page import write_evaluation
 from eval.report.labels import labels, translate_chart
 from eval.report.reader import chunks
+from eval.study_folder import StudyFolder, StudyRow, write_study
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -158,6 +160,35 @@ def test_mistakes_are_one_line(runs, words, message, tmp_path):
 def test_a_name_for_a_folder(runs):
     models = find_evaluated([f"a={runs / 'before'}", f"b={runs}"])
     assert [model.name for model in models] == ["a", "b/after", "b/before"]
+
+
+def test_a_study_fills_the_papers_tables_each_row_from_its_own_base(tmp_path):
+    for seed, study in enumerate(("one", "two")):
+        folder = tmp_path / study
+        dat_run(folder / "base", "base-step", seed=seed, n=30, bad=10)
+        dat_run(folder / "grpo-sample", "grpo-step", seed=seed + 10, n=30, bad=0)
+        sat_run(folder / "eval" / "GRPO" / "sat", "GRPO", lambda s: s.text[::-1])
+        rows = {"base": StudyRow("m", folder / "base"), "GRPO": StudyRow(str(folder / "grpo"), folder / "grpo-sample")}
+        write_study(folder, StudyFolder(study, "Swallow-8B", rows))
+    models = find_evaluated([str(tmp_path)])
+    assert [model.name for model in models] == ["one/base", "one/GRPO", "two/base", "two/GRPO"]
+    assert [(model.method, model.paper_model) for model in models[:2]] == [
+        ("base", "Swallow-8B"),
+        ("GRPO", "Swallow-8B"),
+    ]
+    assert [model.sat is not None for model in models] == [False, True, False, True]
+    assert {name: base.name for name, base in bases(models).items()} == {"one/GRPO": "one/base", "two/GRPO": "two/base"}
+    write_evaluation(tmp_path / "r.html", models)
+    page = (tmp_path / "r.html").read_text("utf-8")
+    dat = cells_of(page, labels()["table11"][0])
+    assert dat[1][2].endswith("paper 105,401 (80.41%)")
+    assert dat[1][3].endswith("paper 0.524")
+    assert re.search(
+        r"\+\d+\.\d\d% \[.*\] paper \d", dat[2][2]
+    )  # more valid than its base, with interval and the paper's
+    sat = cells_of(page, labels()["table14"][0])
+    assert [row[0] for row in sat[1:]] == ["one/GRPO", "two/GRPO"]
+    assert "paper 0." in sat[1][1]
 
 
 def test_chart_texts_come_in_both_languages():

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from data.jcq import TASKS, Answer, Question
-from eval.judge import EndpointJudge, judge_answers
+from rewards.judges import EndpointJudge, judge_answers
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 

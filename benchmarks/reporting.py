@@ -20,13 +20,14 @@ from data.nouns import load_nouns
 from data.stories import load_stories
 from eval.commands import rescore, score_responses
 from eval.finished import find_evaluated
-from eval.generate.load import GeneratorSettings
-from eval.jcq.run import run_jcq
-from eval.judge.verdict import write_verdict
-from eval.options import AnsweringOptions, JcqOptions, JudgeOptions
+from eval.options import AnsweringOptions, JcqOptions
 from eval.report.evaluation_page import write_evaluation
-from eval.sat.run import score_file
-from rewards.dat import ScorerSettings
+from generate.load import GeneratorSettings
+from rewards.judges.options import JudgeOptions
+from rewards.judges.verdict import write_verdict
+from rewards.tasks.dat.scorer import ScorerSettings
+from rewards.tasks.jcq.run import run_jcq
+from rewards.tasks.sat.run import score_file
 
 QUESTIONS = 700
 

@@ -18,10 +18,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
 from data.prompts import prompt
-from eval.generate.shared_prefix import sample_tokens
-from eval.generate.transformers_model import encode_prompt, end_tokens
+from generate.shared_prefix import sample_tokens
+from generate.transformers_model import encode_prompt, end_tokens
 from models.allocator import freed_memory_kept
-from training.tiny import ensure_tiny
+from models.tiny import ensure_tiny
 
 
 def plain(model: object, ids: list[int], n: int, most: int, ends: list[int]) -> int:

@@ -22,11 +22,11 @@ import numpy as np
 from scipy.spatial.distance import cosine
 
 from data.nouns import load_nouns
-from eval.generate import RandomNouns
-from rewards.dat import DatScorer, ScorerSettings
+from generate import RandomNouns
 from rewards.duplicates import SeenResponses
 from rewards.nouns import NounRules, judge
 from rewards.parse import script_reason
+from rewards.tasks.dat.scorer import DatScorer, ScorerSettings
 
 LINE = re.compile(r"(\d+)\.[ \u3000](\S+)")
 NAIVE_SHARE = 32

@@ -22,7 +22,7 @@ from datasets import Dataset
 
 from data.nouns import load_nouns
 from data.schema import Response, read_responses, write_columns
-from eval.generate import RandomNouns
+from generate import RandomNouns
 from training.selection import dpo_rows, select_pairs, select_top, sft_rows
 
 Texts = tuple[list[str], list[str], list[str]]

@@ -16,16 +16,16 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from eval.generate.load import GeneratorSettings
 from eval.options import (
     AnsweringOptions,
     JcqOptions,
-    JudgeOptions,
     ResultOptions,
     SamplingOptions,
     SatOptions,
     ScoringOptions,
 )
+from generate.load import GeneratorSettings
+from rewards.judges.options import JudgeOptions
 
 app = typer.Typer(
     add_completion=False,
@@ -165,7 +165,7 @@ def jcq(
     ] = None,
 ) -> None:
     """Japanese Creativity Questions: let a model answer (or take its answers), have a judge judge, print the row."""
-    from eval.jcq.run import run_jcq
+    from rewards.tasks.jcq.run import run_jcq
 
     if bool(generator.model) == (answers is not None):
         raise ValueError("give either --model (to ask it) or --answers (to judge a file)")
@@ -184,7 +184,7 @@ def sat(
     rewrites: Annotated[Path | None, typer.Option(help="Instead of a model: JSONL, columns story_id and text.")] = None,
 ) -> None:
     """Story Alteration Task: let a model rewrite the stories (or take its rewrites), score, print Table 7's row."""
-    from eval.sat.run import SatSettings, sample_sat, score_file
+    from rewards.tasks.sat.run import SatSettings, sample_sat, score_file
 
     if bool(generator.model) == (rewrites is not None):
         raise ValueError("give either --model (to ask it) or --rewrites (to score a file)")
@@ -214,7 +214,7 @@ def sat_agreement_(
     judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the rewrites too (Table 22).")] = False,
 ) -> None:
     """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
-    from eval.sat.agreement_run import sat_agreement
+    from eval.agreement.run import sat_agreement
     from eval.show import print_page
 
     for field in fields(judging):

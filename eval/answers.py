@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from data.parts import Columns, is_there, parts_of, write_missing
+from data.processes import Processes
+from data.run_folder import RunFolder
 from data.schema import iter_tables, part_paths, utf8_safe
-from eval.generate.load import GeneratorSettings
-from eval.generate.openai_endpoint import public_url
-from eval.generate.protocol import Answerer
 from eval.options import AnsweringOptions
-from eval.parts import Columns, is_there, parts_of, write_missing
-from eval.processes import Processes
-from eval.run_folder import RunFolder
 from eval.start_run import start_run
+from generate.load import GeneratorSettings
+from generate.openai_endpoint import public_url
+from generate.protocol import Answerer
 
 _SEPARATOR = "#"
 

@@ -8,18 +8,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from data.answers_file import check_file
+from data.processes import Processes, launched, world_size
+from data.run_folder import RunFolder, RunFolderError
 from data.schema import count_rows, part_paths
-from eval.dat import DatSummary, summarise
-from eval.generate.load import GeneratorSettings
-from eval.generate.openai_endpoint import public_url
-from eval.jsonl import check_file
 from eval.options import SamplingOptions
-from eval.processes import Processes, launched, world_size
 from eval.responses import rescore_table, sample_responses, sample_trials, score_file
-from eval.run_folder import RunFolder, RunFolderError
 from eval.start_run import start_run
-from rewards.dat import DatScorer, ScorerSettings
+from generate.load import GeneratorSettings
+from generate.openai_endpoint import public_url
 from rewards.nouns import make_noun_checker
+from rewards.tasks.dat.scorer import DatScorer, ScorerSettings
+from rewards.tasks.dat.summary import DatSummary, summarise
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def sample_dat(
     Args:
         generator: Who writes.
         sampling: How many responses (or trials), and the seed.
-        output: The run's folder; see `eval.run_folder`.
+        output: The run's folder; see `data.run_folder`.
         scorer: What to score with.
 
     Returns:
@@ -110,8 +110,8 @@ def score_responses(responses: Path, output: Path, scorer: ScorerSettings, *, so
     """Score a JSONL file into the run folder `output`, or go on where an earlier call stopped.
 
     Args:
-        responses: The file; see `eval.jsonl`.
-        output: The run's folder; see `eval.run_folder`.
+        responses: The file; see `data.answers_file`.
+        output: The run's folder; see `data.run_folder`.
         scorer: What to score with. `auto` is settled before anything is compared or recorded.
         source: Name of the row.
 

@@ -19,16 +19,16 @@ import numpy as np
 from data.jcq import Answer, Question, load_questions
 from data.rewrites import Rewrite, read_rewrites
 from data.stories import Story, load_stories
-from eval.dat import DatSummary, valid_scores
-from eval.jcq.files import read_answers
-from eval.jcq.run import ANSWERS, LEDGER, QUESTIONS
-from eval.jcq.tables import ModelScores, model_scores
-from eval.judge.judgement import Judgement, judgement_key, latest
-from eval.judge.ledger import read_judgements
-from eval.sat.run import ROWS, STORIES
-from eval.sat.summary import SatSummary, story_scores
-from eval.study_folder import StudyFolder, read_study
-from eval.table11 import METHODS
+from data.study_folder import StudyFolder, read_study
+from rewards.judges.judgement import Judgement, judgement_key, latest
+from rewards.judges.ledger import read_judgements
+from rewards.tasks.dat.summary import DatSummary, valid_scores
+from rewards.tasks.dat.table11 import METHODS
+from rewards.tasks.jcq.files import read_answers
+from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS
+from rewards.tasks.jcq.tables import ModelScores, model_scores
+from rewards.tasks.sat.run import ROWS, STORIES
+from rewards.tasks.sat.summary import SatSummary, story_scores
 
 _KINDS = {"dat": "trials", "rescore": "responses", "jcq": "jcq", "sat": "sat"}
 
@@ -142,7 +142,7 @@ class Evaluated:
 
     Attributes:
         name: The runs' source, or what the caller calls it.
-        method: Of a study's row, the paper's name of the method (`eval.table11.METHODS`).
+        method: Of a study's row, the paper's name of the method (`rewards.tasks.dat.table11.METHODS`).
         paper_model: Of a study, the paper's name of the model that it starts from.
         study: Which study it is a row of: the study's folder.
         trials: DAT by trials (the benchmark: 100 valid responses).

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass
 
-from rewards.dat import DatRules, ScorerSettings
+from data.settings import setting
 from rewards.nouns import NounRules
+from rewards.tasks.dat.scorer import DatRules, ScorerSettings
 
 DEFAULT_TRIALS = 100
-
-
-def setting(default: Any, text: str) -> Any:
-    """A dataclass field with the line that `--help` shows."""
-    return field(default=default, metadata={"help": text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,30 +108,6 @@ class JcqOptions:
     )
     any_questions: bool = setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
     trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeOptions:
-    """Who judges, how, and for how much money at most."""
-
-    judge_model: str = setting(
-        "gpt-4o-2024-08-06", "The judge (the paper's), by its name on the endpoint, or a local model."
-    )
-    judge_base_url: str | None = setting(None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.")
-    judge_backend: str = setting(
-        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model."
-    )
-    judge_prompt: str = setting(
-        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
-    )
-    judge_concurrency: int = setting(16, "Judgements under way at once.")
-    judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.")
-    price_in: float | None = setting(None, "Price of a million prompt tokens; without both prices the cost is unknown.")
-    price_out: float | None = setting(None, "Price of a million tokens that the judge writes.")
-    max_cost: float | None = setting(
-        None, "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices."
-    )
-    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from data.answers_file import ResponsesFile, read_rows
+from data.parts import Columns, Part, is_there, parts_of, write_missing, write_part
+from data.processes import Processes
+from data.progress import responses_bar
 from data.schema import count_rows, iter_tables, part_paths, utf8_safe
-from eval.generate.protocol import Generator
-from eval.jsonl import ResponsesFile, read_rows
-from eval.parts import Columns, Part, is_there, parts_of, write_missing, write_part
-from eval.processes import Processes
-from eval.progress import responses_bar
-from rewards.dat import DatScorer, DatScores
+from generate.protocol import Generator
+from rewards.tasks.dat.scorer import DatScorer, DatScores
 
 PART_ROWS = 16_384
 
@@ -49,8 +49,8 @@ def sample_responses(
     >>> import tempfile
     >>> from data.nouns import load_nouns
     >>> from data.schema import read_responses
-    >>> from eval.generate import RandomNouns
-    >>> from rewards.dat import ScorerSettings
+    >>> from generate import RandomNouns
+    >>> from rewards.tasks.dat.scorer import ScorerSettings
     >>> folder = Path(tempfile.mkdtemp())
     >>> scorer = ScorerSettings("jumandic").build()
     >>> sample_responses(RandomNouns(load_nouns()), scorer, folder, 5, seed=1, batch_size=2)

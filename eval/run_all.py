@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from eval.commands import sample_dat
-from eval.generate.load import GeneratorSettings
-from eval.jcq.judging import asked_judge
-from eval.jcq.run import run_jcq
-from eval.options import AnsweringOptions, JcqOptions, JudgeOptions, SamplingOptions, SatOptions
-from eval.sat.run import SatSettings, sample_sat
+from eval.options import AnsweringOptions, JcqOptions, SamplingOptions, SatOptions
 from eval.targets import Target, Targets, write_studies
-from rewards.dat import ScorerSettings
+from generate.load import GeneratorSettings
+from rewards.judges.options import JudgeOptions
+from rewards.tasks.dat.scorer import ScorerSettings
+from rewards.tasks.jcq.judging import asked_judge
+from rewards.tasks.jcq.run import run_jcq
+from rewards.tasks.sat.run import SatSettings, sample_sat
 
 BENCHMARKS = ("dat", "jcq", "sat")
 

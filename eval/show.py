@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.dat import DatSummary
+from rewards.tasks.dat.summary import DatSummary
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from eval.commands import DatRun
-    from eval.jcq.run import JcqRun
     from eval.page import PageRun
-    from eval.sat.run import SatRun
+    from rewards.tasks.jcq.run import JcqRun
+    from rewards.tasks.sat.run import SatRun
 
 
 def number(value: float | None, *, scale: float = 1.0) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eval.generate.load import GeneratorSettings, load_generator
-from eval.generate.protocol import Generator
-from eval.processes import Processes
-from eval.run_folder import RunFolder
+from data.processes import Processes
+from data.run_folder import RunFolder
+from generate.load import GeneratorSettings, load_generator
+from generate.protocol import Generator
 
 
 def start_run(

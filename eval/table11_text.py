@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from eval.show import number, percent
-from eval.table11 import METHODS, Table11, Table11Row
+from rewards.tasks.dat.table11 import METHODS, Table11, Table11Row
 
 _PAPER_RESPONSES = 131_072  # in all, of each row
 
@@ -14,7 +14,7 @@ _PAPER_RESPONSES = 131_072  # in all, of each row
 def cells(row: Table11Row, table: Table11) -> dict[str, str]:
     """The columns of a row by their headings.
 
-    >>> from eval.dat import DatSummary
+    >>> from rewards.tasks.dat.summary import DatSummary
     >>> row = Table11Row(DatSummary("SFT", 4, 3, 0.8, 0.1, None, 25, {}), 18.4, (), None)
     >>> list(cells(row, Table11((row,), 2, None)).items())[-1]
     ('Unique words in 2 valid', '18')

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval.study_folder import StudyFolder, StudyRow, read_study, write_study
+from data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from models.adapter import ADAPTER_FILE
 
 

@@ -29,7 +29,7 @@ def run(argv: list[str]) -> Path:
     script, training, model = parse(GrpoArguments, DatGrpoConfig, argv)
     rollout = None
     if script.sampler == "shared_prefix":
-        from eval.generate.rollout import SharedPrefixRollout
+        from generate.rollout import SharedPrefixRollout
 
         rollout = SharedPrefixRollout(
             temperature=training.temperature, max_new_tokens=training.max_completion_length, seed=training.seed

@@ -44,14 +44,14 @@ def main() -> None:
     from transformers.utils import logging
 
     from data.schema import Response, read_responses
-    from eval.dat import summarise
-    from eval.generate import GeneratorSettings, load_generator
     from eval.report.charts import Curve
     from eval.report.study_page import write_report
     from eval.responses import sample_responses
     from eval.show import summary_cells
-    from rewards.dat import ScorerSettings
-    from training.tiny import ensure_tiny
+    from generate import GeneratorSettings, load_generator
+    from models.tiny import ensure_tiny
+    from rewards.tasks.dat.scorer import ScorerSettings
+    from rewards.tasks.dat.summary import summarise
 
     logging.disable_progress_bar()
     config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))

@@ -28,7 +28,7 @@ from study.process import run_logged, tail
 from study.record import Records, State
 from study.steps import Step, study_rows, study_steps
 
-from eval.study_folder import StudyFolder, write_study
+from data.study_folder import StudyFolder, write_study
 
 ACCELERATE = ["accelerate", "launch"]
 console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from eval.generate import GeneratorSettings
-from eval.options import SamplingOptions, ScoringOptions, setting
+from data.settings import setting
+from eval.options import SamplingOptions, ScoringOptions
+from generate import GeneratorSettings
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from typing import Any
 def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: str | None) -> str:
     """Make the table and write all its forms; returns the Markdown."""
     from data.record import write_json, write_whole
-    from eval.dat import valid_scores
     from eval.report.study_page import write_report
-    from eval.table11 import table11
     from eval.table11_text import to_json, to_markdown
+    from rewards.tasks.dat.summary import valid_scores
+    from rewards.tasks.dat.table11 import table11
 
     table = table11(rows, paper_model)
     markdown = to_markdown(table)

@@ -10,19 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewards.dat import DatResult, DatRules, DatScorer, DatScores
     from rewards.duplicates import SeenResponses
-    from rewards.reward_funcs import DatReward, dat_reward, make_dat_reward
+    from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
+    from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatScores
 
 _HOMES = {
-    "DatResult": "rewards.dat",
-    "DatReward": "rewards.reward_funcs",
-    "DatRules": "rewards.dat",
-    "DatScorer": "rewards.dat",
-    "DatScores": "rewards.dat",
+    "DatResult": "rewards.tasks.dat.scorer",
+    "DatReward": "rewards.tasks.dat.reward",
+    "DatRules": "rewards.tasks.dat.scorer",
+    "DatScorer": "rewards.tasks.dat.scorer",
+    "DatScores": "rewards.tasks.dat.scorer",
     "SeenResponses": "rewards.duplicates",
-    "dat_reward": "rewards.reward_funcs",
-    "make_dat_reward": "rewards.reward_funcs",
+    "dat_reward": "rewards.tasks.dat.reward",
+    "make_dat_reward": "rewards.tasks.dat.reward",
 }
 __all__ = list(_HOMES)
 

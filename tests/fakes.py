@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eval.judge.protocol import Reply
+from rewards.judges.protocol import Reply
 from rewards.nouns import Verdict
 
 

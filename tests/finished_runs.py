@@ -6,15 +6,15 @@ from dataclasses import asdict
 from data.jcq import CRITERIA, TASKS, Answer, Question, content_hash, write_questions
 from data.record import write_json
 from data.rewrites import Rewrite, write_rewrites
+from data.run_folder import RunFolder
 from data.stories import Story, write_stories
-from eval.dat import DatSummary
-from eval.jcq.files import write_answers
-from eval.jcq.run import ANSWERS, LEDGER, QUESTIONS
-from eval.judge import Judgement, Status
-from eval.judge.judgement import judgement_key
-from eval.run_folder import RunFolder
-from eval.sat.run import ROWS, STORIES, digest_of
-from eval.sat.summary import summarise
+from rewards.judges import Judgement, Status
+from rewards.judges.judgement import judgement_key
+from rewards.tasks.dat.summary import DatSummary
+from rewards.tasks.jcq.files import write_answers
+from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS
+from rewards.tasks.sat.run import ROWS, STORIES, digest_of
+from rewards.tasks.sat.summary import summarise
 
 QUESTION_OF_TASK = [Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)]
 SCORES = {"embedding_model": "ja-ginza", "embedding_revision": "1"}

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from data.jcq import TASKS, Answer, Question
-from eval.judge import EndpointJudge, Price, RetryPolicy, judge_answers
+from rewards.judges import EndpointJudge, Price, RetryPolicy, judge_answers
 
 QUESTIONS = [Question(str(k), TASKS[k // 100], f"問い{k}番") for k in range(700)]
 ANSWERS = [Answer(f"a{k}", str(k), f"答え{k}") for k in range(700)]

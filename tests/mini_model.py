@@ -1,4 +1,4 @@
-"""A model of 64 nouns in the manner of training.tiny, made in seconds; some of its responses are valid."""
+"""A model of 64 nouns in the manner of models.tiny, made in seconds; some of its responses are valid."""
 
 import random
 from unittest.mock import patch
@@ -8,7 +8,7 @@ from fakes import list_text
 from transformers import set_seed
 
 from rewards.parse import script_reason
-from training import tiny
+from models import tiny
 
 
 def build_mini(folder, encoder, checker, nouns, *, lists=None):

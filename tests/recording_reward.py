@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from rewards import DatReward
-from rewards.dat import ScorerSettings
 from rewards.processes import rank
-from rewards.reward_funcs import completion_text
+from rewards.tasks.dat.reward import completion_text
+from rewards.tasks.dat.scorer import ScorerSettings
 
 
 class RecordingReward(DatReward):

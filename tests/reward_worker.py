@@ -13,7 +13,7 @@ import torch.distributed as dist
 from fakes import AXES, FakeNouns, axis_encoder
 
 from rewards import DatReward
-from rewards.dat import DatScorer
+from rewards.tasks.dat.scorer import DatScorer
 
 
 class BreakingNouns(FakeNouns):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from fakes import FakeNouns, axis_encoder
 
-from eval.generate import RandomNouns
 from eval.responses import sample_responses
-from rewards.dat import DatScorer
+from generate import RandomNouns
+from rewards.tasks.dat.scorer import DatScorer
 
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from data.processes import Processes
 from data.schema import write_columns
 from eval.answers import Answer, Item, answer_items, read_answers
-from eval.generate import Completion
-from eval.processes import Processes
+from generate import Completion
 
 ITEMS = [Item("a#1", "一"), Item("b", "二"), Item("c", "三")]
 

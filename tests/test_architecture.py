@@ -61,7 +61,7 @@ def test_packages_do_not_print(name):
 @pytest.mark.parametrize(
     "module",
     [
-        *("rewards", "eval", "eval.jcq", "eval.jcq.files", "eval.judge", "eval.sat.run"),
+        *("rewards", "eval", "rewards.tasks.jcq", "rewards.tasks.jcq.files", "rewards.judges", "rewards.tasks.sat.run"),
         *("models.attention", "training"),
         *("data.jcq", "data.schema", "data.stories", "data.prompts", "data.nouns"),
     ],

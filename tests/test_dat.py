@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from data.schema import Reason
-from rewards.dat import DatResult, DatRules, DatScorer, ScorerSettings
 from rewards.nouns import NounRules
+from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, ScorerSettings
 
 TEN = AXES[:10]
 # What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.
@@ -313,7 +313,7 @@ def test_a_text_scores_the_same_in_any_company(texts):
 
 
 def test_the_memory_of_bad_words_is_bounded(monkeypatch):
-    monkeypatch.setattr("rewards.dat._MAX_CACHED", 20)
+    monkeypatch.setattr("rewards.tasks.dat.scorer._MAX_CACHED", 20)
     scorer = make_scorer()
     assert one(list_text(TEN), scorer).score == 1.0
     for k in range(10):  # a model that babbles: nine new bad words a time beside a known noun

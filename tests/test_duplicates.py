@@ -8,8 +8,8 @@ from fakes import AXES, FakeNouns, axis_encoder, list_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewards.dat import DatRules, DatScorer
 from rewards.duplicates import KEY_BYTES, SeenResponses, response_keys, word_hash
+from rewards.tasks.dat.scorer import DatRules, DatScorer
 
 TEN = list(AXES[:10])
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from fakes import FakeEncoder, list_text
 
-from rewards.dat import DatScorer
 from rewards.embeddings import (
     EncoderError,
     OpenAIEncoder,
@@ -18,6 +17,7 @@ from rewards.embeddings import (
     make_encoder,
     make_text_encoder,
 )
+from rewards.tasks.dat.scorer import DatScorer
 
 # WordVectors
 

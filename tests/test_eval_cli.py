@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from data.answers_file import ResponsesFileError, check_file, read_rows
 from data.record import first_difference
+from data.run_folder import RunFolder, RunFolderError
 from data.schema import read_responses
-from eval.dat import summarise
-from eval.jsonl import ResponsesFileError, check_file, read_rows
 from eval.responses import score_file
-from eval.run_folder import RunFolder, RunFolderError
-from rewards.dat import DatScorer
 from rewards.nouns import Verdict
+from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.summary import summarise
 
 WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
 
@@ -164,7 +164,7 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
 def test_help_and_the_room_import_without_heavy_packages() -> None:
     heavy = "{'torch', 'transformers', 'pyarrow', 'matplotlib', 'spacy', 'trl', 'training'}"
     code = (
-        "import sys, eval.__main__, eval.commands, eval.report, eval.generate;"
+        "import sys, eval.__main__, eval.commands, eval.report, generate;"
         f"found = {heavy} & set(sys.modules); assert not found, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from data.schema import Reason, Response, iter_tables, write_responses
-from eval.dat import DatAccumulator, DatSummary, summarise, valid_scores
-from rewards.dat import DatScorer
 from rewards.nouns import Verdict
+from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.summary import DatAccumulator, DatSummary, summarise, valid_scores
 
 ROWS = [
     Response("0", "a", 1, "", ("犬", "猫"), 0.5),

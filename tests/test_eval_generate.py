@@ -11,11 +11,11 @@ import pytest
 from data.nouns import load_nouns
 from data.prompts import prompt
 from data.schema import read_responses
-from eval.generate import RandomNouns, TransformersGenerator, transformers_model
-from eval.generate.transformers_model import encode_prompt
 from eval.responses import sample_responses
-from rewards.dat import DatScorer, ScorerSettings
+from generate import RandomNouns, TransformersGenerator, transformers_model
+from generate.transformers_model import encode_prompt
 from rewards.parse import split_list
+from rewards.tasks.dat.scorer import DatScorer, ScorerSettings
 
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "鳥", "花"]
 

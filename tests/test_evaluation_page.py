@@ -17,12 +17,12 @@ from whole_runs import dat_run, jcq_run, sat_run
 
 from data.jcq import trial_questions
 from data.stories import load_stories
+from data.study_folder import StudyFolder, StudyRow, write_study
 from eval.compare import bases
 from eval.finished import find_evaluated
 from eval.report.evaluation_page import write_evaluation
 from eval.report.labels import labels, translate_chart
 from eval.report.reader import chunks
-from eval.study_folder import StudyFolder, StudyRow, write_study
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

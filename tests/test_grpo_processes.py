@@ -8,7 +8,7 @@ from mini_model import build_mini
 from safetensors.torch import load_file
 
 from rewards import DatReward
-from rewards.dat import ScorerSettings
+from rewards.tasks.dat.scorer import ScorerSettings
 
 
 @pytest.fixture(scope="module")

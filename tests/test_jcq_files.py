@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from data.jcq import Answer, Question
-from eval.jcq.files import (
+from rewards.judges import EndpointJudge, Judgement, Ledger, Status, judge_answers
+from rewards.judges.judgement import judgement_key
+from rewards.tasks.jcq.files import (
     JcqFileError,
     answers_path,
     judgements_path,
@@ -15,8 +17,6 @@ from eval.jcq.files import (
     write_answers,
     write_jcq_judgements,
 )
-from eval.judge import EndpointJudge, Judgement, Ledger, Status, judge_answers
-from eval.judge.judgement import judgement_key
 
 VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}

@@ -11,7 +11,7 @@ from test_sampling_endpoint import server
 
 from data.jcq import trial_questions
 from eval.finished import find_evaluated
-from eval.judge import Status
+from rewards.judges import Status
 
 REFUSAL = "採点できません"
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.jcq import CRITERIA, TASKS, Answer, Question
-from eval.jcq.tables import Cell, jcq_tables, model_scores
-from eval.judge import Judgement, Status
+from rewards.judges import Judgement, Status
+from rewards.tasks.jcq.tables import Cell, jcq_tables, model_scores
 
 USES, STORIES = TASKS[0], TASKS[-1]
 QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "?"), Question("3", STORIES, "?")]

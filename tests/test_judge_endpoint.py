@@ -8,8 +8,8 @@ from email.utils import formatdate
 import pytest
 from judge_server import VERDICT, JudgeServer, completion
 
-from eval.judge import EndpointJudge, JudgeError, Reply, RetryPolicy
-from eval.judge.retry import retry_after
+from rewards.judges import EndpointJudge, JudgeError, Reply, RetryPolicy
+from rewards.judges.retry import retry_after
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.judge import Judgement, Ledger, LedgerError, Status, read_judgements
-from eval.judge.judgement import judgement_key, latest
+from rewards.judges import Judgement, Ledger, LedgerError, Status, read_judgements
+from rewards.judges.judgement import judgement_key, latest
 
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
 OK = Judgement("k1", "1", "a1", "judge", "jcq-v1", Status.OK, SCORES, "流暢性: 4\n…", "r1", "stop", 100, 20, 0.5)
@@ -94,7 +94,9 @@ def test_somebody_elses_file_without_a_final_newline_is_not_cut(tmp_path):
 
 def test_a_second_process_is_refused_and_a_dead_one_does_not_count(tmp_path):
     path = tmp_path / "j.jsonl"
-    code = "import sys, time; from pathlib import Path; from eval.judge import Ledger; l = Ledger(Path(sys.argv[1]))"
+    code = (
+        "import sys, time; from pathlib import Path; from rewards.judges import Ledger; l = Ledger(Path(sys.argv[1]))"
+    )
     holder = subprocess.Popen(
         [sys.executable, "-c", f"{code}; sys.stdout.write('x'); sys.stdout.flush(); time.sleep(60)", path],
         stdout=subprocess.PIPE,

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from fakes import FakeJudge
 
+from data.completion import Completion
 from data.jcq import Answer, Question
-from eval.generate.protocol import Completion
-from eval.judge import JudgeError, Ledger, LedgerError, LocalJudge, Price, Reply, judge_answers, read_judgements
-from eval.judge.workers import _GIVE_UP_AFTER
+from rewards.judges import JudgeError, Ledger, LedgerError, LocalJudge, Price, Reply, judge_answers, read_judgements
+from rewards.judges.workers import _GIVE_UP_AFTER
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 QUESTIONS = [Question(str(k), "situation", f"問い{k}番") for k in range(60)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from judge_server import VERDICT, expected, tokens
 from judge_worker import ANSWERS
 
-from eval.judge import read_judgements
+from rewards.judges import read_judgements
 
 HERE = Path(__file__).parent
 KEY = "sk-proj-Vq7/secret+key-0123456789"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.jcq import CRITERIA
-from eval.judge.verdict import JAPANESE, parse_verdict, write_verdict
+from rewards.judges.verdict import JAPANESE, parse_verdict, write_verdict
 
 NAMES = list(JAPANESE.values())
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}

@@ -7,9 +7,9 @@ from huggingface_hub import ModelCard
 
 from data.jcq import CONTENT_SHA256, CRITERIA
 from eval.commands import DatRun
-from eval.dat import DatSummary
 from eval.deliver.model_card import ModelCardError, check_card, write_card
-from eval.jcq.run import JcqRun
+from rewards.tasks.dat.summary import DatSummary
+from rewards.tasks.jcq.run import JcqRun
 
 HEADER = """\
 # made by hand

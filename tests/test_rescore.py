@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from data.schema import read_responses
 from eval.__main__ import app
 from eval.commands import rescore, sample_dat
-from eval.generate import GeneratorSettings, RandomNouns
 from eval.options import SamplingOptions, ScoringOptions
 from eval.responses import rescore_table, sample_responses
-from rewards.dat import DatScorer
+from generate import GeneratorSettings, RandomNouns
+from rewards.tasks.dat.scorer import DatScorer
 
 STRICT = ScoringOptions(noun_checker="jumandic", reject_proper_nouns=True).scorer()
 

@@ -8,8 +8,8 @@ import pytest
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 
 from rewards import DatReward, make_dat_reward
-from rewards.dat import DatRules, DatScorer
-from rewards.reward_funcs import ScoredCompletion, completion_text, dat_reward
+from rewards.tasks.dat.reward import ScoredCompletion, completion_text, dat_reward
+from rewards.tasks.dat.scorer import DatRules, DatScorer
 
 TEN, SHIFTED = AXES[:10], AXES[1:11]
 
@@ -232,7 +232,7 @@ def test_environment_chooses_for_dat_reward(monkeypatch):
 def test_dat_reward_needs_no_environment(monkeypatch):
     for name in ("SOZO_NOUN_CHECKER", "SOZO_EMBEDDING_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("rewards.dat.make_encoder", lambda name, revision: axis_encoder(name=name))
+    monkeypatch.setattr("rewards.tasks.dat.scorer.make_encoder", lambda name, revision: axis_encoder(name=name))
     description = dat_reward._build().describe()
     assert description["noun_checker"] in ("jumanpp", "jumandic")
     assert description["embedding_model"] == "ja-ginza"

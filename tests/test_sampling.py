@@ -18,14 +18,14 @@ from grpo_runs import ROOT, _free_port, run
 from sampling_worker import sample, scorer
 
 from data.nouns import load_nouns
+from data.processes import Processes
 from data.schema import arrow_schema, read_responses
 from eval.commands import sample_dat
-from eval.dat import summarise
-from eval.generate import Completion, GeneratorSettings, RandomNouns
 from eval.options import SamplingOptions, ScoringOptions
-from eval.processes import Processes
 from eval.responses import sample_responses, sample_trials
-from rewards.dat import DatScorer
+from generate import Completion, GeneratorSettings, RandomNouns
+from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.summary import summarise
 
 WORKER = Path(__file__).parent / "sampling_worker.py"
 

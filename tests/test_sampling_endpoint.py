@@ -20,9 +20,9 @@ from mini_model import build_mini
 from data.prompts import dat_messages
 from data.schema import read_responses
 from eval.commands import sample_dat
-from eval.generate import GeneratorSettings, openai_endpoint
-from eval.generate.openai_endpoint import EndpointError, OpenAIGenerator, public_url
 from eval.options import SamplingOptions, ScoringOptions
+from generate import GeneratorSettings, openai_endpoint
+from generate.openai_endpoint import EndpointError, OpenAIGenerator, public_url
 
 KEY = "sk-very-secret"
 GOOD = list_text("犬猫水山川本車空海石")

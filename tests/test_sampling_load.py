@@ -13,10 +13,10 @@ from fakes import list_text
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from data.prompts import prompt
-from eval.generate import GeneratorError, GeneratorSettings, load_generator
-from eval.generate.load import tiny_folder
-from eval.generate.protocol import request_seeds
-from training.tiny import build_tokenizer
+from generate import GeneratorError, GeneratorSettings, load_generator
+from generate.load import tiny_folder
+from generate.protocol import request_seeds
+from models.tiny import build_tokenizer
 
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
 
@@ -105,7 +105,7 @@ def test_a_broken_model_is_one_line(content, tmp_path):
 
 def test_tiny_is_found_in_a_process_of_its_own(tmp_path, monkeypatch):
     def run(command, **_):
-        assert command == [sys.executable, "-m", "training.tiny"]
+        assert command == [sys.executable, "-m", "models.tiny"]
         return subprocess.CompletedProcess(command, 0, f"building\n{tmp_path}\n")
 
     monkeypatch.setattr(subprocess, "run", run)

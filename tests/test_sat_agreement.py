@@ -16,8 +16,8 @@ from finished_runs import SCORES, sat_run
 from judge_server import JudgeServer, completion
 
 from data.stories import Story
-from eval.options import JudgeOptions
-from eval.sat.agreement_run import sat_agreement
+from eval.agreement.run import sat_agreement
+from rewards.judges.options import JudgeOptions
 
 ROOT = Path(__file__).parents[1]
 KEY = "sk-very-secret"

@@ -21,11 +21,11 @@ from data.prompts import prompt
 from data.published import load
 from data.rewrites import Rewrite
 from data.stories import Story
-from eval.judge import LedgerError, Price, Reply, judge_prompt, parse_grade, read_judgements
-from eval.sat.agreement import agreement, agreement_curve
-from eval.sat.human import Ranking, human_table, load_rankings, place_score
-from eval.sat.judge import JudgedRewrite, judge_rewrites, judged_text
-from eval.sat.tables import ScoreTable, encoder_table, judge_table, make_table, rank_models
+from eval.agreement.agreement import agreement, agreement_curve
+from eval.agreement.matrix import ScoreTable, encoder_table, judge_table, make_table, rank_models
+from eval.agreement.rankings import Ranking, human_table, load_rankings, place_score
+from rewards.judges import LedgerError, Price, Reply, judge_prompt, parse_grade, read_judgements
+from rewards.tasks.sat.judge import JudgedRewrite, judge_rewrites, judged_text
 
 # People
 

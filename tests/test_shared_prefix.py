@@ -18,12 +18,12 @@ from transformers import (
 )
 
 from data.prompts import prompt
-from eval.generate import TransformersGenerator, shared_prefix
-from eval.generate.protocol import GeneratorError
-from eval.generate.rollout import SharedPrefixRollout
-from eval.generate.shared_prefix import UnsupportedModelError, draw, sample_tokens
+from generate import TransformersGenerator, shared_prefix
+from generate.protocol import GeneratorError
+from generate.rollout import SharedPrefixRollout
+from generate.shared_prefix import UnsupportedModelError, draw, sample_tokens
 from models.attention import why_not_shared
-from training.tiny import build_tokenizer
+from models.tiny import build_tokenizer
 
 PROMPT = [5, 9, 3, 7, 7, 2]
 SMALL = {

@@ -9,8 +9,8 @@ from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTr
 from trl.trainer.utils import add_fused_lm_head
 
 from models.attention import without_adapter
+from models.tiny import build_tokenizer
 from training.shared_prompt import packed, share_prompt
-from training.tiny import build_tokenizer
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
 

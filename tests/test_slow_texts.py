@@ -8,7 +8,7 @@ import pytest
 from fakes import list_text
 
 from data.schema import Reason
-from rewards.dat import DatScorer
+from rewards.tasks.dat.scorer import DatScorer
 
 SCRAPS = [
     *["", " ", "\n", "\r\n", "\t", "\u3000", "\u2028", "\x00", "\x1b[31m", "\u200b", "\u200f", "\ufeff", "\ud800"],

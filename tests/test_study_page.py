@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from data.schema import Response
-from eval.dat import DatSummary
 from eval.report.charts import curve_chart, score_chart, unique_words_chart
 from eval.report.study_page import Curve, write_report
-from eval.table11 import Published, Table11, Table11Row
+from rewards.tasks.dat.summary import DatSummary
+from rewards.tasks.dat.table11 import Published, Table11, Table11Row
 
 EVIL = "<script>alert('x')</script>"
 ROWS = [

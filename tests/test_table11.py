@@ -6,8 +6,8 @@ import pytest
 
 from data.schema import Response, write_responses
 from eval.statistics import expected_unique_words
-from eval.table11 import table11
 from eval.table11_text import paper_cells, patterns, to_json, to_markdown
+from rewards.tasks.dat.table11 import table11
 
 
 def write(folder, lists, invalid=0, parts=2):

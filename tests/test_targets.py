@@ -10,10 +10,10 @@ import pytest
 from test_jcq_sat_commands import ROOT, both
 from test_sampling_endpoint import KEY, server
 
-from eval.dat import DatSummary
+from data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from eval.finished import find_evaluated
-from eval.study_folder import StudyFolder, StudyRow, read_study, write_study
 from eval.targets import find_targets, write_studies
+from rewards.tasks.dat.summary import DatSummary
 
 
 def model(folder, *, finished=True):

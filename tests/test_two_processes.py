@@ -9,7 +9,7 @@ from pathlib import Path
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 
 from rewards import DatReward
-from rewards.dat import DatScorer
+from rewards.tasks.dat.scorer import DatScorer
 
 WORKER = Path(__file__).parent / "reward_worker.py"
 A, B, C, D = (list_text(words) for words in (AXES[:10], AXES[1:11], AXES[2:], AXES[9::-1]))

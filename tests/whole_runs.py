@@ -6,18 +6,18 @@ from dataclasses import asdict
 import numpy as np
 
 from data.jcq import CRITERIA, Answer, content_hash, trial_questions, write_questions
+from data.run_folder import RunFolder
 from data.stories import load_stories
 from eval.commands import score_responses
-from eval.jcq.files import write_answers
-from eval.jcq.run import ANSWERS, LEDGER, QUESTIONS, summarise_jcq
-from eval.judge import Judging
-from eval.judge.judgement import Judgement, judgement_key
-from eval.judge.ledger import Ledger
-from eval.judge.protocol import Status
-from eval.options import JudgeOptions
-from eval.run_folder import RunFolder
-from eval.sat.run import score_file
-from rewards.dat import ScorerSettings
+from rewards.judges import Judging
+from rewards.judges.judgement import Judgement, judgement_key
+from rewards.judges.ledger import Ledger
+from rewards.judges.options import JudgeOptions
+from rewards.judges.protocol import Status
+from rewards.tasks.dat.scorer import ScorerSettings
+from rewards.tasks.jcq.files import write_answers
+from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS, summarise_jcq
+from rewards.tasks.sat.run import score_file
 
 VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"
 

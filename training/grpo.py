@@ -10,7 +10,7 @@ from typing import Any
 from trl import ModelConfig
 
 from data.prompts import dat_dataset
-from rewards.reward_funcs import DatReward
+from rewards.tasks.dat.reward import DatReward
 from training.config import ConfigError
 from training.grpo_config import DatGrpoConfig, GrpoArguments
 from training.load_rewards import load_reward_funcs

@@ -10,10 +10,10 @@ from typing import Any
 from trl import ModelConfig
 
 from models.adapter import is_adapter
+from models.own_process import run_module
+from models.tiny import NAME as TINY
+from models.tiny import ensure_tiny
 from training.config import ConfigError
-from training.own_process import run_module
-from training.tiny import NAME as TINY
-from training.tiny import ensure_tiny
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def model_path(model: ModelConfig, training: Any) -> str:
     with training.main_process_first(local=False, desc="merging the LoRA adapter"):
         if not merged.is_dir():
             try:
-                run_module("training.merge", name, str(merged), model.dtype or "auto")
+                run_module("models.merge", name, str(merged), model.dtype or "auto")
             except subprocess.CalledProcessError as error:
                 raise ConfigError(f"cannot start from the LoRA adapter in {name} (the line above says why)") from error
     return str(merged)

@@ -18,7 +18,7 @@ from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from data.wandb_run import write_state
-from rewards.reward_funcs import DatReward
+from rewards.tasks.dat.reward import DatReward
 
 # Name, key and format of what `ConsoleLines` prints.
 _SHOWN_GRPO = (

@@ -11,8 +11,8 @@ from data.jcq import CRITERIA, TASKS, Answer
 from eval.correlate.across import Cell, make_cells
 from eval.finished import Evaluated
 from eval.human import MEAN, judge_human_correlations
-from eval.judge.verdict import JAPANESE
 from eval.ratings import Rating, read_ratings
+from rewards.judges.verdict import JAPANESE
 
 _CRITERION = {name: name for name in CRITERIA} | {japanese: name for name, japanese in JAPANESE.items()}
 

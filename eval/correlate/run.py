@@ -10,8 +10,8 @@ from typing import Any
 
 from data.published import load_text, names
 from data.record import write_json, write_whole
+from data.run_folder import RunFolder
 from eval.page import PageRun
-from eval.run_folder import RunFolder
 
 _RECORD = ("config.json", "metrics.json")
 _PUBLISHED = (*_RECORD, "correlate.json", "correlate.md")

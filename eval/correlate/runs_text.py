@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from data.jcq import CRITERIA
+from data.markdown import plain, table
 from data.published import load_text
 from eval.correlate.across import Across, Cell
 from eval.correlate.people import People
 from eval.correlate.scores import ModelRow, Scored
 from eval.human import MEAN
-from eval.markdown import plain, table
 from eval.statistics import Correlation
 
 _TITLES = {

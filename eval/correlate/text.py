@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from data.markdown import table
 from eval.correlate.derived import DETERMINED_WIDTH, TOLERANCE, Derived, Significance, Verdict
 from eval.correlate.published import Published
-from eval.markdown import table
 
 _HEADINGS = ("Table", "Cell", "Printed", "Recomputed", "Difference", "Rounding allows", "Verdict")
 _KINDS = {

@@ -9,8 +9,8 @@ from data.jcq import CONTENT_SHA256, DATASET
 from data.stories import load_stories
 from eval.commands import DatRun
 from eval.deliver.wandb_rows import FinishedRun
-from eval.jcq.run import JcqRun
-from eval.sat.run import SatRun, digest_of
+from rewards.tasks.jcq.run import JcqRun
+from rewards.tasks.sat.run import SatRun, digest_of
 
 _DIGITS = 4
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.commands import DatRun
-from eval.jcq.run import ANSWERS, LEDGER, QUESTIONS, JcqRun
-from eval.sat.run import ROWS, STORIES, SatRun
+from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS, JcqRun
+from rewards.tasks.sat.run import ROWS, STORIES, SatRun
 
 FinishedRun = DatRun | JcqRun | SatRun
 

@@ -25,7 +25,7 @@ from eval.report.tables import (
     trials_table,
 )
 from eval.report.templates import render, script_hash, source
-from eval.table11 import Table11, table11
+from rewards.tasks.dat.table11 import Table11, table11
 
 # Of the answers in one page: with tables and pictures a page stays below 8 MB.
 MOST_BYTES = 6_500_000

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from data.jcq import CONTENT_SHA256, CRITERIA
 from eval.compare import DAT, JCQ_MEAN, SAT, VALID, Change
 from eval.finished import Evaluated
-from eval.jcq.tables import jcq_tables
 from eval.report.cells import DASH, Cell, Format, cell, change_cell, digits, jcq_cell, of, share, with_change
 from eval.report.paper import dat_figures, jcq_figures, paper_rows, sat_figure
 from eval.show import percent
-from eval.table11 import Table11
+from rewards.tasks.dat.table11 import Table11
+from rewards.tasks.jcq.tables import jcq_tables
 
 Changes = Mapping[tuple[str, str], Change]
 

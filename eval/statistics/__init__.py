@@ -10,7 +10,7 @@ from eval.statistics.correlation import Correlation, correlate_models, pearson
 from eval.statistics.holm import holm
 from eval.statistics.independent import IndependentComparison, compare_independent
 from eval.statistics.paired import PairedComparison, compare_paired
-from eval.statistics.rarefaction import expected_unique_words
+from rewards.tasks.dat.rarefaction import expected_unique_words
 
 __all__ = [
     "Correlation",

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from eval.generate import GeneratorSettings
 from eval.options import SamplingOptions, ScoringOptions
-from training.memory import Architecture
+from generate import GeneratorSettings
+from study.memory import Architecture
 
 # Flags of recipes/sample_dat.py that the study does not give itself.
 _SAMPLING_FLAGS = {f.name for o in (GeneratorSettings, SamplingOptions, ScoringOptions) for f in fields(o)}
@@ -36,7 +36,7 @@ class Study:
         seed: Of everything. Each sampling step adds its own number.
         sampling: `launcher` (an accelerate config) and flags of recipes/sample_dat.py.
         training: `launcher`, and the method's YAML for `sft`, `dpo` and `grpo`.
-        architecture: The model's shape (`training.memory.Architecture`), for the estimates of --dry-run.
+        architecture: The model's shape (`study.memory.Architecture`), for the estimates of --dry-run.
         tokens: `prompt` and `response` tokens, for the same estimates.
         paper_model: The model's name in the paper's Table 11; None if it is not there.
         random_nouns: Where the random nouns come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py).

@@ -6,8 +6,8 @@ from typing import Any
 
 from study.config import Study, StudyError, read_yaml
 from study.cost import generation_hours, training_hours
+from study.memory import GIB, Memory, tokens_at_once, training_memory
 from study.steps import Step
-from training.memory import GIB, Memory, tokens_at_once, training_memory
 
 # Per method: the batch's setting, the count of items, what an item is.
 _BATCH = {

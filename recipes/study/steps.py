@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from eval.generate import GeneratorSettings
-from eval.study_folder import StudyRow
+from data.study_folder import StudyRow
+from generate import GeneratorSettings
 from study.config import Study
 
 RECIPES = Path(__file__).parents[1]

@@ -1,0 +1,82 @@
+"""A table's parts: which belong there, which are there, and writing the missing ones, alone or with other processes."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data.processes import Processes
+from data.progress import responses_bar
+from data.schema import count_rows, write_columns
+
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a table: where it goes and how many rows belong in it."""
+
+    path: Path
+    rows: int
+
+
+def parts_of(folder: Path, n: int, rows: int) -> list[Part]:
+    """The parts of a table of `n` rows, `rows` in each but the last.
+
+    >>> [(part.path.name, part.rows) for part in parts_of(Path("x"), 5, 3)]
+    [('part-00000.parquet', 3), ('part-00001.parquet', 2)]
+    """
+    if n < 1 or rows < 1:
+        raise ValueError(f"cannot make {n} responses in batches of {rows}")
+    return [
+        Part(folder / f"part-{number:05d}.parquet", min(rows, n - start))
+        for number, start in enumerate(range(0, n, rows))
+    ]
+
+
+def write_missing(parts: Sequence[Part], columns: Callable[[int], Columns], what: str, processes: Processes) -> None:
+    """Write this process's parts that are not there yet."""
+    # Every process looks at all parts, so that one that cannot be used ends them all before any work is done.
+    there = [is_there(part) for part in parts]
+    mine = [number for number in range(len(parts)) if processes.mine(number)]
+    done = sum(parts[number].rows for number in mine if there[number])
+    with responses_bar(what, sum(parts[n].rows for n in mine), done, quiet=not processes.first) as advance:
+        for number in (n for n in mine if not there[n]):
+            made = columns(number)
+            write_part(parts[number].path, made)
+            # What nobody scores here, an answer to a question, has no valid rate to show.
+            valid = parts[number].rows - made["score"].null_count if "score" in made else None
+            advance(parts[number].rows, valid)
+
+
+def is_there(part: Part) -> bool:
+    """Whether the part was written.
+
+    Raises:
+        ValueError: What is there cannot be read, or is another table's.
+    """
+    if not part.path.exists():
+        return False
+    rows = count_rows(part.path)
+    if rows != part.rows:
+        raise ValueError(f"{part.path}: has {rows} rows where {part.rows} belong; give another --output")
+    return True
+
+
+def write_part(path: Path, columns: Columns) -> None:
+    """Write a part, whole or not at all.
+
+    Raises:
+        OSError: The disk is full, or the part cannot be written.
+    """
+    try:
+        write_columns(path, columns)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise OSError(
+            f"{path}: the disk is full; free some space and run the same command again (earlier parts are safe)"
+        ) from error

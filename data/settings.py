@@ -1,0 +1,32 @@
+"""What a user can set, declared once: the same dataclass is a group of flags, a block of YAML and a factory's arguments."""
+
+from __future__ import annotations
+
+from dataclasses import field, fields
+from typing import Any
+
+
+def setting(default: Any, text: str, *, decides: bool = True) -> Any:
+    """A dataclass field with the line that `--help` shows.
+
+    Args:
+        default: Its value where nobody gives one.
+        text: The line.
+        decides: Whether it can change a result. A folder of results is not continued with another value of such a
+            field; what only changes speed or place (a cache, a concurrency) may change.
+    """
+    return field(default=default, metadata={"help": text, "decides": decides})
+
+
+def deciding(settings: Any) -> dict[str, Any]:
+    """The fields of a settings dataclass that decide a result, for a run's record.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Example:
+    ...     seed: int = setting(1, "Seed.")
+    ...     cache: str = setting("x", "Folder.", decides=False)
+    >>> deciding(Example())
+    {'seed': 1}
+    """
+    return {f.name: getattr(settings, f.name) for f in fields(settings) if f.metadata.get("decides", True)}

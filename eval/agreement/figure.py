@@ -1,0 +1,58 @@
+"""Figure 1: correlation against the number of stories, a line with its band for each evaluation, as an SVG file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eval.agreement.appendix_c import Compared
+
+_STYLE: Any = {
+    "svg.fonttype": "none",  # text stays text: the reader's fonts have kanji, this machine's may not
+    "svg.hashsalt": "agreement-curve",  # the same curve is the same file
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+}
+
+
+def curve_figure(compared: Sequence[Compared]) -> bytes:
+    """The curves of those that have one. The band holds 95% of the random subsets of so many stories.
+
+    Raises:
+        ValueError: None has a curve.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    drawn = [one for one in compared if one.curve]
+    if not drawn:
+        raise ValueError("there is no curve to draw")
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(7.6, 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        lines = []
+        for one in drawn:
+            sizes = [point.stories for point in one.curve]
+            mean, low, high = (
+                np.array([np.nan if value is None else value for value in column], float)
+                for column in zip(*((point.mean, point.low, point.high) for point in one.curve), strict=True)
+            )
+            marker = "o" if len(sizes) == 1 else None
+            (line,) = axes.plot(sizes, mean, linewidth=2, marker=marker)
+            axes.fill_between(sizes, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+            lines.append(line)
+        axes.set_xlabel("Stories")
+        axes.set_ylabel(f"Pearson correlation with {drawn[0].agreement.reference}")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        # A name that begins with an underscore would be left out of the legend.
+        axes.legend(lines, [f" {one.agreement.evaluation}" for one in drawn], frameon=False)
+        file = io.BytesIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()

@@ -1,0 +1,68 @@
+"""The judge that a user's options name, and what its tokens cost."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from generate.load import GeneratorSettings, load_generator
+from generate.protocol import Answerer
+from rewards.judges.endpoint import EndpointJudge
+from rewards.judges.local import LocalJudge
+from rewards.judges.options import JudgeOptions
+from rewards.judges.price import Price
+from rewards.judges.protocol import Judge
+
+# As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
+_GREEDY = 1e-4
+
+
+def make_judge(options: JudgeOptions) -> Judge:
+    """The judge that the options name; a local model is loaded when it is first asked.
+
+    Raises:
+        ValueError: There is no such backend, there is no key, or a number is out of range.
+    """
+    if options.judge_backend == "openai":
+        return EndpointJudge(
+            options.judge_model,
+            base_url=options.judge_base_url,
+            concurrency=options.judge_concurrency,
+            max_tokens=options.judge_max_tokens,
+        )
+    if options.judge_backend not in ("transformers", "vllm"):
+        raise ValueError(f"judge_backend must be openai, transformers or vllm, not {options.judge_backend}")
+    if options.judge_base_url:
+        raise ValueError(f"judge_base_url goes with judge_backend openai, not with {options.judge_backend}")
+    settings = GeneratorSettings(
+        options.judge_model,
+        backend=options.judge_backend,
+        temperature=_GREEDY,
+        max_new_tokens=options.judge_max_tokens,
+    ).settled()
+    loaded: list[Answerer] = []
+
+    def reply(prompts: list[str]) -> Any:
+        if not loaded:
+            loaded.append(cast(Answerer, load_generator(settings)))
+        return loaded[0].answer(prompts, 0, 0)
+
+    return LocalJudge(
+        options.judge_model,
+        reply,
+        parameters={"temperature": _GREEDY},
+        batch_size=options.judge_concurrency,
+        max_tokens=options.judge_max_tokens,
+    )
+
+
+def make_price(options: JudgeOptions) -> Price | None:
+    """The price of the judge's tokens; None if it is not known.
+
+    Raises:
+        ValueError: Only one of the two prices is given, or one cannot be.
+    """
+    if options.price_in is None and options.price_out is None:
+        return None
+    if options.price_in is None or options.price_out is None:
+        raise ValueError("price_in and price_out go together: what a million tokens cost, in and out")
+    return Price(options.price_in, options.price_out)

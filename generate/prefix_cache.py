@@ -1,0 +1,237 @@
+"""Cache and attention of `generate.shared_prefix`: the prompt once for all slots, their own tokens behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, DynamicCache
+from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
+
+from generate.protocol import GeneratorError
+from models.attention import without_adapter
+
+_NAME = "sozo_shared_prefix"
+_ATTENTION_ARGUMENTS = ("softcap", "s_aux", "position_bias")
+
+
+class UnsupportedModelError(GeneratorError):
+    """The model attends in a way that a shared prefix cannot reproduce; the message says which."""
+
+
+class SharedPrefixCache(Cache):
+    """Keys and values of one prompt, stored once, and of every slot's own tokens behind it.
+
+    Args:
+        prefix: The cache that the prompt's forward pass has filled (batch of one).
+        slots: Live slots to begin with, none with a token of its own; see `branch` and `follow`.
+        most: Tokens that a response may have in the cache.
+        room: Slots that may ever be live; None for no more than `slots`.
+
+    Attributes:
+        lengths: Tokens of each live slot in the cache, shape (live,).
+    """
+
+    def __init__(self, prefix: DynamicCache, slots: int, most: int, *, room: int | None = None) -> None:
+        if not all(type(layer) is DynamicLayer for layer in prefix.layers):
+            raise UnsupportedModelError("a layer's cache is more than keys and values")
+        super().__init__(layers=[_Layer(self, layer.keys, layer.values, room or slots) for layer in prefix.layers])
+        self.lengths = torch.zeros(slots, dtype=torch.long, device=prefix.layers[0].keys.device)
+        self.used = 0
+        self.room = 0
+        self.hidden: torch.Tensor | None = None
+        self._prefix, self._most, self._stem = prefix, most, self
+
+    def branch(self, parents: torch.Tensor) -> SharedPrefixCache:
+        """A cache with a slot for each of `parents`, slots of this one, that begins with the tokens of its parent."""
+        child = SharedPrefixCache(self._prefix, len(parents), self._most)
+        child._stem = self
+        child._reserve(self.used)
+        child._copy(self, torch.arange(len(parents), device=parents.device), parents)
+        return child
+
+    def follow(self, parents: torch.Tensor) -> torch.Tensor:
+        """Let the live slots be one for each of `parents`, slots of this cache, that begins with its parent's tokens.
+
+        A parent's first follower stays in its slot and nothing is copied; slots that nobody follows are filled.
+
+        Args:
+            parents: Ascending, shape (followers,), no more than there is room for.
+
+        Returns:
+            The slot of each follower.
+        """
+        live = len(self.lengths)
+        first = torch.ones_like(parents, dtype=torch.bool)
+        first[1:] = parents[1:] != parents[:-1]
+        childless = torch.ones(live, dtype=torch.bool, device=parents.device)
+        childless[parents] = False
+        free = torch.nonzero(childless)[:, 0]
+        more = torch.nonzero(~first)[:, 0]
+        added = torch.arange(live, live + max(0, len(more) - len(free)), device=parents.device)
+        places = parents.clone()
+        places[more] = torch.cat([free, added])[: len(more)]
+        self.lengths = torch.cat([self.lengths, self.lengths.new_zeros(len(added))])
+        self._copy(self, places[more], parents[more])
+        held = self._close(free[len(more) :])
+        now = torch.zeros(live + len(added), dtype=torch.long, device=parents.device)
+        now[held] = torch.arange(len(held), device=parents.device)
+        return now[places]
+
+    def _copy(self, source: SharedPrefixCache, slots: torch.Tensor, parents: torch.Tensor) -> None:
+        self.lengths[slots] = source.lengths[parents]
+        used = source.used
+        for layer, other in zip(self.layers, source.layers, strict=True):
+            layer.keys[slots, :, :used] = other.keys[parents, :, :used]
+            layer.values[slots, :, :used] = other.values[parents, :, :used]
+
+    def _close(self, free: torch.Tensor) -> torch.Tensor:
+        """Fill the slots `free` with the last live ones; returns which slot each live one was before."""
+        live = len(self.lengths) - len(free)
+        was = torch.arange(live, device=free.device)
+        if len(free):
+            keep = torch.ones(len(self.lengths), dtype=torch.bool, device=free.device)
+            keep[free] = False
+            gaps, last = free[free < live], torch.nonzero(keep[live:])[:, 0] + live
+            self._copy(self, gaps, last)
+            was[gaps] = last
+            self.lengths = self.lengths[:live]
+        return was
+
+    def _reserve(self, used: int) -> None:
+        """Make room for `used` tokens of each slot."""
+        self.used = used
+        if self.used > self.room:
+            self.room = min(max(2 * self.room, self.used, 64), self._most)
+            for layer in self.layers:
+                layer.grow(self.room)
+
+    def begin_step(self) -> None:
+        """Make room for one more token of every slot and note which of the tokens stored are whose."""
+        self._reserve(int(self.lengths.max()) + 1)
+        columns = torch.arange(self.used, device=self.lengths.device)
+        beyond = columns > self.lengths[:, None]
+        # Where all are equally long, nothing is hidden from anybody.
+        self.hidden = beyond[:, None, None] if bool(beyond.any()) else None
+
+    def end_step(self) -> None:
+        """The forward pass has stored one token per slot."""
+        self.lengths += 1
+
+    def replace(
+        self, rows: torch.Tensor, done: torch.Tensor, started: torch.Tensor, parents: torch.Tensor
+    ) -> torch.Tensor:
+        """Give the slots of ended rows to `started`, and close the gaps that are left with the last live ones.
+
+        Args:
+            rows: Row of each live slot.
+            done: Which of them have ended.
+            started: Rows to begin, at most as many as have ended.
+            parents: With which slot's tokens of the cache that this one branched from each begins.
+
+        Returns:
+            The rows that the live slots now hold.
+        """
+        ended = torch.nonzero(done)[:, 0]
+        taken, free = ended[: len(started)], ended[len(started) :]
+        rows = rows.clone()
+        rows[taken] = started
+        self._copy(self._stem, taken, parents)
+        return rows[self._close(free)]
+
+
+class _Layer(CacheLayerMixin):
+    """One layer: the prompt's keys and values (heads, prompt, size), and (slots, heads, room, size) behind it."""
+
+    is_sliding = False
+
+    def __init__(self, cache: SharedPrefixCache, keys: torch.Tensor, values: torch.Tensor, slots: int) -> None:
+        super().__init__()
+        self.cache = cache
+        self.prefix_keys, self.prefix_values = keys[0], values[0]
+        shape = (slots, *self.prefix_keys.shape[:1], 0)
+        self.keys = keys.new_zeros((*shape, keys.shape[-1]))
+        self.values = values.new_zeros((*shape, values.shape[-1]))
+        self.is_initialized = True
+
+    def grow(self, room: int) -> None:
+        """Enlarge the slots' share to `room` tokens; what is not written is zero, since 0 times NaN is no 0."""
+        self.keys = _grown(self.keys, room)
+        self.values = _grown(self.values, room)
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Store one token per slot. The attention function is handed this layer in place of keys and values."""
+        lengths = self.cache.lengths
+        slot = torch.arange(len(lengths), device=lengths.device)
+        self.keys[slot, :, lengths] = key_states[:, :, 0]
+        self.values[slot, :, lengths] = value_states[:, :, 0]
+        return self, self
+
+    def attend(self, query: torch.Tensor, scaling: float | None) -> torch.Tensor:
+        """Attention of one query per slot (live, query heads, 1, size) to the prompt and the slot's own tokens."""
+        live, query_heads, _, size = query.shape
+        heads, length = self.prefix_keys.shape[:2]
+        group, used = query_heads // heads, self.cache.used
+        keys, values = self.keys[:live, :, :used], self.values[:live, :, :used]
+        query = (query * (size**-0.5 if scaling is None else scaling)).view(live, heads, group, size)
+        # One matrix product per head for all slots: this is where the shared prompt pays.
+        together = query.transpose(0, 1).reshape(heads, live * group, size)
+        to_prefix = torch.bmm(together, self.prefix_keys.transpose(1, 2)).view(heads, live, group, length)
+        to_own = (keys @ query.transpose(2, 3)).transpose(2, 3)  # twice as fast as query @ keys on a CPU
+        if self.cache.hidden is not None:
+            to_own = to_own.masked_fill(self.cache.hidden, -torch.inf)
+        logits = torch.cat([to_prefix.transpose(0, 1), to_own], dim=-1)
+        weights = logits.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
+        from_prefix = weights[..., :length].transpose(0, 1).reshape(heads, live * group, length)
+        output = torch.bmm(from_prefix, self.prefix_values).view(heads, live, group, -1).transpose(0, 1)
+        output = output + weights[..., length:] @ values
+        return output.reshape(live, 1, query_heads, -1)
+
+    def lazy_initialization(self, key_states: Any, value_states: Any) -> None:
+        """Nothing: the prompt has initialised it."""
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Length and offset for a mask, which nobody makes."""
+        return self.get_seq_length() + query_length, 0
+
+    def get_seq_length(self) -> int:
+        """Longest length in the cache."""
+        return self.prefix_keys.shape[1] + self.cache.used
+
+    def get_max_length(self) -> int:
+        """No maximum."""
+        return -1
+
+
+def _grown(stored: torch.Tensor, room: int) -> torch.Tensor:
+    larger = stored.new_zeros((*stored.shape[:2], room, stored.shape[3]))
+    larger[:, :, : stored.shape[2]] = stored
+    return larger
+
+
+def _attend(
+    module: Any, query: torch.Tensor, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **kw: Any
+) -> tuple[torch.Tensor, None]:
+    """transformers' attention function for a `SharedPrefixCache`: `key` is one of its layers."""
+    for name in _ATTENTION_ARGUMENTS:
+        if kw.get(name) is not None:
+            raise UnsupportedModelError(f"{type(module).__name__} needs {name}, which a shared prompt does not have")
+    return key.attend(query, scaling), None
+
+
+# Without a mask function of this name transformers makes no mask.
+AttentionInterface.register(_NAME, _attend)
+
+
+@contextmanager
+def shared_attention(model: Any) -> Iterator[None]:
+    """The model's layers call `_attend`, as long as this lasts."""
+    config = without_adapter(model).config.get_text_config()
+    before = config._attn_implementation
+    config._attn_implementation = _NAME
+    try:
+        yield
+    finally:
+        config._attn_implementation = before

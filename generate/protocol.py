@@ -1,0 +1,63 @@
+"""What a generator is: `n` completions as a function of (seed, batch index), so that runs can be resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from data.completion import Completion
+
+
+class Generator(Protocol):
+    """Anything that writes responses."""
+
+    @property
+    def name(self) -> str:
+        """Source of the responses."""
+        ...
+
+    @property
+    def temperature(self) -> float | None:
+        """Sampling temperature; None where there is none."""
+        ...
+
+    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
+        """`n` completions of batch number `batch`: the same for the same three numbers, in any process."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What a results file must record to say how the texts came about."""
+        ...
+
+
+class Answerer(Generator, Protocol):
+    """A generator that also answers whatever it is asked: a language model, not random nouns."""
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`, which may differ: the same for the same arguments."""
+        ...
+
+
+class GeneratorError(OSError):
+    """A model or an endpoint cannot be used; the message is one line and says what to do."""
+
+
+def entropy(seed: int, batch: int) -> list[int]:
+    """What seeds batch number `batch`, for `numpy.random.SeedSequence`."""
+    if seed < 0 or batch < 0:
+        raise ValueError(f"seed and batch must not be negative, but are {seed} and {batch}")
+    return [seed, batch]
+
+
+def request_seeds(n: int, seed: int, batch: int) -> list[int]:
+    """One seed for each row of a batch, for engines that take one per request.
+
+    53 bits: any JSON reader keeps them exactly, and 131,072 of them collide with a chance of one in a million.
+
+    >>> request_seeds(3, seed=0, batch=1)[:2] == request_seeds(2, seed=0, batch=1)
+    True
+    """
+    import numpy as np
+
+    state = np.random.SeedSequence(entropy(seed, batch)).generate_state(n, np.uint64)
+    return [int(value) >> 11 for value in state]

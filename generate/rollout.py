@@ -1,0 +1,84 @@
+"""The shared-prefix sampler as GRPO's generation: what TRL's trainer calls in place of its own `generate`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from generate.protocol import GeneratorError
+from generate.shared_prefix import sample_tokens
+from generate.transformers_model import end_tokens
+
+
+class SharedPrefixRollout:
+    """TRL `rollout_func`: each prompt of this process's batch is computed once, however often it stands there.
+
+    Args:
+        temperature: Above 0, the one of the GRPO run.
+        max_new_tokens: Length limit, the one of the GRPO run.
+        seed: The draw is a function of seed, optimizer step and process: a resumed run goes on as an unbroken one.
+        slots: Completions decoded at once.
+
+    Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose weights TRL gathers while it lasts), with LoRA too. Under
+    FSDP take another sampler.
+
+    >>> rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=256, seed=0)
+    >>> trainer = GRPOTrainer(..., rollout_func=rollout)  # doctest: +SKIP
+    """
+
+    def __init__(self, *, temperature: float, max_new_tokens: int, seed: int, slots: int = 256) -> None:
+        self._temperature, self._max_new_tokens, self._seed, self._slots = temperature, max_new_tokens, seed, slots
+        self._at = (-1, 0)
+
+    def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`.
+
+        Raises:
+            GeneratorError: The run uses FSDP, the model cannot share its prompt (see `models.attention`), or its logits
+                are no longer finite: the run has diverged.
+        """
+        from trl.models import unwrap_model_for_generation
+
+        if trainer.is_fsdp_enabled:
+            raise GeneratorError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
+        tokenizer = trainer.processing_class
+        groups: dict[tuple[int, ...], list[int]] = {}
+        prompt_ids = [_encode(tokenizer, prompt, trainer.chat_template_kwargs) for prompt in prompts]
+        for position, ids in enumerate(prompt_ids):
+            groups.setdefault(tuple(ids), []).append(position)
+        random = np.random.default_rng([self._seed, *self._call(trainer.state.global_step), trainer.args.process_index])
+        completion_ids: list[list[int]] = [[] for _ in prompts]
+        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+            training = model.training
+            model.eval()
+            for same, positions in groups.items():
+                try:
+                    rows = sample_tokens(
+                        model,
+                        same,
+                        random.random((len(positions), self._max_new_tokens)),
+                        ends=end_tokens(model, tokenizer),
+                        temperature=self._temperature,
+                        slots=self._slots,
+                    )
+                except FloatingPointError as error:
+                    at = f"step {trainer.state.global_step + 1}"
+                    raise GeneratorError(f"{at}: {error}; if it has diverged, lower learning_rate") from error
+                for position, row in zip(positions, rows, strict=True):
+                    completion_ids[position] = row
+            model.train(training)
+        return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}
+
+    def _call(self, step: int) -> tuple[int, int]:
+        """The optimizer step and the number of the call in it."""
+        self._at = (step, self._at[1] + 1 if self._at[0] == step else 0)
+        return self._at
+
+
+def _encode(tokenizer: Any, prompt: Any, settings: dict[str, Any] | None) -> list[int]:
+    """Token ids of a plain or a conversational prompt."""
+    if isinstance(prompt, str):
+        return list(tokenizer(prompt)["input_ids"])
+    ids = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=False, **(settings or {}))
+    return list(ids)

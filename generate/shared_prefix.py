@@ -1,0 +1,110 @@
+"""Many samples of one prompt: the prompt is computed once, finished rows make room at once, nothing is sorted.
+
+`model.generate` with the prompt repeated computes and stores it for every row, decodes padding until the longest row
+ends, and draws with `torch.multinomial`, which over a vocabulary of 262,144 costs more than the model. Here the keys
+and values of the prompt are stored once and attended to by all rows in one matrix product; each row has its own ones
+behind them; a slot whose row has ended takes the next row; a token costs one uniform number and two short searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import DynamicCache
+
+from generate.draw import draw
+from generate.prefix_cache import SharedPrefixCache, UnsupportedModelError, shared_attention
+from models.attention import why_not_shared, without_adapter
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def sample_tokens(
+    model: Any,
+    prompt: Sequence[int],
+    uniforms: np.ndarray,
+    *,
+    ends: Sequence[int],
+    temperature: float = 1.0,
+    slots: int = 256,
+) -> list[list[int]]:
+    """Draw one response per row of `uniforms` from the model's own distribution, nothing truncated.
+
+    Args:
+        model: A causal language model in evaluation mode (see `models.attention.why_not_shared`); a PEFT model too.
+        prompt: Token ids, at least one.
+        uniforms: Numbers in [0, 1), shape (responses, most new tokens): token t of response r is decided by
+            `uniforms[r, t]`.
+        ends: Tokens that end a response; the response keeps its end token.
+        temperature: Above 0.
+        slots: Responses decoded at once; as each ends, the next begins in its place.
+
+    Returns:
+        New token ids of each response, 1 to `uniforms.shape[1]` of them.
+
+    Raises:
+        UnsupportedModelError: See `models.attention.why_not_shared`.
+        FloatingPointError: The model's logits are not finite.
+    """
+    n, most = uniforms.shape
+    if n == 0:
+        return []
+    reason = why_not_shared(model, len(prompt) + most)
+    if reason:
+        name = type(without_adapter(model)).__name__
+        raise UnsupportedModelError(f"{name} cannot share its prompt among samples: {reason}")
+    device = next(model.parameters()).device
+    random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
+    stop = torch.tensor(list(ends), dtype=torch.long, device=device)
+
+    filled = DynamicCache()
+    ids = torch.tensor([list(prompt)], device=device)
+    logits = model(input_ids=ids, past_key_values=filled, use_cache=True, logits_to_keep=1).logits[:, -1]
+    tokens = torch.zeros((n, most), dtype=torch.long, device=device)
+    lengths = torch.ones(n, dtype=torch.long, device=device)
+    history = torch.zeros(n, dtype=torch.long, device=device)  # the row of `stem` that holds a response's tokens
+    stem = SharedPrefixCache(filled, 1, most - 1, room=min(n, slots))
+    tokens[:, 0] = draw(logits, random[:, 0], temperature, history)
+    live = torch.nonzero(~torch.isin(tokens[:, 0], stop))[:, 0]
+
+    def forward(cache: SharedPrefixCache, step: torch.Tensor) -> torch.Tensor:
+        positions = (len(prompt) + cache.lengths)[:, None]
+        cache.begin_step()
+        logits = model(
+            input_ids=step[:, None], position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1
+        ).logits[:, -1]
+        cache.end_step()
+        return logits
+
+    with shared_attention(model):
+        # Responses to one prompt begin alike: an equal history is computed once. While others wait for a slot, only as
+        # long as few histories stand for all: from then on no slot may be idle.
+        for t in range(1, most):
+            if not len(live):
+                break
+            starts, which = torch.stack([history[live], tokens[live, t - 1]]).unique(dim=1, return_inverse=True)
+            if len(live) > slots and starts.shape[1] > min(slots, len(live) // 2):
+                break
+            places = stem.follow(starts[0])
+            step = torch.empty_like(starts[1])
+            step[places], history[live] = starts[1], places[which]
+            tokens[live, t] = draw(forward(stem, step), random[live, t], temperature, history[live])
+            lengths[live] += 1
+            live = live[~torch.isin(tokens[live, t], stop)]
+        else:
+            live = live[:0]  # as long as they may be
+        rows, waiting = live[:slots], live[slots:]
+        cache = stem.branch(history[rows])
+        while len(rows):
+            logits = forward(cache, tokens[rows, cache.lengths])
+            token = draw(logits, random[rows, cache.lengths], temperature)
+            tokens[rows, cache.lengths] = token
+            lengths[rows] += 1
+            done = torch.isin(token, stop) | (cache.lengths == most - 1)
+            if done.any():
+                started = waiting[: int(done.sum())]
+                waiting = waiting[len(started) :]
+                rows = cache.replace(rows, done, started, history[started])
+    return [row[:length] for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]

@@ -1,0 +1,173 @@
+"""A transformers model as a generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from data.completion import Completion
+from data.prompts import messages, plain, prompt
+from generate.protocol import GeneratorError, entropy
+from models.allocator import freed_memory_kept
+from models.attention import why_not_shared
+
+
+class TransformersGenerator:
+    """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1): an `Answerer`.
+
+    Args:
+        model: A causal language model; left in the mode (train or eval) in which it came.
+        tokenizer: Its tokenizer. With a chat template the prompt is one user turn, otherwise plain text.
+        name: The responses' source.
+        text: The prompt of `generate`; the DAT prompt if None.
+        max_new_tokens: Length limit; a response that meets it ends with finish_reason `length`.
+        temperature: Above 0.
+        slots: Responses decoded at once.
+
+    Nothing is truncated, and the model's own generation config (repetition penalty, top_k, top_p, ...) is set aside;
+    only its end tokens count. A prompt is computed once however often it is asked (`generate.shared_prefix`); what
+    is asked only once goes through `model.generate`, and so does a model whose attention does not allow the other way
+    (`describe` says so).
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str | None = None,
+        text: str | None = None,
+        max_new_tokens: int = 256,
+        temperature: float = 1.0,
+        slots: int = 256,
+    ) -> None:
+        if temperature <= 0 or max_new_tokens < 1 or slots < 1:
+            raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
+        self.name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
+        self.temperature = temperature
+        self._model, self._tokenizer = model, tokenizer
+        self._max_new_tokens, self._slots = max_new_tokens, slots
+        self._text = prompt("dat") if text is None else text
+        self._ends = end_tokens(model, tokenizer)
+        self._obstacle = why_not_shared(model, len(encode_prompt(tokenizer, self._text)) + max_new_tokens)
+
+    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
+        """`n` completions of the prompt; completion k is the same whatever `n` is, but for rounding."""
+        return self.answer([self._text] * n, seed, batch)
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`."""
+        if not prompts:
+            return []
+        uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
+        rows: dict[str, list[int]] = {}
+        for row, text in enumerate(prompts):
+            rows.setdefault(text, []).append(row)
+        new: list[list[int]] = [[] for _ in prompts]
+        single: list[tuple[int, list[int]]] = []
+        try:
+            with _in_eval_mode(self._model):
+                for text, same in rows.items():
+                    ids = encode_prompt(self._tokenizer, text)
+                    if (len(same) == 1 < len(rows)) or why_not_shared(self._model, len(ids) + self._max_new_tokens):
+                        single += [(row, ids) for row in same]
+                        continue
+                    for row, tokens in zip(same, self._shared(ids, uniforms[same]), strict=True):
+                        new[row] = tokens
+                for (row, _), tokens in zip(single, self._plain([ids for _, ids in single], seed, batch), strict=True):
+                    new[row] = tokens
+        except FloatingPointError as error:
+            raise GeneratorError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
+        texts = self._tokenizer.batch_decode(new, skip_special_tokens=True)
+        stopped = [row[-1] in self._ends for row in new]
+        return [Completion(t, "stop" if s else "length") for t, s in zip(texts, stopped, strict=True)]
+
+    def _shared(self, ids: list[int], uniforms: np.ndarray) -> list[list[int]]:
+        from generate.shared_prefix import sample_tokens
+
+        with freed_memory_kept() if self._model.device.type == "cpu" else nullcontext():
+            return sample_tokens(
+                self._model, ids, uniforms, ends=self._ends, temperature=self.temperature, slots=self._slots
+            )
+
+    def _plain(self, prompts: list[list[int]], seed: int, batch: int) -> list[list[int]]:
+        """By `model.generate`, `slots` rows at a time, padded on the left."""
+        import torch
+        from transformers import GenerationConfig
+
+        model, ends = self._model, self._ends
+        pad = (ends or [0])[0]
+        state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
+        # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
+        devices = [model.device] if model.device.type == "cuda" else []
+        settings = GenerationConfig(
+            do_sample=True,
+            temperature=self.temperature,
+            top_k=0,  # transformers fills an unset top_k with 50
+            top_p=1.0,
+            max_new_tokens=self._max_new_tokens,
+            eos_token_id=ends or None,
+            pad_token_id=pad,
+        )
+        rows: list[list[int]] = []
+        # In its place, not beside it: what is unset in one that is passed comes from the model's own.
+        before, model.generation_config = model.generation_config, settings
+        try:
+            with torch.random.fork_rng(devices), torch.no_grad():
+                torch.manual_seed(int(state[0]))
+                for start in range(0, len(prompts), self._slots):
+                    part = prompts[start : start + self._slots]
+                    longest = max(map(len, part))
+                    ids = torch.tensor([[pad] * (longest - len(p)) + p for p in part], device=model.device)
+                    mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in part], device=model.device)
+                    output = model.generate(input_ids=ids, attention_mask=mask)
+                    rows += [_cut(row, ends) for row in output[:, longest:].tolist()]
+        finally:
+            model.generation_config = before
+        return rows
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record."""
+        return {
+            "generator": "transformers",
+            "sampler": f"model.generate ({self._obstacle})" if self._obstacle else "shared_prefix",
+            "temperature": self.temperature,
+            "top_k": 0,
+            "top_p": 1.0,
+            "max_new_tokens": self._max_new_tokens,
+            "prompt": self._text,
+        }
+
+
+def encode_prompt(tokenizer: Any, text: str) -> list[int]:
+    """Token ids of a prompt: one user turn where there is a chat template, else plain text."""
+    if getattr(tokenizer, "chat_template", None):
+        ids = tokenizer.apply_chat_template(messages(text), add_generation_prompt=True, return_dict=False)
+    else:
+        ids = tokenizer(plain(text))["input_ids"]
+    return list(ids)
+
+
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Tokens that end a response: those of the model's generation config, else the tokenizer's."""
+    ends = model.generation_config.eos_token_id
+    ends = tokenizer.eos_token_id if ends is None else ends
+    return [] if ends is None else sorted(ends) if isinstance(ends, list | tuple) else [int(ends)]
+
+
+def _cut(row: list[int], ends: list[int]) -> list[int]:
+    """A row up to its first end token; what follows is padding."""
+    return row[: next((k for k, token in enumerate(row, 1) if token in ends), len(row))]
+
+
+@contextmanager
+def _in_eval_mode(model: Any) -> Iterator[None]:
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)

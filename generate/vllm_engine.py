@@ -1,0 +1,125 @@
+"""vLLM's offline engine as a generator. Written from vLLM's documentation and tested on a stand-in: not yet run.
+
+A vLLM *server* is an OpenAI-compatible endpoint: see `generate.openai_endpoint`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from data.completion import Completion
+from data.prompts import prompt
+from generate.protocol import request_seeds
+from generate.transformers_model import encode_prompt
+
+_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+class VllmGenerator:
+    """A model in vLLM, sampled from its own distribution at a temperature, every row with a seed of its own.
+
+    The prompt is cached (prefix caching), nothing is truncated (top_k 0, top_p 1), and the model's own generation
+    config is set aside. Under `accelerate launch` every process has an engine on its own GPU.
+
+    Args:
+        model: A hub id or a folder; a folder with a LoRA adapter is served over its base model.
+        name: The responses' source.
+        revision: Hub revision.
+        dtype: As vLLM takes it: auto, bfloat16, float16, float32.
+        text: The prompt of `generate`; the DAT prompt if None.
+        max_new_tokens: Length limit.
+        temperature: Above 0.
+
+    vLLM does not promise the same text for the same seed when the load on the GPU differs (its kernels depend on the
+    batch): a resumed run has the same distribution, and the same rows only as far as vLLM repeats itself.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        name: str | None = None,
+        revision: str | None = None,
+        dtype: str = "auto",
+        text: str | None = None,
+        max_new_tokens: int = 256,
+        temperature: float = 1.0,
+    ) -> None:
+        import vllm
+
+        self.name = name or model
+        self.temperature = temperature
+        self._model, self._limit, self._dtype = model, max_new_tokens, dtype
+        self._prompt = prompt("dat") if text is None else text
+        self._vllm, self._lora = vllm, None
+        lora: dict[str, Any] = {}
+        adapter = Path(model) / "adapter_config.json"
+        if adapter.is_file():
+            from vllm.lora.request import LoRARequest
+
+            values = json.loads(adapter.read_text("utf-8"))
+            self._lora = LoRARequest("adapter", 1, model)
+            model = values["base_model_name_or_path"]
+            rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
+            lora = {"enable_lora": True, "max_lora_rank": rank}
+        with _own_gpu():
+            self._llm = vllm.LLM(
+                model,
+                revision=revision,
+                dtype=dtype,
+                seed=0,
+                enable_prefix_caching=True,
+                generation_config="vllm",
+                **lora,
+            )
+
+    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
+        """`n` completions of the prompt."""
+        return self.answer([self._prompt] * n, seed, batch)
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`; vLLM forms its own batches."""
+        requests = [
+            self._vllm.SamplingParams(
+                temperature=self.temperature, top_p=1.0, top_k=0, max_tokens=self._limit, seed=request_seed
+            )
+            for request_seed in request_seeds(len(prompts), seed, batch)
+        ]
+        tokens = {text: encode_prompt(self._llm.get_tokenizer(), text) for text in set(prompts)}
+        inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
+        outputs = self._llm.generate(inputs, requests, use_tqdm=False, lora_request=self._lora)
+        return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record."""
+        return {
+            "generator": "vllm",
+            "temperature": self.temperature,
+            "top_k": 0,
+            "top_p": 1.0,
+            "dtype": self._dtype,
+            "max_new_tokens": self._limit,
+            "prompt": self._prompt,
+        }
+
+
+@contextmanager
+def _own_gpu() -> Iterator[None]:
+    """While the engine starts, its processes see this process's GPU only, and nothing of the launcher's group."""
+    rank, before = os.environ.get("LOCAL_RANK"), dict(os.environ)
+    if rank is not None:
+        visible = [gpu for gpu in before.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[int(rank)] if visible else rank
+        for name in _LAUNCHER:
+            os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,201 @@
+"""The embedded model `tiny`: a two-layer Llama over 6,144 dictionary nouns that learns the DAT on a laptop.
+
+One token per noun, per list number and for the whole DAT prompt, so a response is 21 tokens. Its noun embeddings start
+from the principal components of the packaged word vectors, as a pretrained model's would carry meaning; the rest is
+random. SFT on random lists of its nouns then teaches it the form of an answer. Deterministic for a seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.prompts import prompt
+from models.own_process import run_module
+from training.selection import sft_rows
+
+NAME = "tiny"
+_SETTINGS: dict[str, Any] = {
+    "revision": 3,
+    "nouns": 6144,
+    "hidden": 128,
+    "layers": 2,
+    "embedding_norm": 0.5,
+    "lists": 7168,
+    "batch": 32,
+    "learning_rate": 3e-3,
+    "seed": 0,
+}
+_NUM_WORDS = 10
+_CHAT_TEMPLATE = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
+    "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
+)
+
+
+def tiny_folder() -> Path:
+    """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by settings and package versions."""
+    versions = [version(name) for name in ("torch", "transformers", "trl", "jumandic", "ja-ginza")]
+    digest = hashlib.sha256(json.dumps([_SETTINGS, versions, prompt("dat")]).encode()).hexdigest()[:12]
+    return Path(os.environ.get("SOZO_CACHE", Path.home() / ".cache" / "sozo")) / f"{NAME}-{digest}"
+
+
+def ensure_tiny() -> Path:
+    """The folder of the warm-started model, made first if it is not there (half a minute on two cores).
+
+    It is made in a process of its own, so that it comes out the same inside any distributed run.
+    """
+    folder = tiny_folder()
+    if not (folder / "config.json").is_file():
+        run_module("models.tiny", str(folder))
+    return folder
+
+
+def choose_nouns() -> tuple[list[str], np.ndarray]:
+    """The model's nouns and their unit vectors: a seeded draw of words that the default checker and encoder accept."""
+    from data.nouns import load_nouns
+    from rewards.embeddings import WordVectors, make_encoder
+    from rewards.nouns import make_noun_checker
+    from rewards.parse import script_reason
+
+    nouns = [word for word in load_nouns() if script_reason(word) is None]
+    nouns = [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
+    vectors = WordVectors(make_encoder("ja-ginza"))
+    usable = [word for word, row in zip(nouns, vectors.rows(nouns), strict=True) if row >= 0]
+    chosen = sorted(random.Random(_SETTINGS["seed"]).sample(usable, _SETTINGS["nouns"]))
+    return chosen, vectors.matrix[vectors.rows(chosen)]
+
+
+def build_tokenizer(nouns: list[str]) -> Any:
+    """Word-level tokenizer: special tokens, the DAT prompt, the ten list numbers, the nouns."""
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    numbers = [f"{k}. " if k == 1 else f"\n{k}. " for k in range(1, _NUM_WORDS + 1)]
+    vocabulary = {token: i for i, token in enumerate(["<pad>", "</s>", "<unk>", prompt("dat"), *numbers, *nouns])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n?[0-9]+\. "), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    tokenizer.add_tokens([AddedToken(prompt("dat"), normalized=False)])
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        padding_side="left",
+    )
+    fast.chat_template = _CHAT_TEMPLATE
+    fast.model_max_length = 128
+    return fast
+
+
+def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
+    """A small Llama: random weights, but the last embeddings are the principal components of the nouns' `vectors`."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    hidden = _SETTINGS["hidden"]
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=vocabulary_size,
+            hidden_size=hidden,
+            intermediate_size=4 * hidden,
+            num_hidden_layers=_SETTINGS["layers"],
+            num_attention_heads=4,
+            max_position_embeddings=128,
+            tie_word_embeddings=True,
+            pad_token_id=0,
+            eos_token_id=1,
+            bos_token_id=None,
+        )
+    )
+    centred = vectors - vectors.mean(axis=0)
+    _, _, components = np.linalg.svd(centred, full_matrices=False)
+    meaning = torch.tensor(centred @ components[:hidden].T)
+    embeddings = model.get_input_embeddings().weight.data
+    embeddings[-len(meaning) :] = meaning * _SETTINGS["embedding_norm"] / meaning.norm(dim=1, keepdim=True)
+    return model
+
+
+def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Path, **settings: Any) -> Any:
+    """Fine-tune a model in memory on `texts`, on the CPU and with no checkpoints; return the model.
+
+    Args:
+        model: A causal language model.
+        tokenizer: Its tokenizer.
+        texts: The responses to imitate.
+        output_dir: Where TRL may write.
+        settings: Further fields of TRL's `SFTConfig`.
+    """
+    from datasets import Dataset
+    from trl import SFTConfig, SFTTrainer
+
+    fixed = {"max_length": None, "save_strategy": "no", "report_to": "none", "use_cpu": True, "bf16": False}
+    fixed |= {"activation_checkpointing": False, "dataloader_pin_memory": False, "completion_only_loss": True}
+    trainer = SFTTrainer(
+        model=model,
+        args=SFTConfig(output_dir=str(output_dir), **fixed, **settings),
+        train_dataset=Dataset.from_list(sft_rows(texts, conversational=bool(tokenizer.chat_template))),
+        processing_class=tokenizer,
+    )
+    trainer.train()
+    return trainer.model
+
+
+def main(folder: Path) -> None:
+    """Build and warm-start the model and save it in `folder`, which appears only when it is complete."""
+    from transformers import set_seed
+
+    from training.tracking import quiet_libraries
+
+    quiet_libraries(use_cpu=True)
+    set_seed(_SETTINGS["seed"])
+    nouns, vectors = choose_nouns()
+    draw = random.Random(_SETTINGS["seed"])
+    lists = [
+        "\n".join(f"{k}. {word}" for k, word in enumerate(draw.sample(nouns, _NUM_WORDS), 1))
+        for _ in range(_SETTINGS["lists"])
+    ]
+    tokenizer = build_tokenizer(nouns)
+    work = folder.with_name(f"{folder.name}.{os.getpid()}")
+    model = warm_start(
+        build_model(len(tokenizer), vectors),
+        tokenizer,
+        lists,
+        work / "sft",
+        per_device_train_batch_size=_SETTINGS["batch"],
+        learning_rate=_SETTINGS["learning_rate"],
+        lr_scheduler_type="cosine",
+        warmup_steps=20,
+        num_train_epochs=1,
+        logging_steps=20,
+        seed=_SETTINGS["seed"],
+        disable_tqdm=not sys.stderr.isatty(),
+    )
+    model.save_pretrained(work / "model")
+    tokenizer.save_pretrained(work / "model")
+    (work / "model" / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")
+    try:
+        (work / "model").rename(folder)
+    except OSError:
+        if not (folder / "config.json").is_file():  # else another process was faster
+            raise
+    shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    # With a folder it builds the model there; without one it makes sure that it is built, and names its folder.
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        sys.stdout.write(f"{ensure_tiny()}\n")

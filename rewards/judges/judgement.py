@@ -1,0 +1,96 @@
+"""One judgement: what a line of the ledger holds, and which line is about what."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from data.schema import utf8_safe
+from rewards.judges.prompts import criteria_of
+from rewards.judges.protocol import Status
+from rewards.judges.verdict import Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One reply of a judge about one answer: one line of the file.
+
+    Args:
+        key: `judgement_key` of what was asked.
+        question_id: The question's id; of several equal answers to one question, the line names the first.
+        answer_id: The answer's id.
+        judge: The judge model.
+        prompt: Name of the prompt.
+        status: How it ended.
+        scores: 1 to 5 for each criterion of the prompt if `status` is ok, else None.
+        reply: The raw reply; None if there was none.
+        reply_id: The endpoint's name for it.
+        finish_reason: As the endpoint says.
+        prompt_tokens: As the endpoint says; None if it does not.
+        completion_tokens: Likewise.
+        cost: In the currency of the price given; None if the price or the tokens are not known.
+        error: Why there is no reply.
+        time: When it arrived, UTC.
+    """
+
+    key: str
+    question_id: str
+    answer_id: str
+    judge: str
+    prompt: str
+    status: Status
+    scores: Scores | None = None
+    reply: str | None = None
+    reply_id: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    error: str | None = None
+    time: str | None = None
+
+
+def judgement_key(question: str, answer: str, judge: str, prompt: str, parameters: dict[str, Any]) -> str:
+    """SHA-256 of all that a judgement depends on. Equal answers to one question share it, and one judgement.
+
+    >>> judgement_key("q", "a", "j", "jcq-v1", {}) == judgement_key("q", "a", "j", "jcq-v1", {"temperature": 0})
+    False
+    """
+    whole = json.dumps([utf8_safe(question), utf8_safe(answer), judge, prompt, parameters], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def latest(judgements: Iterable[Judgement]) -> dict[str, Judgement]:
+    """What holds now, by key: the last line of each."""
+    return {judgement.key: judgement for judgement in judgements}
+
+
+def checked(row: Any) -> Judgement:
+    """A judgement from a line's JSON.
+
+    Raises:
+        TypeError: A column has the wrong type.
+        ValueError: A column is unknown or its value impossible.
+    """
+    if not isinstance(row, dict):
+        raise TypeError("no JSON object")
+    if unknown := set(row) - {field.name for field in fields(Judgement)}:
+        raise ValueError(f"unknown column {min(unknown)}")
+    for name in ("key", "question_id", "answer_id", "judge", "prompt"):
+        if not isinstance(row.get(name), str):
+            raise TypeError(f"{name} is missing or no string")
+    status, scores = Status(str(row.get("status"))), row.get("scores")
+    if (status is Status.OK) != (scores is not None):
+        raise ValueError(f"status {status} with scores {scores}")
+    if scores is not None and (
+        tuple(scores) != criteria_of(row["prompt"])
+        or any(type(value) is not int or not 1 <= value <= 5 for value in scores.values())
+    ):
+        raise ValueError(f"scores {scores}")
+    for name, kind in (("prompt_tokens", int), ("completion_tokens", int), ("cost", float | int), ("reply", str)):
+        if row.get(name) is not None and not isinstance(row[name], kind):
+            raise TypeError(f"{name} is {row[name]!r}")
+    return Judgement(**{**row, "status": status})

@@ -1,0 +1,129 @@
+"""The ledger: every judgement as one line of JSON, written the moment it arrives and never changed.
+
+A key that comes again (asked once more, or `retry_failed`) says what holds now; the earlier line stays, and its tokens
+stay on the bill.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Self
+
+from rewards.judges.judgement import Judgement, checked
+
+_START = b'{"key": "'
+
+
+class LedgerError(ValueError):
+    """The file cannot be used: where, what is wrong and what to do, in one line."""
+
+
+class Ledger:
+    """A ledger open for writing; of all processes, one at a time may have it.
+
+    A torn last line (the machine stopped while it was written) is cut off. Use it as a context manager.
+
+    Args:
+        path: The file; need not exist.
+
+    Attributes:
+        judgements: All lines, in the order of the file.
+
+    Raises:
+        LedgerError: Another process has it, or a line that is not the torn last one cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import fcntl
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                # Held until the file is closed or the process is dead, however it died.
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise LedgerError(f"{path}: another process is judging into it; wait for it or end it") from error
+            content = path.read_bytes()
+            self.judgements = list(_parse(path, content))
+            if content and not content.endswith(b"\n"):
+                if _is_whole(content):
+                    self._write(b"\n")
+                else:
+                    os.ftruncate(self._file, content.rfind(b"\n") + 1)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def append(self, judgement: Judgement) -> None:
+        """Write one line. When this returns, killing the process does not lose it.
+
+        Raises:
+            LedgerError: The line could not be written whole (a full disk): the next opening cuts the rest off.
+        """
+        # Not asdict, which copies all that is inside: that would be a fifth of what a judgement costs here.
+        values = {field.name: getattr(judgement, field.name) for field in fields(judgement)}
+        line = json.dumps(values, ensure_ascii=False, allow_nan=False)
+        self._write(line.encode() + b"\n")
+        self.judgements.append(judgement)
+
+    def _write(self, line: bytes) -> None:
+        try:
+            written = os.write(self._file, line)  # one call: a kill comes before or after it
+        except OSError as error:
+            raise LedgerError(f"{self.path}: cannot be written ({error.strerror}); make room and run again") from error
+        if written != len(line):
+            raise LedgerError(f"{self.path}: the disk is full; make room and run again")
+
+    def close(self) -> None:
+        """Let others write."""
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def read_judgements(path: Path) -> list[Judgement]:
+    """All lines of a ledger, in order, also while somebody writes it; a torn last line is passed over.
+
+    Raises:
+        FileNotFoundError: No such file.
+        LedgerError: Another line cannot be read.
+    """
+    return list(_parse(path, path.read_bytes()))
+
+
+def _parse(path: Path, content: bytes) -> Iterator[Judgement]:
+    lines = content.split(b"\n")
+    if lines[-1] and not _is_whole(content):
+        # Cut off only what can be the beginning of one of our lines: the file may be somebody else's.
+        if not (lines[-1].startswith(_START) or _START.startswith(lines[-1])):
+            raise LedgerError(f"{path}, line {len(lines)}: is no judgement; name another file")
+        lines.pop()
+    for number, line in enumerate(lines, 1):
+        if not line and number == len(lines):
+            return
+        try:
+            yield checked(json.loads(line))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            raise LedgerError(
+                f"{path}, line {number}: is no judgement ({' '.join(detail.split())[:100]}); mend or remove the line"
+            ) from error
+
+
+def _is_whole(content: bytes) -> bool:
+    """Whether nothing is missing of the last line but its end."""
+    try:
+        checked(json.loads(content[content.rfind(b"\n") + 1 :]))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,31 @@
+"""What a user can say about the judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from data.settings import setting
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """Who judges, how, and for how much money at most."""
+
+    judge_model: str = setting(
+        "gpt-4o-2024-08-06", "The judge (the paper's), by its name on the endpoint, or a local model."
+    )
+    judge_base_url: str | None = setting(None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.")
+    judge_backend: str = setting(
+        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model."
+    )
+    judge_prompt: str = setting(
+        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
+    )
+    judge_concurrency: int = setting(16, "Judgements under way at once.")
+    judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.")
+    price_in: float | None = setting(None, "Price of a million prompt tokens; without both prices the cost is unknown.")
+    price_out: float | None = setting(None, "Price of a million tokens that the judge writes.")
+    max_cost: float | None = setting(
+        None, "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices."
+    )
+    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.")

@@ -1,0 +1,173 @@
+r"""The files of nlp-waseda/JCQ-judge, the benchmark authors' own tool, so that answers and judgements move both ways.
+
+    data/answers/MODEL.jsonl             {"id": 1, "question_id": 1, "answer": "..."}
+    data/judgements/JUDGE/MODEL.jsonl    {"answer_id": 1, "judgement": "流暢性: 4\n..."}
+
+A judgement is the judge's raw reply. The files do not say which model, judge or settings; their names do, in part.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from data.jcq import CRITERIA, Answer, Question
+from data.jsonl import read_objects
+from data.record import write_whole
+from data.schema import utf8_safe
+from rewards.judges.judgement import Judgement, judgement_key
+from rewards.judges.protocol import Status
+from rewards.judges.verdict import JAPANESE, Scores, parse_verdict, write_verdict
+
+# How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
+PROMPT = "jcq-v1"
+PARAMETERS: dict[str, Any] = {"temperature": 0.0, "max_tokens": None}
+# Where that tool finds the scores of a reply. It is laxer than `parse_verdict`: the first place that fits counts.
+_THEIRS = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))
+# What `eval run` calls the models of a training output.
+_END = re.compile(r"checkpoint-\d+|final")
+
+
+class JcqFileError(ValueError):
+    """A file that cannot be used: where, what is wrong and what to do, in one line."""
+
+
+def answers_path(data: Path, model: str) -> Path:
+    """Where the tool keeps a model's answers; of a hub id or a path, the last part names the model.
+
+    >>> answers_path(Path("data"), "Qwen/Qwen2.5-7B-Instruct").as_posix()
+    'data/answers/Qwen2.5-7B-Instruct.jsonl'
+    """
+    return data / "answers" / f"{_model_id(model)}.jsonl"
+
+
+def judgements_path(data: Path, judge: str, model: str) -> Path:
+    """Where the tool keeps a judge's replies about a model's answers."""
+    return data / "judgements" / _model_id(judge) / f"{_model_id(model)}.jsonl"
+
+
+def read_answers(path: Path) -> tuple[Answer, ...]:
+    """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1.
+
+    Raises:
+        FileNotFoundError: No such file.
+        JcqFileError: A line cannot be used, or an id comes twice.
+    """
+    answers: dict[str, Answer] = {}
+    for number, (where, row) in enumerate(read_objects(path, JcqFileError), 1):
+        answer = Answer(_id(where, row, "id", number), _id(where, row, "question_id"), _text(where, row, "answer"))
+        if answer.id in answers:
+            raise JcqFileError(f"{where}: the id {answer.id!r} comes twice; make ids unique")
+        answers[answer.id] = answer
+    if not answers:
+        raise JcqFileError(f"{path}: holds no answers")
+    return tuple(answers.values())
+
+
+def write_answers(path: Path, answers: Sequence[Answer]) -> None:
+    """Write a file of answers, whole or not at all."""
+    rows = [
+        {"id": _theirs(a.id), "question_id": _theirs(a.question_id), "answer": utf8_safe(a.answer)} for a in answers
+    ]
+    _write(path, rows)
+
+
+def read_jcq_judgements(
+    path: Path, judge: str, questions: Sequence[Question], answers: Sequence[Answer]
+) -> tuple[Judgement | None, ...]:
+    """A file of judgements, one for each answer, in the order of the answers; None where the file has none.
+
+    Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
+
+    Raises:
+        FileNotFoundError: No such file.
+        JcqFileError: A line cannot be used, is about an answer that is not there, or about one that had another.
+    """
+    asked = {question.id: question.question for question in questions}
+    about = {answer.id: answer for answer in answers}
+    found: dict[str, Judgement] = {}
+    for where, row in read_objects(path, JcqFileError):
+        answer_id = _id(where, row, "answer_id")
+        if answer_id not in about:
+            raise JcqFileError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
+        if answer_id in found:
+            raise JcqFileError(f"{where}: judges answer {answer_id!r} for the second time")
+        answer = about[answer_id]
+        if answer.question_id not in asked:
+            raise JcqFileError(
+                f"{where}: answer {answer_id!r} is to question {answer.question_id!r}, which is not there"
+            )
+        # Null is what the judge's client hands over when the model refuses.
+        reply = None if row.get("judgement", "") is None else _text(where, row, "judgement")
+        scores = parse_verdict(reply or "")
+        found[answer_id] = Judgement(
+            key=judgement_key(asked[answer.question_id], answer.answer, judge, PROMPT, PARAMETERS),
+            question_id=answer.question_id,
+            answer_id=answer_id,
+            judge=judge,
+            prompt=PROMPT,
+            status=Status.OK if scores else Status.UNPARSEABLE,
+            scores=scores,
+            reply=reply,
+        )
+    return tuple(found.get(answer.id) for answer in answers)
+
+
+def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequence[Judgement | None]) -> None:
+    """Write a file of judgements, so that the tool scores what is scored here, and nothing else.
+
+    The raw reply, where the tool reads it as we do; otherwise the scores as the prompt asks for them, or nothing for
+    an answer without scores, which the tool then reports as invalid. An answer that was not asked is left out.
+    """
+    rows = []
+    for answer, judgement in zip(answers, judgements, strict=True):
+        if judgement is not None:
+            reply = judgement.reply or ""
+            if _their_scores(reply) != judgement.scores:
+                reply = write_verdict(judgement.scores) if judgement.scores else ""
+            rows.append({"answer_id": _theirs(answer.id), "judgement": utf8_safe(reply)})
+    _write(path, rows)
+
+
+def write_jcq_files(
+    data: Path, model: str, judge: str, answers: Sequence[Answer], judgements: Sequence[Judgement | None]
+) -> None:
+    """Write a model's answers and a judge's replies where the tool keeps them: `data` is its `--data-dir`."""
+    write_answers(answers_path(data, model), answers)
+    write_jcq_judgements(judgements_path(data, judge, model), answers, judgements)
+
+
+def _their_scores(reply: str) -> Scores | None:
+    match = _THEIRS.search(reply)
+    return None if match is None else dict(zip(CRITERIA, map(int, match.groups()), strict=True))
+
+
+def _theirs(row_id: str) -> int | str:
+    """The tool numbers questions and answers, and joins its tables by these columns."""
+    return int(row_id) if row_id.isascii() and row_id.isdecimal() and str(int(row_id)) == row_id else row_id
+
+
+def _model_id(model: str) -> str:
+    parent, _, name = model.strip("/").removesuffix(".jsonl").rpartition("/")
+    # A checkpoint's last part alone says nothing.
+    return f"{parent.rpartition('/')[2]}-{name}" if parent and _END.fullmatch(name) else name
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+
+
+def _id(where: str, row: dict[str, Any], name: str, default: int | None = None) -> str:
+    value = row.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise JcqFileError(f"{where}: the column {name} is missing or neither a string nor an integer")
+    return utf8_safe(str(value))
+
+
+def _text(where: str, row: dict[str, Any], name: str) -> str:
+    if not isinstance(row.get(name), str):
+        raise JcqFileError(f"{where}: the column {name} is missing or no string")
+    return utf8_safe(str(row[name]))

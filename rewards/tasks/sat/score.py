@@ -1,0 +1,115 @@
+"""SatScorer: stories and rewrites in, scored rows out (paper, section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.rewrites import Rewrite, SatReason
+from data.schema import utf8_safe
+from data.stories import Story
+from rewards.distance import paired_distance
+from rewards.embeddings import Encoder, WordVectors
+from rewards.parse import without_reasoning
+from rewards.tasks.sat.compliance import LENGTH_BAND, check
+
+# Five times what is asked for. A tokenizer makes at most one token of a byte and a character has at most four, so that
+# even the oddest text fits the 8,191 tokens of an endpoint; a BERT such as the paper's encoder reads 512 tokens.
+TEXT_LIMIT = 2000
+
+
+class SatScorer:
+    """Scores rewrites of stories.
+
+    The score of a rewrite is 1 - cos(u, v) in [0, 2], u the embedding of the story and v that of the rewrite. Without a
+    score are: an empty rewrite, one with half a reasoning block, one for which (or whose story) the encoder gives
+    a zero or non-finite vector. The paper's encoder is `pkshatech/simcse-ja-bert-base-clcmlp`; any other of
+    `rewards.embeddings` works, on a scale of its own. Encoders cut what is longer than their window; the first 2,000
+    characters are embedded at most.
+
+    Args:
+        encoder: Embeds stories and rewrites; see `rewards.embeddings.make_text_encoder`.
+        stories: Those that were to be rewritten.
+        cache_dir: Folder of the disk cache of vectors, which texts share with words; None keeps none.
+
+    >>> from rewards.embeddings import make_text_encoder
+    >>> tale = Story("1", "", "", "", "漁師が浜辺で亀を助けた。")
+    >>> scorer = SatScorer(make_text_encoder("ja-ginza"), [tale])
+    >>> rows = scorer.score([Rewrite("a", "1", "漁師が浜辺で亀を助けた。"), Rewrite("b", "1", " ")])
+    >>> rows[0].score, str(rows[1].reason)
+    (0.0, 'empty')
+    """
+
+    def __init__(self, encoder: Encoder, stories: Iterable[Story], *, cache_dir: Path | None = None) -> None:
+        self.vectors = WordVectors(encoder, cache_dir)
+        self.stories = {story.id: story for story in stories}
+
+    def describe(self) -> dict[str, Any]:
+        """What a results file must record to say how a score came about."""
+        return {
+            "embedding_model": self.vectors.encoder.name,
+            "embedding_revision": self.vectors.encoder.revision,
+            "text_limit": TEXT_LIMIT,
+            "length_band": list(LENGTH_BAND),
+        }
+
+    def score(self, rewrites: Sequence[Rewrite]) -> list[Rewrite]:
+        """The rewrites with score or reason and compliance, in order; what an earlier scorer said is replaced.
+
+        Raises:
+            ValueError: A rewrite's story is not among the scorer's.
+            EncoderError: The encoder gives no text a vector.
+        """
+        for rewrite in rewrites:
+            if rewrite.story_id not in self.stories:
+                raise ValueError(f"rewrite {rewrite.id!r}: there is no story {rewrite.story_id!r}")
+        counted = [what_counts(rewrite.text) for rewrite in rewrites]
+        # Stories first: should no rewrite get a vector, it is they that tell odd rewrites from a broken encoder.
+        of_stories = self._rows([self.stories[rewrite.story_id].text for rewrite in rewrites])
+        of_texts = self._rows([text if reason is None else None for text, reason in counted])
+        good = (of_stories >= 0) & (of_texts >= 0)
+        scores = np.full(len(rewrites), np.nan)
+        scores[good] = paired_distance(self.vectors.matrix, of_stories[good], of_texts[good])
+        rows = []
+        for k, (rewrite, (text, why)) in enumerate(zip(rewrites, counted, strict=True)):
+            no_vector = SatReason.STORY_NO_VECTOR if of_stories[k] < 0 else SatReason.NO_VECTOR
+            reason = None if good[k] else why or no_vector
+            kept = check(self.stories[rewrite.story_id].text, text)
+            rows.append(
+                replace(
+                    rewrite,
+                    score=float(scores[k]) if good[k] else None,
+                    reason=None if reason is None else str(reason),
+                    length=kept.length,
+                    one_line=kept.one_line,
+                    extras=kept.extras,
+                    copied=kept.copied,
+                )
+            )
+        return rows
+
+    def _rows(self, texts: Sequence[str | None]) -> np.ndarray:
+        """Rows in the vectors' matrix; -1 without a vector or a text."""
+        wanted = [utf8_safe(text)[:TEXT_LIMIT] for text in texts if text is not None]
+        found = iter(self.vectors.rows(wanted))
+        return np.array([-1 if text is None else next(found) for text in texts], np.int64)
+
+
+def what_counts(text: str) -> tuple[str, SatReason | None]:
+    """What of a model's text is its rewrite: all that follows a reasoning block, without outer white space.
+
+    A text that shows half of a reasoning block has no rewrite that could be told from the reasoning, and one without
+    any letter or digit is none.
+
+    >>> what_counts("<think>亀を車に</think> 昔々"), what_counts("<think>亀を"), what_counts("。")
+    (('昔々', None), ('', <SatReason.REASONING: 'reasoning'>), ('', <SatReason.EMPTY: 'empty'>))
+    """
+    answer = without_reasoning(text)
+    if answer is None or "<think>" in answer or "</think>" in answer:
+        return "", SatReason.REASONING
+    # Some encoders give a vector to nothing at all.
+    return (answer, None) if any(character.isalnum() for character in answer) else ("", SatReason.EMPTY)

@@ -1,0 +1,144 @@
+"""What rewrites are worth: the mean over stories (paper, Tables 7 and 14), and how far the prompt was kept to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from data.rewrites import Rewrite, SatReason
+from rewards.tasks.sat.compliance import length_ok
+from rewards.tasks.sat.extras import Extra
+
+_Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class SatSummary:
+    """One row of Table 7: the score is the mean over stories of each story's mean over its rewrites.
+
+    Attributes:
+        source: Who wrote the rewrites.
+        num_stories: Stories that were to be rewritten.
+        scored_stories: Those with a score. `mean`, `std` and `ci95` always stand beside this number of `num_stories`.
+        num_rewrites: All rewrites.
+        scored_rewrites: Those with a score.
+        mean: Mean distance in [0, 2]; None without a score.
+        std: Sample standard deviation over stories (ddof = 1); None with fewer than two of them.
+        ci95: Normal 95% confidence interval over stories, mean -+ 1.96 std / sqrt(scored_stories); None where `std` is.
+        reasons: Rewrites without a score by reason, every reason named.
+        compliant: Rewrites (of `num_rewrites`, as all below) that keep to every condition of the prompt.
+        length_ok: Those with about 400 characters (`rewards.tasks.sat.compliance.LENGTH_BAND`).
+        one_line: Those without a line break; a rewrite that is empty keeps no condition, here and below.
+        only_story: Those that hold nothing but the story.
+        truncated: Those that the generator cut off (`finish_reason` length).
+        extras: Rewrites by what they hold beside the story; one may count under several.
+        mean_length: Mean number of characters; None without rewrites.
+        mean_copied: Mean share of the story's 8-grams that are in the rewrite; None without rewrites.
+        compliant_mean: As `mean`, over the compliant rewrites with a score; None without one.
+        compliant_stories: How many stories that is.
+    """
+
+    source: str
+    num_stories: int
+    scored_stories: int
+    num_rewrites: int
+    scored_rewrites: int
+    mean: float | None
+    std: float | None
+    ci95: tuple[float, float] | None
+    reasons: dict[str, int]
+    compliant: int
+    length_ok: int
+    one_line: int
+    only_story: int
+    truncated: int
+    extras: dict[str, int]
+    mean_length: float | None
+    mean_copied: float | None
+    compliant_mean: float | None
+    compliant_stories: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For `metrics.json`."""
+        return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> SatSummary:
+        """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
+        own = {field.name: values[field.name] for field in fields(cls)}
+        return cls(**{**own, "ci95": tuple(own["ci95"]) if own["ci95"] else None})
+
+
+def story_scores(rewrites: Iterable[Rewrite]) -> dict[str, float]:
+    """Score of each story that has one: the mean over its rewrites with a score.
+
+    >>> story_scores([Rewrite("a", "1", "", score=0.2), Rewrite("b", "1", "", score=0.4), Rewrite("c", "2", "")])
+    {'1': 0.30000000000000004}
+    """
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for rewrite in rewrites:
+        if rewrite.score is not None:
+            scores[rewrite.story_id].append(rewrite.score)
+    return {story: math.fsum(values) / len(values) for story, values in scores.items()}
+
+
+def keeps_conditions(rewrite: Rewrite) -> bool:
+    """Whether a scored row keeps to every condition of the prompt: length, one line, nothing but the story."""
+    return length_ok(rewrite.length or 0) and bool(rewrite.one_line) and not rewrite.extras
+
+
+def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | None = None) -> SatSummary:
+    """The row of scored rewrites.
+
+    Args:
+        rewrites: From `SatScorer.score`, or read from a file that it scored.
+        num_stories: Stories that were to be rewritten, those that nobody rewrote too.
+        source: Name of the row; None takes the sources of the rewrites.
+
+    Raises:
+        ValueError: A rewrite was never scored, or there are rewrites of more stories than there are.
+    """
+    for row in rewrites:
+        if (row.score is None) == (row.reason is None) or row.length is None or row.extras is None:
+            raise ValueError(f"rewrite {row.id!r} was never scored; score the file first")
+    if len({row.story_id for row in rewrites}) > num_stories:
+        raise ValueError(f"there are rewrites of more than the {num_stories} stories")
+    by_story = np.array(list(story_scores(rewrites).values()))
+    compliant = [row for row in rewrites if keeps_conditions(row)]
+    compliant_scores = list(story_scores(compliant).values())
+    n = len(by_story)
+    std = float(by_story.std(ddof=1)) if n > 1 else None
+    mean = float(by_story.mean()) if n else None
+    margin = None if std is None else _Z95 * std / math.sqrt(n)
+    extras = Counter(extra for row in rewrites for extra in row.extras or ())
+    reasons = Counter(row.reason for row in rewrites)
+    return SatSummary(
+        source=", ".join(dict.fromkeys(row.source for row in rewrites)) if source is None else source,
+        num_stories=num_stories,
+        scored_stories=n,
+        num_rewrites=len(rewrites),
+        scored_rewrites=sum(row.score is not None for row in rewrites),
+        mean=mean,
+        std=std,
+        ci95=None if mean is None or margin is None else (mean - margin, mean + margin),
+        reasons={str(reason): reasons[reason] for reason in SatReason},
+        compliant=len(compliant),
+        length_ok=sum(length_ok(row.length or 0) for row in rewrites),
+        one_line=sum(bool(row.length and row.one_line) for row in rewrites),
+        only_story=sum(bool(row.length and not row.extras) for row in rewrites),
+        truncated=sum(row.finish_reason == "length" for row in rewrites),
+        extras={str(extra): extras[extra] for extra in Extra},
+        mean_length=_mean([row.length for row in rewrites if row.length is not None]),
+        mean_copied=_mean([row.copied for row in rewrites if row.copied is not None]),
+        compliant_mean=_mean(compliant_scores),
+        compliant_stories=len(compliant_scores),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None

@@ -122,29 +122,17 @@ def rescore(
 @with_flags
 def correlate(
     output: Output,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="DIR", help="Finished runs, DIR or NAME=DIR: correlate the benchmarks over their models."
-        ),
-    ] = None,
+    runs: Annotated[list[str], typer.Argument(metavar="DIR", help="Folders of finished runs, DIR or NAME=DIR.")],
     ratings: Annotated[
         Path | None,
         typer.Option(help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."),
     ] = None,
-    published: Annotated[
-        bool, typer.Option("--published", help="The papers' own tables: recompute what they derived from them.")
-    ] = False,
 ) -> None:
-    """Correlate benchmarks over models (Tables 9, 10), judge and people (8); or check the papers' own (--published)."""
-    from eval.correlate.run import correlate_published, correlate_runs
+    """Correlate the benchmarks over the models of finished runs (Tables 9, 10), and the judge with people (Table 8)."""
+    from eval.correlate.run import correlate_runs
     from eval.show import print_page
 
-    if bool(runs) == published:
-        raise ValueError("give either folders of finished runs, or --published for the papers' own tables")
-    if published and ratings:
-        raise ValueError("--ratings goes with folders of finished runs, not with --published")
-    print_page(correlate_runs(runs, output, ratings=ratings) if runs else correlate_published(output))
+    print_page(correlate_runs(runs, output, ratings=ratings))
 
 
 @app.command()

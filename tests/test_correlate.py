@@ -1,21 +1,19 @@
-"""What the papers derived from their own tables: every verdict pinned, and the command as a user runs it."""
+"""What the papers derived from their own tables: every verdict pinned, and the committed page that says so."""
 
-import json
-import subprocess
-import sys
+import re
 
 import numpy as np
 import pytest
+from published_check.derived import Derived, Verdict
+from published_check.page import PAGE, to_markdown
+from published_check.published import derive_published
+from published_check.rounding import Printed
+from published_check.significance import significance
+from published_check.tables import same_models
 
 from data.published import load, load_text
-from eval.correlate.derived import Derived, Verdict
-from eval.correlate.published import derive_published
-from eval.correlate.significance import significance
-from eval.correlate.tables import same_models
-from eval.correlate.text import to_json, to_markdown
 from eval.statistics import holm, pearson
 from eval.statistics.correlation import p_value
-from eval.statistics.rounding import Printed
 
 
 @pytest.fixture(scope="module")
@@ -110,63 +108,20 @@ def test_gpt_4os_scores_of_eleven_models_are_means_of_113_whole_numbers():
     assert sum(row["human"] for row in load("sat_eleven_models")) == pytest.approx(5.5, abs=0.0055)
 
 
-def test_the_page_says_what_the_numbers_say(published):
-    page = to_markdown(published)
+def test_the_committed_page_says_what_the_numbers_say(published):
+    page = PAGE.read_text("utf-8")
     assert "Rounding determines 5 of 38 compared correlations; 5 of these are within 0.01" in page
     assert "Furthest from the printed value: -0.0088 (ACL 9: All, mean)." in page
     assert "126 of 126 marks agree" in page
     assert "- ACL 8, 40 values: neither the people's ratings" in page
-    (line,) = [line for line in page.splitlines() if "DAT and SAT (from ACL 6, ACL 7)" in line]
-    assert [cell.strip() for cell in line.split("|")[3:-1]] == [
-        *("0.933", "0.9317", "-0.0013", "0.9193 to 0.9428", "agrees", "0.28 to 1.00"),
-    ]
     assert "-0.0000" not in page
-    values = to_json(published)
-    assert json.loads(json.dumps(values, allow_nan=False)) == values
-    assert len(values["derived"]) == len(published.derived) == 231
-
-
-def run_correlate(*arguments):
-    command = [sys.executable, "-m", "eval", "correlate", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
-
-
-def test_the_command(tmp_path):
-    out = tmp_path / "out"
-    first = run_correlate("--published", "--output", out)
-    assert (first.returncode, first.stderr) == (0, "")
-    page = (out / "correlate.md").read_text("utf-8")
-    assert page in first.stdout
-    metrics = json.loads((out / "metrics.json").read_text("utf-8"))
-    assert metrics == json.loads((out / "correlate.json").read_text("utf-8"))["counts"]
-    assert metrics["correlation"]["agrees"] == 38
-    assert json.loads((out / "config.json").read_text("utf-8"))["settings"]["task"] == "correlate"
-    again = run_correlate("--published", "--output", out)
-    assert again.returncode == 0
-    assert "finished before" in again.stdout
-    assert page in again.stdout
-    assert sorted(path.name for path in out.iterdir()) == [
-        "config.json",
-        "correlate.json",
-        "correlate.md",
-        "metrics.json",
-    ]
-
-
-@pytest.mark.parametrize("case", ["no --published", "a file", "another run"])
-def test_what_a_user_gets_wrong_is_one_line(tmp_path, case):
-    arguments = ["--output", tmp_path] if case == "no --published" else ["--published", "--output", tmp_path / "x"]
-    if case == "a file":
-        (tmp_path / "x").write_text("")
-    elif case == "another run":
-        (tmp_path / "x").mkdir()
-        (tmp_path / "x" / "config.json").write_text('{"format": 1, "settings": {"task": "dat"}, "loaded": {}}')
-    done = run_correlate(*arguments)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    expected = {"no --published": "or --published", "a file": "is a file", "another run": 'task = "dat"'}
-    assert done.stderr.startswith("error: ")
-    assert expected[case] in done.stderr
+    made, number = to_markdown(published), r"[+-]?\d+\.\d+"
+    assert re.sub(number, "#", made) == re.sub(number, "#", page)
+    # The search for the ends of a range may stop a digit earlier on another machine.
+    assert [float(n) for n in re.findall(number, made)] == pytest.approx(
+        [float(n) for n in re.findall(number, page)], abs=2e-4
+    )
+    assert len(published.derived) == 231
 
 
 def test_the_doubts_are_facts(published):

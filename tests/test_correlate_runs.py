@@ -242,8 +242,6 @@ def test_the_command(tmp_path):
             ("a", "b"),
             "needs 3 models with both benchmarks; of the 2 models with finished runs there are, for Table 9 2,",
         ),
-        (("a", "--published"), "give either folders of finished runs, or --published"),
-        (("--published", "--ratings", "r.csv"), "--ratings goes with folders"),
         (("none",), "none: no such folder"),
         (("a", "--ratings", "none.csv"), "none.csv: no such file"),
     ],

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from eval.correlate.joint import least_explained
-from eval.statistics.rounding import Printed, mean_of, pearson_range
+from published_check.joint import least_explained
+from published_check.rounding import Printed, mean_of, pearson_range
 
 
 def exact(*values):

@@ -1,1 +1,1 @@
-"""Correlations: the papers' from their printed digits (`--published`), and finished runs' (`correlate DIR...`)."""
+"""Correlations between the benchmarks over the models of finished runs, and of the judge with people."""

@@ -8,35 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from data.published import load_text, names
 from data.record import write_json, write_whole
 from data.run_folder import RunFolder
 from eval.page import PageRun
 
-_RECORD = ("config.json", "metrics.json")
-_PUBLISHED = (*_RECORD, "correlate.json", "correlate.md")
-_RUNS = (*_RECORD, "correlations.json", "correlations.md")
-
-
-def correlate_published(output: Path) -> PageRun:
-    """Recompute what the papers derived from their tables into the run folder `output`, or take what is there.
-
-    The folder gets `correlate.md`, `correlate.json` and, in `metrics.json`, the counts of verdicts.
-
-    Raises:
-        OSError: The disk is full.
-        ValueError: The folder holds another run, or one of other tables; the message is one line.
-    """
-    tables = {name: load_text(name) for name in names()}
-    folder = RunFolder(output, {"task": "correlate", "published_sha256": _digest(tables)})
-    if (page := _finished(folder, _PUBLISHED)) is not None:
-        return PageRun(output, page, _PUBLISHED, True)
-    from eval.correlate.published import derive_published
-    from eval.correlate.text import to_json, to_markdown
-
-    folder.start({}, {})
-    published = derive_published()
-    return _write(folder, _PUBLISHED, to_markdown(published), to_json(published), published.counts())
+_FILES = ("config.json", "metrics.json", "correlations.json", "correlations.md")
 
 
 def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None = None) -> PageRun:
@@ -80,8 +56,9 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     }
     settings = {"task": "correlate_runs", "models": [row.model for row in rows], "ratings": people is not None}
     folder = RunFolder(output, {**settings, "scores_sha256": _digest(inputs)})
-    if (page := _finished(folder, _RUNS)) is not None:
-        return PageRun(output, page, _RUNS, True)
+    # A folder that has lost a file is written again.
+    if folder.metrics() is not None and all((output / name).is_file() for name in _FILES):
+        return PageRun(output, (output / _FILES[-1]).read_text("utf-8"), _FILES, True)
     folder.start({}, {"places": list(places), "ratings_file": str(ratings) if ratings else None})
     across, table8 = across_models(rows), people.table8() if people else ()
     metrics = {
@@ -92,22 +69,11 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
         "dat_sat": across.dat_sat and across.dat_sat.r,
     }
     content = (rows, scales(models), across, people, table8)
-    return _write(folder, _RUNS, to_markdown(*content), to_json(*content), metrics)
-
-
-def _finished(folder: RunFolder, files: Sequence[str]) -> str | None:
-    """The page of an earlier call that finished; None if there is none, or if one of its files is gone."""
-    there = folder.metrics() is not None and all((folder.path / name).is_file() for name in files)
-    return (folder.path / files[-1]).read_text("utf-8") if there else None
-
-
-def _write(
-    folder: RunFolder, files: tuple[str, ...], page: str, values: dict[str, Any], metrics: dict[str, Any]
-) -> PageRun:
-    write_json(folder.path / files[-2], values)
-    write_whole(folder.path / files[-1], page.encode())
+    page = to_markdown(*content)
+    write_json(output / _FILES[-2], to_json(*content))
+    write_whole(output / _FILES[-1], page.encode())
     folder.finish(metrics)
-    return PageRun(folder.path, page, files, False)
+    return PageRun(output, page, _FILES, False)
 
 
 def _digest(values: Any) -> str:

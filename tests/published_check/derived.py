@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from eval.statistics.rounding import Printed
+from published_check.rounding import Printed
 
 TOLERANCE = 0.01
 DETERMINED_WIDTH = 0.02  # then the value in the middle is within TOLERANCE of every value that rounding allows

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from data.published import load_text
-from eval.correlate.derived import Significance
-from eval.correlate.tables import ALL
 from eval.statistics.correlation import p_value
-from eval.statistics.rounding import Printed
+from published_check.derived import Significance
+from published_check.rounding import Printed
+from published_check.tables import ALL
 
 
 def significances() -> Iterator[Significance]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from data.jcq import CRITERIA
-from eval.correlate.derived import Derived
-from eval.correlate.tables import MEAN, TASKS, column, rows
-from eval.statistics.rounding import Printed, mean_of
+from published_check.derived import Derived
+from published_check.rounding import Printed, mean_of
+from published_check.tables import MEAN, TASKS, column, rows
 
 
 def means() -> Iterator[Derived]:

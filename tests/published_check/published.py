@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eval.correlate.correlations import correlations
-from eval.correlate.derived import Derived, Significance, Verdict
-from eval.correlate.means import means
-from eval.correlate.significance import significances
-from eval.correlate.unprinted import unprinted
+from published_check.correlations import correlations
+from published_check.derived import Derived, Significance, Verdict
+from published_check.means import means
+from published_check.significance import significances
+from published_check.unprinted import unprinted
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The result of `python -m eval correlate --published`.
+    """What `derive_published` found.
 
     Attributes:
         derived: Means, correlations and p-values, those that cannot be recomputed last.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from data import jcq
 from data.published import load_text
-from eval.statistics.rounding import Printed
+from published_check.rounding import Printed
 
 ALL, MEAN = "All", "mean"
 # Name in the tables of correlations -> column of the tables of scores: "Unusual Uses" -> "unusual_uses".

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from data.jcq import CRITERIA
-from eval.correlate.derived import Derived
-from eval.correlate.tables import ALL, MEAN, TASKS, cells, column, same_models
 from eval.statistics import pearson
 from eval.statistics.correlation import p_value
-from eval.statistics.rounding import Printed, pearson_range
+from published_check.derived import Derived
+from published_check.rounding import Printed, pearson_range
+from published_check.tables import ALL, MEAN, TASKS, cells, column, same_models
 
 # Label, table of correlations with JCQ, what the other column is called, its table.
 WITH_JCQ = (

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from data.jcq import CRITERIA
 from data.published import load_text
-from eval.correlate.correlations import WITH_JCQ
-from eval.correlate.derived import Derived
-from eval.correlate.joint import least_explained
-from eval.correlate.tables import TASKS, cells, column
-from eval.statistics.rounding import Printed
+from published_check.correlations import WITH_JCQ
+from published_check.derived import Derived
+from published_check.joint import least_explained
+from published_check.rounding import Printed
+from published_check.tables import TASKS, cells, column
 
 _NO_CELLS = "JCQ scores by model, task and criterion are not printed, only their means over one of the three"
 _NO_RATINGS = "neither the people's ratings nor GPT-4o's of the 105 answers are printed"

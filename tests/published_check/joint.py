@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.statistics.rounding import Printed
+from published_check.rounding import Printed
 
 
 def least_explained(correlations: Sequence[Printed], columns: Sequence[Sequence[Printed]]) -> float:

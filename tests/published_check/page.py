@@ -1,16 +1,17 @@
-"""The comparison with the papers' derived numbers for readers: Markdown for people, JSON for programs."""
+"""The page `docs/published-check.md`: `PYTHONPATH=tests python -m published_check.page` writes it again."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from pathlib import Path
 
 from data.markdown import table
-from eval.correlate.derived import DETERMINED_WIDTH, TOLERANCE, Derived, Significance, Verdict
-from eval.correlate.published import Published
+from published_check.derived import DETERMINED_WIDTH, TOLERANCE, Derived, Significance, Verdict
+from published_check.published import Published, derive_published
 
+PAGE = Path(__file__).parents[2] / "docs" / "published-check.md"
 _HEADINGS = ("Table", "Cell", "Printed", "Recomputed", "Difference", "Rounding allows", "Verdict")
 _KINDS = {
     "mean": "Means",
@@ -72,47 +73,6 @@ def _summary(published: Published) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_json(published: Published) -> dict[str, Any]:
-    """Everything for `correlate.json`, numbers unrounded."""
-    return {
-        "tolerance": TOLERANCE,
-        "determined_width": DETERMINED_WIDTH,
-        "counts": published.counts(),
-        "derived": [
-            {
-                "table": row.table,
-                "cell": row.cell,
-                "kind": row.kind,
-                "source": row.source,
-                "printed": row.printed.value if row.printed else None,
-                "recomputed": row.recomputed,
-                "difference": row.difference,
-                "range": [row.low, row.high] if row.low is not None else None,
-                "n": row.n,
-                "ci95": list(row.ci95) if row.ci95 else None,
-                "attainable": row.attainable,
-                "determined": row.determined,
-                "verdict": str(row.verdict),
-                "why": row.why,
-            }
-            for row in published.derived
-        ],
-        "significances": [
-            {
-                "table": row.table,
-                "cell": row.cell,
-                "pearson": row.printed.value,
-                "n": row.n,
-                "p": row.p,
-                "p_range": [row.low, row.high],
-                "marked": row.marked,
-                "verdict": str(row.verdict),
-            }
-            for row in published.significances
-        ],
-    }
-
-
 def _cells(row: Derived) -> list[str]:
     return [
         row.table,
@@ -159,3 +119,7 @@ def _missing(derived: Sequence[Derived]) -> Iterable[str]:
         said = Counter(row.why for row in rows if row.why)
         yield from (f"  {count} of them: {why}." for why, count in said.items())
     yield ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(to_markdown(derive_published()), "utf-8")

@@ -19,9 +19,9 @@ from transformers.utils import logging
 
 from data.prompts import prompt
 from generate.shared_prefix import sample_tokens
-from generate.transformers_model import encode_prompt, end_tokens
 from models.allocator import freed_memory_kept
 from models.tiny import ensure_tiny
+from models.tokens import encode_text, end_tokens
 
 
 def plain(model: object, ids: list[int], n: int, most: int, ends: list[int]) -> int:
@@ -57,7 +57,7 @@ def main() -> None:
     folder = str(ensure_tiny()) if args.model == "tiny" else args.model
     model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    ids, ends = encode_prompt(tokenizer, prompt("dat")), end_tokens(model, tokenizer)
+    ids, ends = encode_text(tokenizer, prompt("dat")), end_tokens(model, tokenizer)
     vocabulary = model.get_output_embeddings().weight.shape[0]
     weights = (
         sum(p.numel() for p in model.base_model.parameters() if p.ndim == 2) - vocabulary * model.config.hidden_size

@@ -8,7 +8,7 @@ import numpy as np
 
 from generate.protocol import GeneratorError
 from generate.shared_prefix import sample_tokens
-from generate.transformers_model import end_tokens
+from models.tokens import encode_prompt, end_tokens
 
 
 class SharedPrefixRollout:
@@ -44,7 +44,8 @@ class SharedPrefixRollout:
             raise GeneratorError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
         tokenizer = trainer.processing_class
         groups: dict[tuple[int, ...], list[int]] = {}
-        prompt_ids = [_encode(tokenizer, prompt, trainer.chat_template_kwargs) for prompt in prompts]
+        template_arguments = trainer.chat_template_kwargs or {}
+        prompt_ids = [encode_prompt(tokenizer, prompt, **template_arguments) for prompt in prompts]
         for position, ids in enumerate(prompt_ids):
             groups.setdefault(tuple(ids), []).append(position)
         random = np.random.default_rng([self._seed, *self._call(trainer.state.global_step), trainer.args.process_index])
@@ -74,11 +75,3 @@ class SharedPrefixRollout:
         """The optimizer step and the number of the call in it."""
         self._at = (step, self._at[1] + 1 if self._at[0] == step else 0)
         return self._at
-
-
-def _encode(tokenizer: Any, prompt: Any, settings: dict[str, Any] | None) -> list[int]:
-    """Token ids of a plain or a conversational prompt."""
-    if isinstance(prompt, str):
-        return list(tokenizer(prompt)["input_ids"])
-    ids = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=False, **(settings or {}))
-    return list(ids)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from data.completion import Completion
-from data.prompts import messages, plain, prompt
+from data.prompts import prompt
 from generate.protocol import GeneratorError, entropy
 from models.allocator import freed_memory_kept
 from models.attention import why_not_shared
+from models.tokens import encode_text, end_tokens
 
 
 class TransformersGenerator:
@@ -52,7 +53,7 @@ class TransformersGenerator:
         self._max_new_tokens, self._slots = max_new_tokens, slots
         self._text = prompt("dat") if text is None else text
         self._ends = end_tokens(model, tokenizer)
-        self._obstacle = why_not_shared(model, len(encode_prompt(tokenizer, self._text)) + max_new_tokens)
+        self._obstacle = why_not_shared(model, len(encode_text(tokenizer, self._text)) + max_new_tokens)
 
     def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
         """`n` completions of the prompt; completion k is the same whatever `n` is, but for rounding."""
@@ -71,7 +72,7 @@ class TransformersGenerator:
         try:
             with _in_eval_mode(self._model):
                 for text, same in rows.items():
-                    ids = encode_prompt(self._tokenizer, text)
+                    ids = encode_text(self._tokenizer, text)
                     if (len(same) == 1 < len(rows)) or why_not_shared(self._model, len(ids) + self._max_new_tokens):
                         single += [(row, ids) for row in same]
                         continue
@@ -140,22 +141,6 @@ class TransformersGenerator:
             "max_new_tokens": self._max_new_tokens,
             "prompt": self._text,
         }
-
-
-def encode_prompt(tokenizer: Any, text: str) -> list[int]:
-    """Token ids of a prompt: one user turn where there is a chat template, else plain text."""
-    if getattr(tokenizer, "chat_template", None):
-        ids = tokenizer.apply_chat_template(messages(text), add_generation_prompt=True, return_dict=False)
-    else:
-        ids = tokenizer(plain(text))["input_ids"]
-    return list(ids)
-
-
-def end_tokens(model: Any, tokenizer: Any) -> list[int]:
-    """Tokens that end a response: those of the model's generation config, else the tokenizer's."""
-    ends = model.generation_config.eos_token_id
-    ends = tokenizer.eos_token_id if ends is None else ends
-    return [] if ends is None else sorted(ends) if isinstance(ends, list | tuple) else [int(ends)]
 
 
 def _cut(row: list[int], ends: list[int]) -> list[int]:

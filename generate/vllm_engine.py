@@ -15,7 +15,7 @@ from typing import Any
 from data.completion import Completion
 from data.prompts import prompt
 from generate.protocol import request_seeds
-from generate.transformers_model import encode_prompt
+from models.tokens import encode_text
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -91,7 +91,7 @@ class VllmGenerator:
             )
             for request_seed in request_seeds(len(prompts), seed, batch)
         ]
-        tokens = {text: encode_prompt(self._llm.get_tokenizer(), text) for text in set(prompts)}
+        tokens = {text: encode_text(self._llm.get_tokenizer(), text) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
         outputs = self._llm.generate(inputs, requests, use_tqdm=False, lora_request=self._lora)
         return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]

@@ -26,15 +26,7 @@ def run(argv: list[str]) -> Path:
     from training.grpo import train_grpo
     from training.grpo_config import DatGrpoConfig, GrpoArguments
 
-    script, training, model = parse(GrpoArguments, DatGrpoConfig, argv)
-    rollout = None
-    if script.sampler == "shared_prefix":
-        from generate.rollout import SharedPrefixRollout
-
-        rollout = SharedPrefixRollout(
-            temperature=training.temperature, max_new_tokens=training.max_completion_length, seed=training.seed
-        )
-    return train_grpo(script, training, model, rollout)
+    return train_grpo(*parse(GrpoArguments, DatGrpoConfig, argv))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,11 @@ ROOT = Path(__file__).parents[1]
 MAY_IMPORT = {
     "data": set(),
     "rewards": {"data"},
-    "models": set(),
-    "eval": {"data", "rewards", "models"},
-    "training": {"data", "rewards", "models"},
-    "recipes": {"data", "rewards", "models", "eval", "training"},
+    "models": {"data", "rewards"},
+    "generate": {"data", "rewards", "models"},
+    "eval": {"data", "rewards", "models", "generate"},
+    "training": {"data", "rewards", "models", "generate"},
+    "recipes": {"data", "rewards", "models", "generate", "eval", "training"},
 }
 FILES = {
     str(path.relative_to(ROOT)): ast.parse(path.read_text("utf-8"))

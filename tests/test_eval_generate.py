@@ -13,7 +13,7 @@ from data.prompts import prompt
 from data.schema import read_responses
 from eval.responses import sample_responses
 from generate import RandomNouns, TransformersGenerator, transformers_model
-from generate.transformers_model import encode_prompt
+from models.tokens import encode_text
 from rewards.parse import split_list
 from rewards.tasks.dat.scorer import DatScorer, ScorerSettings
 
@@ -170,12 +170,12 @@ def test_each_prompt_has_its_own_answer(model: Any, tokenizer: Any) -> None:
     sharp = TransformersGenerator(model, tokenizer, max_new_tokens=3, temperature=1e-7, slots=2)
     with torch.no_grad():
         for text, answer in zip(prompts, sharp.answer(prompts, seed=0, batch=0), strict=True):
-            ids, end = encode_prompt(tokenizer, text), model.generation_config.eos_token_id
+            ids, end = encode_text(tokenizer, text), model.generation_config.eos_token_id
             for _ in range(3):
                 ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
                 if ids[-1] == end:
                     break
-            assert answer.text == tokenizer.decode(ids[len(encode_prompt(tokenizer, text)) :], skip_special_tokens=True)
+            assert answer.text == tokenizer.decode(ids[len(encode_text(tokenizer, text)) :], skip_special_tokens=True)
 
 
 def test_finish_reasons_and_special_tokens(model: Any, tokenizer: Any) -> None:
@@ -192,12 +192,12 @@ def test_finish_reasons_and_special_tokens(model: Any, tokenizer: Any) -> None:
 def test_the_chat_template_is_used_where_there_is_one(model: Any, tokenizer: Any) -> None:
     from copy import deepcopy
 
-    assert tokenizer.decode(encode_prompt(tokenizer, prompt("dat"))) == prompt("dat") + "\n"
+    assert tokenizer.decode(encode_text(tokenizer, prompt("dat"))) == prompt("dat") + "\n"
     chatty = deepcopy(tokenizer)
     chatty.chat_template = (
         "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}犬{% endif %}"
     )
-    assert chatty.decode(encode_prompt(chatty, prompt("dat"))) == f"<s>{prompt('dat')}</s>犬"
+    assert chatty.decode(encode_text(chatty, prompt("dat"))) == f"<s>{prompt('dat')}</s>犬"
     assert TransformersGenerator(model, tokenizer, text="犬").describe()["prompt"] == "犬"
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,8 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
         env=environment(study, STANDIN_HANG="sft"),
         stderr=subprocess.PIPE,
         text=True,
+        # As at a terminal. A shell that starts us in the background has us ignore Ctrl-C, and children inherit that.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     pid_file = study / "calls.pid"
     while not (pid_file.exists() and pid_file.read_text()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,13 @@ from trl import ModelConfig
 
 from data.prompts import dat_dataset
 from rewards.tasks.dat.reward import DatReward
-from training.config import ConfigError
 from training.grpo_config import DatGrpoConfig, GrpoArguments
 from training.load_rewards import load_reward_funcs
 from training.run import train
 from training.tracking import RunRecorder
 
-# TRL's: (prompts, trainer) -> {"prompt_ids", "completion_ids", "logprobs"}.
-RolloutFunc = Callable[[list[Any], Any], dict[str, Any]]
 
-
-def train_grpo(
-    script: GrpoArguments, training: DatGrpoConfig, model: ModelConfig, rollout_func: RolloutFunc | None = None
-) -> Path:
+def train_grpo(script: GrpoArguments, training: DatGrpoConfig, model: ModelConfig) -> Path:
     """Train by GRPO and return the folder of the trained model.
 
     A run that was cut off continues from its last whole checkpoint, with the duplicate history and the W&B run; one
@@ -33,14 +26,10 @@ def train_grpo(
         script: The task and its rewards.
         training: TRL's settings.
         model: The model, and LoRA if wanted.
-        rollout_func: Draws the completions when the sampler is `shared_prefix`. The recipe hands it in, since this
-            room never imports a generator.
 
     Raises:
         ConfigError: Settings that cannot work, or an `output_dir` that holds another run.
     """
-    if (script.sampler == "shared_prefix") != (rollout_func is not None):
-        raise ConfigError(f"sampler {script.sampler}: shared_prefix needs a rollout_func, the other samplers take none")
     rewards = load_reward_funcs(script.reward_funcs, script.reward_args)  # type: ignore[arg-type]
     described = [
         {"path": path, **(reward.describe() if isinstance(reward, DatReward) else {})}
@@ -51,12 +40,16 @@ def train_grpo(
         from datasets import Dataset
         from trl import GRPOTrainer
 
-        if rollout_func is not None:
+        rollout = None
+        if script.sampler == "shared_prefix":
+            from generate.rollout import SharedPrefixRollout
+
+            rollout = SharedPrefixRollout(
+                temperature=training.temperature, max_new_tokens=training.max_completion_length, seed=training.seed
+            )
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
         rows = dat_dataset(script.num_prompts, conversational=bool(tokenizer.chat_template))
-        return GRPOTrainer(
-            reward_funcs=rewards, train_dataset=Dataset.from_list(rows), rollout_func=rollout_func, **common
-        )
+        return GRPOTrainer(reward_funcs=rewards, train_dataset=Dataset.from_list(rows), rollout_func=rollout, **common)
 
     recorder = RunRecorder(rewards, script.completions_logged)
     return train(script, training, model, build, facts={"rewards": described}, recorder=recorder)

@@ -70,6 +70,11 @@ def plain(text: str) -> str:
     return text + "\n"
 
 
+def as_prompt(text: str, *, conversational: bool) -> list[Message] | str:
+    """`text` as a model is asked it: one user turn where its tokenizer has a chat template, else plain text."""
+    return messages(text) if conversational else plain(text)
+
+
 def dat_dataset(n: int, *, conversational: bool = True) -> list[dict[str, object]]:
     """`n` copies of the DAT prompt as GRPO rows (column `prompt`): conversations, or plain text for a base model."""
-    return [{"prompt": dat_messages() if conversational else plain(prompt("dat"))} for _ in range(n)]
+    return [{"prompt": as_prompt(prompt("dat"), conversational=conversational)} for _ in range(n)]

@@ -15,19 +15,20 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from eval.commands import rescore, score_responses
+from rewards.tasks.jcq.run import run_jcq
+from rewards.tasks.sat.run import score_file
+
 from data.jcq import CRITERIA, TASKS
 from data.nouns import load_nouns
 from data.stories import load_stories
-from eval.commands import rescore, score_responses
 from eval.finished import find_evaluated
 from eval.options import AnsweringOptions, JcqOptions
 from eval.report.evaluation_page import write_evaluation
 from generate.load import GeneratorSettings
-from rewards.judges.options import JudgeOptions
+from rewards.judges.options import JudgeSettings
 from rewards.judges.verdict import write_verdict
 from rewards.tasks.dat.scorer import ScorerSettings
-from rewards.tasks.jcq.run import run_jcq
-from rewards.tasks.sat.run import score_file
 
 QUESTIONS = 700
 
@@ -68,7 +69,7 @@ def make(folder: Path, number: int) -> None:
         GeneratorSettings(source=name),
         AnsweringOptions(),
         JcqOptions(questions=str(asked), any_questions=True),
-        JudgeOptions(),
+        JudgeSettings(),
         runs / "jcq",
         answers=answers,
         judgements=judgements,

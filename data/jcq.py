@@ -14,6 +14,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.jsonl import read_objects
 from data.record import write_whole
 from data.schema import utf8_safe
@@ -29,10 +30,6 @@ QUESTIONS_PER_TASK = 100
 # Of the test split as `content_hash` writes it. A hub revision names a commit, and not what arrived from a mirror or a
 # file; this holds for all three. The same 700 rows stand in the benchmark authors' nlp-waseda/JCQ-judge at 450bd55.
 CONTENT_SHA256 = "8d193def24c9ad7601d4f816ae545e45c3afc944ff560154e7e545341ffbbb26"
-
-
-class QuestionsError(ValueError):
-    """Questions that cannot be used: where, what is wrong and what to do, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +77,15 @@ def load_questions(
     Raises:
         FileNotFoundError: There is no such file.
         OSError: The dataset cannot be had from the hub.
-        QuestionsError: A row cannot be used, or the questions are not those of the benchmark.
+        UserError: A row cannot be used, or the questions are not those of the benchmark.
     """
     where, rows = _rows(source, revision)
     questions = tuple(_question(place, row) for place, row in rows)
     if not questions:
-        raise QuestionsError(
-            f'{where}: holds no questions; write one per line: {{"id": 1, "task": ..., "question": ...}}'
-        )
+        raise UserError(f'{where}: holds no questions; write one per line: {{"id": 1, "task": ..., "question": ...}}')
     for question, number in Counter(question.id for question in questions).items():
         if number > 1:
-            raise QuestionsError(f"{where}: the id {question!r} comes {number} times; make ids unique")
+            raise UserError(f"{where}: the id {question!r} comes {number} times; make ids unique")
     if complete:
         _check_complete(where, questions)
     return questions
@@ -121,13 +116,13 @@ def _check_complete(where: str, questions: tuple[Question, ...]) -> None:
     count = Counter(question.task for question in questions)
     for task in TASKS:
         if count[task] != QUESTIONS_PER_TASK:
-            raise QuestionsError(
+            raise UserError(
                 f"{where}: has {count[task]} questions of the task {task!r}, but the benchmark has "
                 f"{QUESTIONS_PER_TASK} of each; say so if this is meant to be another set"
             )
     # An error, not a warning: one changed word makes numbers that look comparable with the paper's and are not.
     if content_hash(questions) != CONTENT_SHA256:
-        raise QuestionsError(
+        raise UserError(
             f"{where}: these are 7 x 100 questions, but not word for word those of {DATASET} that the paper used; "
             "take its test split, or say so if this is meant to be another set"
         )
@@ -139,12 +134,12 @@ def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tu
         path = _only_file(path)
     if path is not None and path.is_file():
         if revision is not None:
-            raise QuestionsError(f"{path}: a file has no revision; leave it out")
-        return str(path), list(read_objects(path, QuestionsError))
+            raise UserError(f"{path}: a file has no revision; leave it out")
+        return str(path), list(read_objects(path))
     name = DATASET if source is None else str(source)
     # A hub id is `owner/name`; what looks like a file that is not there must not become a search on the network.
     if isinstance(source, Path) or name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith(".jsonl"):
-        raise FileNotFoundError(f"{name}: no such file; give a JSONL file of questions, or a dataset's name on the hub")
+        raise UserError(f"{name}: no such file; give a JSONL file of questions, or a dataset's name on the hub")
     return name, [(f"{name}, row {k}", row) for k, row in enumerate(_from_hub(name, revision), 1)]
 
 
@@ -163,16 +158,16 @@ def _only_file(folder: Path) -> Path:
         return folder / "test.jsonl"
     found = sorted(folder.glob("*.jsonl"))
     if len(found) != 1:
-        raise FileNotFoundError(f"{folder}: holds {len(found)} JSONL files and no test.jsonl; name the file")
+        raise UserError(f"{folder}: holds {len(found)} JSONL files and no test.jsonl; name the file")
     return found[0]
 
 
 def _question(where: str, row: dict[str, Any]) -> Question:
     row_id, task, question = row.get("id"), row.get("task"), row.get("question")
     if isinstance(row_id, bool) or not isinstance(row_id, str | int) or row_id == "":
-        raise QuestionsError(f"{where}: the id is missing or neither a string nor an integer")
+        raise UserError(f"{where}: the id is missing or neither a string nor an integer")
     if task not in TASKS:
-        raise QuestionsError(f"{where}: the task is {task!r}; it must be one of {', '.join(TASKS)}")
+        raise UserError(f"{where}: the task is {task!r}; it must be one of {', '.join(TASKS)}")
     if not isinstance(question, str) or not question.strip():
-        raise QuestionsError(f"{where}: the column question is missing, empty or no string")
+        raise UserError(f"{where}: the column question is missing, empty or no string")
     return Question(utf8_safe(str(row_id)), task, utf8_safe(question))

@@ -1,4 +1,4 @@
-"""Lines of JSON that people write and mend: what is wrong with one is said in one line, with file and line number."""
+"""Lines of JSON that people write and fix: what is wrong with one is said in one line, with file and line number."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-
-class JsonLinesError(ValueError):
-    """A line that cannot be used: file, line number, what is wrong and what to do, in one line."""
+from data.errors import UserError
 
 
-def read_objects(path: Path, error: type[ValueError] = JsonLinesError) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The JSON objects of a file with where they stand (`FILE, line N`), in order. Blank lines are left out.
 
     Raises:
-        FileNotFoundError: No such file.
-        ValueError: Of the type `error`: a line is no JSON object.
+        UserError: No such file, or a line is no JSON object.
     """
+    return ((where, row) for _, where, row in read_numbered(path))
+
+
+def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """As `read_objects`, each with the number of its line, from 0, before it."""
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give a JSONL file")
+        raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give a JSONL file")
     # In binary: only a line feed ends a line, where text mode would also cut at a lone carriage return.
     with path.open("rb") as file:
         for number, line in enumerate(file):
             if line.strip():
-                yield f"{path}, line {number + 1}", parse_object(path, number, line, error)
+                yield number, f"{path}, line {number + 1}", parse_object(path, number, line)
 
 
-def parse_object(path: Path, number: int, line: bytes, error: type[ValueError] = JsonLinesError) -> dict[str, Any]:
+def parse_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     """The object of line `number` (from 0) of a file.
 
     Raises:
-        ValueError: Of the type `error`: the line is no JSON object.
+        UserError: The line is no JSON object.
 
     >>> parse_object(Path("x.jsonl"), 0, b'{"text": "a"}')
     {'text': 'a'}
@@ -42,12 +44,12 @@ def parse_object(path: Path, number: int, line: bytes, error: type[ValueError] =
         # Windows tools like to open a file with a byte order mark.
         row: Any = json.loads(line.decode("utf-8-sig" if number == 0 else "utf-8"))
     except UnicodeDecodeError:
-        raise error(f"{where}: not UTF-8; convert the file to UTF-8") from None
+        raise UserError(f"{where}: not UTF-8; convert the file to UTF-8") from None
     except (ValueError, RecursionError) as cause:
         detail = cause.msg if isinstance(cause, json.JSONDecodeError) else type(cause).__name__
-        raise error(f"{where}: not JSON ({detail}); write one JSON object per line") from None
+        raise UserError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
     if not isinstance(row, dict):
-        raise error(f"{where}: not a JSON object; write one JSON object per line")
+        raise UserError(f"{where}: not a JSON object; write one JSON object per line")
     return row
 
 
@@ -55,14 +57,14 @@ def text_column(row: dict[str, Any], name: str, where: str, default: str | None 
     """A column that holds text; `default` where it is missing or null.
 
     Raises:
-        JsonLinesError: It holds something else, or is missing without a default.
+        UserError: It holds something else, or is missing without a default.
     """
     value = row.get(name)
     if value is None and default is not None:
         return default
     if not isinstance(value, str):
         state = "is missing" if name not in row else "is no string"
-        raise JsonLinesError(f"{where}: the column {name} {state}; give a string")
+        raise UserError(f"{where}: the column {name} {state}; give a string")
     return value
 
 
@@ -70,12 +72,12 @@ def id_column(row: dict[str, Any], name: str, where: str, default: str | None = 
     """A column that names something: a string that is not blank, or an integer.
 
     Raises:
-        JsonLinesError: It holds something else, or is missing without a default.
+        UserError: It holds something else, or is missing without a default.
     """
     value = row.get(name)
     if value is None and default is not None:
         return default
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
         state = "is missing" if name not in row else "is neither a string nor an integer, or is blank"
-        raise JsonLinesError(f"{where}: the column {name} {state}; mend it")
+        raise UserError(f"{where}: the column {name} {state}; fix it")
     return str(value)

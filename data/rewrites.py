@@ -17,7 +17,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from data.jsonl import JsonLinesError, id_column, read_objects, text_column
+from data.errors import UserError
+from data.jsonl import id_column, read_objects, text_column
 from data.record import write_whole
 from data.schema import utf8_safe
 
@@ -80,26 +81,25 @@ def read_rewrites(path: Path, stories: Collection[str] | None = None, source: st
         source: Who wrote rows that do not say so; None takes the file's name.
 
     Raises:
-        FileNotFoundError: No such file.
-        JsonLinesError: A line is no rewrite, its story is not among `stories`, an id comes twice, or there is none.
+        UserError: A line is no rewrite, its story is not among `stories`, an id comes twice, or there is none.
     """
     rows: dict[str, Rewrite] = {}
     numbers: Counter[str] = Counter()
     for where, row in read_objects(path):
         story = id_column(row, "story_id", where)
         if stories is not None and story not in stories:
-            raise JsonLinesError(f"{where}: there is no story {story!r}; give the file with the stories that were used")
+            raise UserError(f"{where}: there is no story {story!r}; give the file with the stories that were used")
         default, numbers[story] = f"{story}-{numbers[story]}", numbers[story] + 1
         row_id = id_column(row, "id", where, default)
         if row_id in rows:
-            raise JsonLinesError(f"{where}: the id {row_id!r} comes twice; make ids unique")
+            raise UserError(f"{where}: the id {row_id!r} comes twice; make ids unique")
         schema = row.get("schema", SCHEMA_VERSION)
         if schema != SCHEMA_VERSION:
-            raise JsonLinesError(f"{where}: row of schema version {schema!r}; this sozo reads {SCHEMA_VERSION}")
+            raise UserError(f"{where}: row of schema version {schema!r}; this sozo reads {SCHEMA_VERSION}")
         text, facts = text_column(row, "text", where), _facts(row, where, source or path.name)
         rows[row_id] = Rewrite(row_id, story, text, **facts, **_result(row, where))
     if not rows:
-        raise JsonLinesError(f'{path}: holds no rewrites; write one per line: {{"story_id": "...", "text": "..."}}')
+        raise UserError(f'{path}: holds no rewrites; write one per line: {{"story_id": "...", "text": "..."}}')
     return tuple(rows.values())
 
 
@@ -126,13 +126,13 @@ def _result(row: dict[str, Any], where: str) -> dict[str, Any]:
     """What a scorer wrote; all None in a file that nobody has scored."""
     score, reason, extras = _number(row, "score", where), row.get("reason"), row.get("extras")
     if score is not None and not 0 <= score <= 2:
-        raise JsonLinesError(f"{where}: the score {score} is not in 0 to 2; leave the column out to score the text")
+        raise UserError(f"{where}: the score {score} is not in 0 to 2; leave the column out to score the text")
     if reason not in (None, *SatReason) or (reason is not None and score is not None):
-        raise JsonLinesError(f"{where}: the reason {reason!r} is none or stands beside a score; leave both columns out")
+        raise UserError(f"{where}: the reason {reason!r} is none or stands beside a score; leave both columns out")
     if extras is not None and not (isinstance(extras, list) and all(isinstance(extra, str) for extra in extras)):
-        raise JsonLinesError(f"{where}: the column extras is no list of strings; leave it out")
+        raise UserError(f"{where}: the column extras is no list of strings; leave it out")
     if not isinstance(row.get("one_line"), bool | None):
-        raise JsonLinesError(f"{where}: the column one_line is neither true nor false; leave it out")
+        raise UserError(f"{where}: the column one_line is neither true nor false; leave it out")
     return {
         "score": score,
         "reason": reason,
@@ -151,5 +151,5 @@ def _number(row: dict[str, Any], name: str, where: str, *, whole: bool = False) 
     good = isinstance(value, kind) and not isinstance(value, bool) and abs(value) < _LARGEST  # NaN and infinity are not
     if not good:
         what = "whole number" if whole else "number"
-        raise JsonLinesError(f"{where}: the column {name} is no {what}; mend it or leave it out")
+        raise UserError(f"{where}: the column {name} is no {what}; fix it or leave it out")
     return value

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA_VERSION = 1
+VALUES = "values"
 _VERSION_KEY = b"sozo_schema_version"
 
 
@@ -71,7 +72,10 @@ def utf8_safe(text: str) -> str:
 
 
 def arrow_schema() -> pa.Schema:
-    """Columns of the response table, with the schema's version in its metadata."""
+    """Columns of the response table, with the schema's version in its metadata.
+
+    One more column may follow: `values`, of tasks whose answers have several measures (`VALUES`).
+    """
     import pyarrow as pa
 
     return pa.schema(
@@ -99,6 +103,8 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     import pyarrow.parquet as pq
 
     schema = arrow_schema()
+    if VALUES in columns:
+        schema = schema.append(pa.field(VALUES, pa.map_(pa.string(), pa.float64())))
     unknown = set(columns) - set(schema.names)
     if unknown:
         raise ValueError(f"{path}: no such column in the response table: {', '.join(sorted(unknown))}")

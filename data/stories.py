@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from data.jsonl import JsonLinesError, id_column, read_objects, text_column
+from data.errors import UserError
+from data.jsonl import id_column, read_objects, text_column
 from data.record import write_whole
 
 NUM_STORIES = 113
@@ -45,8 +46,7 @@ def load_stories(path: Path | None = None) -> tuple[Story, ...]:
         path: The file; None takes the packaged 113.
 
     Raises:
-        FileNotFoundError: No such file.
-        JsonLinesError: A line is no story, an id comes twice, a text is blank, or there is no story at all.
+        UserError: A line is no story, an id comes twice, a text is blank, or there is no story at all.
 
     >>> stories = load_stories()
     >>> len(stories), stories[0].title
@@ -61,12 +61,12 @@ def load_stories(path: Path | None = None) -> tuple[Story, ...]:
         names = {name: text_column(row, name, where, "") for name in ("title", "origin", "source")}
         story = Story(id_column(row, "id", where), text=text, **names)
         if story.id in stories:
-            raise JsonLinesError(f"{where}: the id {story.id!r} comes twice; make ids unique")
+            raise UserError(f"{where}: the id {story.id!r} comes twice; make ids unique")
         if not text.strip():
-            raise JsonLinesError(f"{where}: the story {story.id!r} has no text; write one or leave the line out")
+            raise UserError(f"{where}: the story {story.id!r} has no text; write one or leave the line out")
         stories[story.id] = story
     if not stories:
-        raise JsonLinesError(f'{path}: holds no stories; write one per line: {{"id": "...", "text": "..."}}')
+        raise UserError(f'{path}: holds no stories; write one per line: {{"id": "...", "text": "..."}}')
     return tuple(stories.values())
 
 

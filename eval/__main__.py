@@ -1,224 +1,39 @@
-"""The command line of the benchmarks: `python -m eval dat --model M --output DIR`.
+"""The command line of evaluation: `python -m eval TASK --model M --output DIR`.
 
 Whatever a user can get wrong ends with exit code 2 and one line on stderr.
 """
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
-from eval.options import (
-    AnsweringOptions,
-    JcqOptions,
-    ResultOptions,
-    SamplingOptions,
-    SatOptions,
-    ScoringOptions,
-)
+from data.errors import UserError
+from eval.flags import spread, with_flags
+from eval.options import ResultOptions, SamplingOptions
 from generate.load import GeneratorSettings
-from rewards.judges.options import JudgeOptions
+from rewards.judges.options import JudgeSettings
+from rewards.task import Task
+from rewards.tasks import task_types
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
-    context_settings={"max_content_width": 110},
-)
-Output = Annotated[Path, typer.Option(help="Folder of this run; the same command again goes on where it stopped.")]
+_VARIADIC = {"run": ("--model", "--benchmarks"), "agreement": ("--embedding-models",)}
+_FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
+
+Output = Annotated[Path, typer.Option(help="Folder of this run; the same command again continues where it stopped.")]
+Runs = Annotated[
+    list[str], typer.Argument(metavar="DIR", help="Folders of finished runs, however deep: DIR, or NAME=DIR.")
+]
 
 
-@app.callback()
 def main() -> None:
     """Measure the creativity of language models in Japanese. Every command writes into a folder and can be repeated."""
 
 
-def with_flags(command: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
-    """Let typer see every field of a command's dataclass parameters, but those in `without`, as a flag of its own."""
-    hints: dict[str, Any] = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name in groups:
-            parameters += (flag for flag in _flags_of(groups[name]) if flag.name not in without)
-        else:
-            parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name]))
-
-    def run(**values: Any) -> None:
-        made = {
-            n: group(**{f.name: values.pop(f.name) for f in fields(group) if f.name not in without})
-            for n, group in groups.items()
-        }
-        with _one_line_errors():
-            command(**values, **made)
-
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
-
-
-def _flags_of(group: Any) -> Iterator[inspect.Parameter]:
-    hints = get_type_hints(group)
-    for field in fields(group):
-        # A flag that is off by default needs no --no-... beside it.
-        names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
-        annotation: Any = Annotated[hints[field.name], typer.Option(*names, help=field.metadata["help"])]
-        kind = inspect.Parameter.KEYWORD_ONLY
-        yield inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
-
-
-@app.command()
-@with_flags
-def dat(
-    output: Output,
-    generator: GeneratorSettings,
-    sampling: SamplingOptions,
-    scoring: ScoringOptions,
-    results: ResultOptions,
-    responses: Annotated[
-        Path | None, typer.Option(help="Instead of a model: JSONL, one object per line, column text, optional id.")
-    ] = None,
-) -> None:
-    """Divergent Association Task: sample a model (or take its responses), score, and print the row of Table 11."""
-    from eval.commands import sample_dat, score_responses
-
-    if bool(generator.model) == (responses is not None):
-        raise ValueError("give either --model (to sample it) or --responses (to score a file)")
-    show = _delivering(generator.model, results, output)
-    if responses is None:
-        show(sample_dat(generator, sampling, output, scoring.scorer()))
-        return
-    for given, plain in ((replace(generator, source=None), GeneratorSettings()), (sampling, SamplingOptions())):
-        for field in fields(given):
-            if getattr(given, field.name) != getattr(plain, field.name):
-                raise ValueError(f"--{field.name.replace('_', '-')} goes with --model, not with --responses")
-    show(score_responses(responses, output, scoring.scorer(), source=generator.source or responses.name))
-
-
-@app.command()
-@with_flags
-def rescore(
-    table: Annotated[Path, typer.Argument(help="A run's folder, a folder of parquet parts, or one part.")],
-    output: Output,
-    scoring: ScoringOptions,
-) -> None:
-    """Score the responses of an earlier run again, with another encoder or checker and no model."""
-    from eval.commands import rescore as score_again
-
-    _show(score_again(table, output, scoring.scorer()))
-
-
-@app.command()
-@with_flags
-def correlate(
-    output: Output,
-    runs: Annotated[list[str], typer.Argument(metavar="DIR", help="Folders of finished runs, DIR or NAME=DIR.")],
-    ratings: Annotated[
-        Path | None,
-        typer.Option(help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."),
-    ] = None,
-) -> None:
-    """Correlate the benchmarks over the models of finished runs (Tables 9, 10), and the judge with people (Table 8)."""
-    from eval.correlate.run import correlate_runs
-    from eval.show import print_page
-
-    print_page(correlate_runs(runs, output, ratings=ratings))
-
-
-@app.command()
-@with_flags
-def jcq(
-    output: Output,
-    generator: GeneratorSettings,
-    answering: AnsweringOptions,
-    questions: JcqOptions,
-    judge: JudgeOptions,
-    results: ResultOptions,
-    answers: Annotated[
-        Path | None, typer.Option(help="Instead of a model: answers in the form of nlp-waseda/JCQ-judge, JSONL.")
-    ] = None,
-    judgements: Annotated[
-        Path | None,
-        typer.Option(help="Instead of a judge: what JCQ-judge had --judge-model say about --answers, JSONL."),
-    ] = None,
-) -> None:
-    """Japanese Creativity Questions: let a model answer (or take its answers), have a judge judge, print the row."""
-    from rewards.tasks.jcq.run import run_jcq
-
-    if bool(generator.model) == (answers is not None):
-        raise ValueError("give either --model (to ask it) or --answers (to judge a file)")
-    show = _delivering(generator.model, results, output)
-    show(run_jcq(generator, answering, questions, judge, output, answers=answers, judgements=judgements))
-
-
-@app.command()
-@with_flags
-def sat(
-    output: Output,
-    generator: GeneratorSettings,
-    answering: AnsweringOptions,
-    scoring: SatOptions,
-    results: ResultOptions,
-    rewrites: Annotated[Path | None, typer.Option(help="Instead of a model: JSONL, columns story_id and text.")] = None,
-) -> None:
-    """Story Alteration Task: let a model rewrite the stories (or take its rewrites), score, print Table 7's row."""
-    from rewards.tasks.sat.run import SatSettings, sample_sat, score_file
-
-    if bool(generator.model) == (rewrites is not None):
-        raise ValueError("give either --model (to ask it) or --rewrites (to score a file)")
-    settings = SatSettings.of(scoring)
-    show = _delivering(generator.model, results, output)
-    if rewrites is not None:
-        show(score_file(rewrites, output, settings, source=generator.source))
-    else:
-        show(sample_sat(generator, answering, output, settings))
-
-
-@app.command("sat-agreement")
-@partial(with_flags, without=("judge_prompt",))
-def sat_agreement_(
-    output: Output,
-    runs: Annotated[
-        list[str], typer.Argument(metavar="DIR", help="Finished runs, DIR or NAME=DIR; their SAT runs count.")
-    ],
-    judging: JudgeOptions,
-    sat_embedding_models: Annotated[
-        list[str], typer.Option(help="One or more encoders to score with (default: the scores that the runs hold).")
-    ] = [],  # noqa: B006
-    sat_embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of their vectors.")] = None,
-    rankings: Annotated[
-        Path | None, typer.Option(help='JSONL of people\'s rankings: {"story_id": ..., "ranking": [best, ...]}.')
-    ] = None,
-    judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the rewrites too (Table 22).")] = False,
-) -> None:
-    """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
-    from eval.agreement.run import sat_agreement
-    from eval.show import print_page
-
-    for field in fields(judging):
-        if not judge and getattr(judging, field.name) != field.default:
-            raise ValueError(f"--{field.name.replace('_', '-')} goes with --judge")
-    options = judging if judge else None
-    compared = sat_agreement(
-        runs, output, encoders=sat_embedding_models, cache=sat_embedding_cache, rankings=rankings, judging=options
-    )
-    print_page(compared)
-    _exit_unfinished([compared])
-
-
-@app.command("run")
-@partial(with_flags, without=("model", "source"))
-def run_(
+def run(
     output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/BENCHMARK is a run's folder; finished ones are skipped.")],
     model: Annotated[
         list[str],
@@ -226,48 +41,31 @@ def run_(
     ],
     generator: GeneratorSettings,
     sampling: SamplingOptions,
-    questions: JcqOptions,
-    judge: JudgeOptions,
-    stories: SatOptions,
-    scoring: ScoringOptions,
     results: ResultOptions,
-    benchmarks: Annotated[list[str], typer.Option(help="One or more of dat, jcq, sat.")] = ["dat", "jcq", "sat"],  # noqa: B006
-    num_answers: Annotated[int, typer.Option(help="Answers to each question, rewrites of each story.")] = 1,
+    benchmarks: Annotated[
+        list[str] | None, typer.Option(help="One or more tasks (default: all that there are).")
+    ] = None,
+    **settings: Any,
 ) -> None:
     """Several models through several benchmarks: python -m eval run --model A B --benchmarks dat jcq sat."""
     from eval.deliver.results import check_delivery, deliver
-    from eval.run_all import run_all
-    from eval.show import print_finished, print_lines
+    from eval.run_all import make_tasks, run_all
+    from eval.show import print_lines, print_run
     from eval.targets import find_targets
 
+    tasks = make_tasks(benchmarks or list(settings), settings)
     targets = find_targets(model)
     check_delivery([target.model for target in targets.models], results)
-    runs = run_all(
-        targets,
-        benchmarks,
-        output,
-        generator=generator,
-        sampling=sampling,
-        answering=AnsweringOptions(num_answers, sampling.seed),
-        scorer=scoring.scorer(),
-        jcq=questions,
-        judging=judge,
-        sat=stories,
-    )
-    shown = []
-    for target, finished in runs:
-        print_finished(finished)
+    runs = []
+    for target, finished in run_all(targets, tasks, output, generator=generator, sampling=sampling):
+        print_run(finished)
         print_lines(deliver(finished, target.model, results, output, output / target.folder))
-        shown.append(finished)
-    _exit_unfinished(shown)
+        runs.append(finished)
+    _exit_unfinished(runs)
 
 
-@app.command()
-@with_flags
 def report(
-    runs: Annotated[
-        list[str], typer.Argument(help="Folders of finished runs, however deep: DIR, or NAME=DIR to name its model.")
-    ],
+    runs: Runs,
     output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path("report.html"),
     base: Annotated[
         str | None, typer.Option(help="The model to compare the others with (default: a study's base, or the first).")
@@ -282,35 +80,106 @@ def report(
     print_pages(write_evaluation(output, find_evaluated(runs), base=base, title=title))
 
 
-_VARIADIC = {"run": ("--model", "--benchmarks"), "sat-agreement": ("--sat-embedding-models",)}
+def correlate(
+    output: Output,
+    runs: Runs,
+    ratings: Annotated[
+        Path | None,
+        typer.Option(help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."),
+    ] = None,
+) -> None:
+    """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
+    from eval.correlate.run import correlate_runs
+    from eval.show import print_page
+
+    print_page(correlate_runs(runs, output, ratings=ratings))
 
 
-def spread(argv: Sequence[str]) -> list[str]:
-    """The command line with `--model A B` of `run` written as `--model A --model B`, which is what click takes.
+def agreement(
+    output: Output,
+    runs: Runs,
+    judging: JudgeSettings,
+    embedding_models: Annotated[
+        list[str] | None, typer.Option(help="Encoders to score with (default: the scores that the runs hold).")
+    ] = None,
+    embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of their vectors.")] = None,
+    rankings: Annotated[
+        Path | None, typer.Option(help='JSONL of people\'s rankings: {"story_id": ..., "ranking": [best, ...]}.')
+    ] = None,
+    judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
+) -> None:
+    """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
+    from dataclasses import fields
 
-    >>> spread(["run", "--benchmarks", "dat", "sat", "--seed", "1"])
-    ['run', '--benchmarks', 'dat', '--benchmarks', 'sat', '--seed', '1']
-    """
-    variadic = _VARIADIC.get(argv[0], ()) if argv else ()
-    words: list[str] = []
-    flag = None
-    for word in argv:
-        if word.startswith("--"):
-            flag = word if word in variadic else None
-        elif flag and words[-1] != flag:
-            words.append(flag)
-        words.append(word)
-    return words
+    from eval.agreement.run import sat_agreement
+    from eval.show import print_page
+
+    for field in fields(judging):
+        if not judge and getattr(judging, field.name) != field.default:
+            raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
+    compared = sat_agreement(
+        runs,
+        output,
+        encoders=embedding_models or (),
+        cache=embedding_cache,
+        rankings=rankings,
+        judging=judging if judge else None,
+    )
+    print_page(compared)
+    _exit_unfinished([compared])
+
+
+def _task_command(task_type: type[Task]) -> Callable[..., None]:
+    """`python -m eval TASK`: one model, one task."""
+
+    def command(
+        output: Output, generator: GeneratorSettings, sampling: SamplingOptions, results: ResultOptions, **settings: Any
+    ) -> None:
+        from eval.run import run_task
+        from eval.run_all import make_tasks
+
+        if not generator.model:
+            raise UserError(f"give a --model; answers that exist already: python -m eval score {task_type.name} FILE")
+        show = _delivering(generator.model, results, output)
+        (task,) = make_tasks([task_type.name], settings)
+        show(run_task(task, generator, sampling, output))
+
+    command.__doc__ = f"{task_type.title}: let a model answer, score, and print the row."
+    return with_flags(command, {task_type.name: task_type.Settings}, without=_FROM_FILES)
+
+
+def _score_command(task_type: type[Task]) -> Callable[..., None]:
+    """`python -m eval score TASK FILE`: answers that exist already."""
+
+    def command(
+        file: Annotated[Path, typer.Argument(help="A file of answers, or the folder of an earlier run.")],
+        output: Output,
+        results: ResultOptions,
+        source: Annotated[str | None, typer.Option(help="Who wrote them (default: as they say, or the file).")] = None,
+        model: Annotated[
+            str, typer.Option(help="Folder of the model that wrote them, for --wandb, --model-card.")
+        ] = "",
+        **settings: Any,
+    ) -> None:
+        from eval.run import score_answers
+        from eval.run_all import make_tasks
+
+        show = _delivering(model, results, output)
+        (task,) = make_tasks([task_type.name], settings)
+        show(score_answers(task, file, output, source=source))
+
+    command.__doc__ = f"{task_type.title}: score answers that exist already, and print the row."
+    return with_flags(command, {task_type.name: task_type.Settings})
 
 
 def _delivering(model: str, results: ResultOptions, output: Path) -> Callable[[Any], None]:
     """What shows a command's run and sends its results where they are wanted; what is in the way is found now."""
     from eval.deliver.results import check_delivery, deliver
-    from eval.show import print_finished, print_lines
+    from eval.show import print_lines, print_run
 
     def show(run: Any) -> None:
         if run is not None:  # of several processes the first one shows it
-            print_finished(run)
+            print_run(run)
             print_lines(deliver(run, model, results, output))
             _exit_unfinished([run])
 
@@ -324,29 +193,39 @@ def _exit_unfinished(runs: Sequence[Any]) -> None:
         raise typer.Exit(3)
 
 
-def _show(run: Any) -> None:
-    from eval.show import print_finished
+def make_app() -> typer.Typer:
+    """All commands: one for each task, one to score its answers, and those that compare runs.
 
-    print_finished(run)
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Exit 2 with one line for what a user can mend, 130 for an interruption; a bug keeps its traceback."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; the same command goes on where it stopped\n")
-        raise typer.Exit(130) from None
-    except Exception as error:
-        from rewards.embeddings import EncoderError
-        from rewards.nouns import JumanppError
-
-        if not isinstance(error, OSError | ValueError | ImportError | EncoderError | JumanppError):
-            raise
-        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
-        raise typer.Exit(2) from None
+    Raises:
+        UserError: A task of one's own (SOZO_TASKS) cannot be used.
+    """
+    app, score = (
+        typer.Typer(
+            add_completion=False,
+            no_args_is_help=True,
+            pretty_exceptions_enable=False,
+            rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
+            context_settings={"max_content_width": 110},
+        )
+        for _ in range(2)
+    )
+    app.callback()(main)
+    types = task_types()
+    settings = {name: task.Settings for name, task in types.items()}
+    app.command()(with_flags(run, settings, without=("model", "source", *_FROM_FILES)))
+    for name, task in types.items():
+        app.command(name)(_task_command(task))
+        score.command(name)(_score_command(task))
+    app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")
+    app.command()(with_flags(report))
+    app.command()(with_flags(correlate))
+    app.command()(with_flags(agreement, without=("judge_prompt",)))
+    return app
 
 
 if __name__ == "__main__":
-    app(spread(sys.argv[1:]), prog_name="python -m eval")
+    try:
+        commands = make_app()
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    commands(spread(sys.argv[1:], _VARIADIC), prog_name="python -m eval")

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS
+from rewards.tasks.sat.run import ROWS, STORIES
 
 from data.jcq import Answer, Question, load_questions
 from data.rewrites import Rewrite, read_rewrites
@@ -25,9 +27,7 @@ from rewards.judges.ledger import read_judgements
 from rewards.tasks.dat.summary import DatSummary, valid_scores
 from rewards.tasks.dat.table11 import METHODS
 from rewards.tasks.jcq.files import read_answers
-from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS
 from rewards.tasks.jcq.tables import ModelScores, model_scores
-from rewards.tasks.sat.run import ROWS, STORIES
 from rewards.tasks.sat.summary import SatSummary, story_scores
 
 _KINDS = {"dat": "trials", "rescore": "responses", "jcq": "jcq", "sat": "sat"}

@@ -6,18 +6,14 @@ import csv
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.jsonl import read_objects
 
 _TEXTS = ("model", "item", "criterion", "rater")
-
-
-class RatingsFileError(ValueError):
-    """A line that cannot be used: file, line number, what is wrong and what to do, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +43,7 @@ def read_ratings(path: Path, scale: tuple[float, float] = (1.0, 5.0)) -> list[Ra
         scale: Lowest and highest score that there can be.
 
     Raises:
-        FileNotFoundError: No such file.
-        RatingsFileError: The file holds no ratings, a line lacks a column, has a score that is no number or off the
+        UserError: The file holds no ratings, a line lacks a column, has a score that is no number or off the
             scale, or a rater rates the same criterion of the same answer twice.
 
     A line of JSONL:
@@ -56,24 +51,24 @@ def read_ratings(path: Path, scale: tuple[float, float] = (1.0, 5.0)) -> list[Ra
         {"model": "GPT-4o", "item": "uu-001", "criterion": "流暢性", "rater": "A", "score": 4}
     """
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give JSONL or CSV")
+        raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give JSONL or CSV")
     readers: dict[str, Callable[[Path], Iterator[tuple[str, dict[str, Any]]]]] = {
-        ".jsonl": partial(read_objects, error=RatingsFileError),
+        ".jsonl": read_objects,
         ".csv": _csv_lines,
     }
     if path.suffix.lower() not in readers:
-        raise RatingsFileError(f"{path}: the name ends in neither .jsonl nor .csv; rename the file to what it is")
+        raise UserError(f"{path}: the name ends in neither .jsonl nor .csv; rename the file to what it is")
     ratings: list[Rating] = []
     seen: dict[tuple[str, ...], str] = {}
     for where, row in readers[path.suffix.lower()](path):
         rating = _rating(where, row, scale)
         key = (rating.model, rating.item, rating.criterion, rating.rater)
         if key in seen:
-            raise RatingsFileError(f"{where}: the rater {rating.rater!r} rated this already ({seen[key]}); keep one")
+            raise UserError(f"{where}: the rater {rating.rater!r} rated this already ({seen[key]}); keep one")
         seen[key] = where
         ratings.append(rating)
     if not ratings:
-        raise RatingsFileError(f"{path}: holds no ratings; give the columns {', '.join(_TEXTS)}, score")
+        raise UserError(f"{path}: holds no ratings; give the columns {', '.join(_TEXTS)}, score")
     return ratings
 
 
@@ -82,18 +77,18 @@ def _rating(where: str, row: dict[str, Any], scale: tuple[float, float]) -> Rati
     for name in (*_TEXTS, "score"):
         value = row.get(name)
         if value is None or value == "":
-            raise RatingsFileError(f"{where}: the column {name} is missing or empty")
+            raise UserError(f"{where}: the column {name} is missing or empty")
         values[name] = value
     for name in _TEXTS:
         if isinstance(values[name], bool) or not isinstance(values[name], str | int):
-            raise RatingsFileError(f"{where}: {name} is neither text nor a whole number")
+            raise UserError(f"{where}: {name} is neither text nor a whole number")
     low, high = scale
     try:
         score = math.nan if isinstance(values["score"], bool | list | dict) else float(values["score"])
     except ValueError:
         score = math.nan
     if not low <= score <= high:  # NaN is not within any scale
-        raise RatingsFileError(f"{where}: the score {values['score']!r} is no number from {low:g} to {high:g}")
+        raise UserError(f"{where}: the score {values['score']!r} is no number from {low:g} to {high:g}")
     return Rating(**{name: str(values[name]) for name in _TEXTS}, score=score)
 
 
@@ -103,17 +98,13 @@ def _csv_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         headings = reader.fieldnames or ()
         missing = [name for name in (*_TEXTS, "score") if name not in headings]
         if missing:
-            raise RatingsFileError(
-                f"{path}, line 1: no column {', '.join(missing)}; name the columns in the first line"
-            )
+            raise UserError(f"{path}, line 1: no column {', '.join(missing)}; name the columns in the first line")
         for row in reader:
             if None in row:
-                raise RatingsFileError(
-                    f"{path}, line {reader.line_num}: more cells than headings; quote cells with commas"
-                )
+                raise UserError(f"{path}, line {reader.line_num}: more cells than headings; quote cells with commas")
             yield f"{path}, line {reader.line_num}", row
     except csv.Error as error:
-        raise RatingsFileError(f"{path}, line {reader.reader.line_num}: not CSV ({error})") from None
+        raise UserError(f"{path}, line {reader.reader.line_num}: not CSV ({error})") from None
 
 
 def _text(path: Path) -> str:
@@ -122,4 +113,4 @@ def _text(path: Path) -> str:
         return content.decode("utf-8-sig")  # Excel and other Windows tools begin with a byte order mark
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise RatingsFileError(f"{path}, line {line}: not UTF-8; convert the file to UTF-8") from None
+        raise UserError(f"{path}, line {line}: not UTF-8; convert the file to UTF-8") from None

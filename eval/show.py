@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from rewards.tasks.dat.summary import DatSummary
 
 if TYPE_CHECKING:
+    from rewards.tasks.jcq.run import JcqRun
+    from rewards.tasks.sat.run import SatRun
     from rich.table import Table
 
     from eval.commands import DatRun
     from eval.page import PageRun
-    from rewards.tasks.jcq.run import JcqRun
-    from rewards.tasks.sat.run import SatRun
 
 
 def number(value: float | None, *, scale: float = 1.0) -> str:

@@ -8,15 +8,14 @@ from generate.load import GeneratorSettings, load_generator
 from generate.protocol import Answerer
 from rewards.judges.endpoint import EndpointJudge
 from rewards.judges.local import LocalJudge
-from rewards.judges.options import JudgeOptions
-from rewards.judges.price import Price
+from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Judge
 
 # As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
 _GREEDY = 1e-4
 
 
-def make_judge(options: JudgeOptions) -> Judge:
+def make_judge(options: JudgeSettings) -> Judge:
     """The judge that the options name; a local model is loaded when it is first asked.
 
     Raises:
@@ -53,16 +52,3 @@ def make_judge(options: JudgeOptions) -> Judge:
         batch_size=options.judge_concurrency,
         max_tokens=options.judge_max_tokens,
     )
-
-
-def make_price(options: JudgeOptions) -> Price | None:
-    """The price of the judge's tokens; None if it is not known.
-
-    Raises:
-        ValueError: Only one of the two prices is given, or one cannot be.
-    """
-    if options.price_in is None and options.price_out is None:
-        return None
-    if options.price_in is None or options.price_out is None:
-        raise ValueError("price_in and price_out go together: what a million tokens cost, in and out")
-    return Price(options.price_in, options.price_out)

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from data.settings import setting
+from data.settings import deciding, setting
+from generate.openai_endpoint import public_url
 from generate.protocol import Generator, GeneratorError
 from models.adapter import ADAPTER_FILE, is_adapter
 
@@ -30,16 +31,21 @@ class GeneratorSettings:
     model: str = setting("", "A folder (a LoRA adapter's too), a hub id, tiny (embedded) or random (random nouns).")
     backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
     base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
-    concurrency: int = setting(16, "Requests under way at once (openai).")
+    concurrency: int = setting(16, "Requests under way at once (openai).", decides=False)
     model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
     dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
     temperature: float = setting(1.0, "Sampling temperature; nothing is truncated (top_k 0, top_p 1).")
     max_new_tokens: int | None = setting(
         None, "Length limit in tokens (default: 256 for the ten words of DAT, 1024 for an answer or a rewrite)."
     )
-    slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.")
+    slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.", decides=False)
     nouns: str | None = setting(None, "Random nouns come from this file, one per line, or are those of tiny.")
     source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
+
+    def deciding(self) -> dict[str, Any]:
+        """The settings that decide what is written, for a run's record: no credentials in an address."""
+        values = deciding(self)
+        return values | {"base_url": public_url(self.base_url)} if self.base_url else values
 
     def settled(self, max_new_tokens: int = 256) -> GeneratorSettings:
         """With the backend, the source and the length limit decided, after every check that needs no network or model.

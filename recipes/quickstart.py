@@ -41,12 +41,12 @@ def main() -> None:
     train(args.output_dir / "grpo", args.seed, flags)
 
     import yaml
+    from eval.responses import sample_responses
     from transformers.utils import logging
 
     from data.schema import Response, read_responses
     from eval.report.charts import Curve
     from eval.report.study_page import write_report
-    from eval.responses import sample_responses
     from eval.show import summary_cells
     from generate import GeneratorSettings, load_generator
     from models.tiny import ensure_tiny

@@ -47,8 +47,8 @@ def parse(argv: list[str]) -> tuple[Any, ...]:
 def main() -> int:
     """Parse, draw, print. Errors a user can mend end in one line and exit status 2."""
     import yaml
-
     from eval.commands import sample_dat
+
     from eval.show import print_run
     from rewards.embeddings import EncoderError
     from rewards.nouns import JumanppError

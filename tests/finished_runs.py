@@ -3,6 +3,9 @@
 import json
 from dataclasses import asdict
 
+from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS
+from rewards.tasks.sat.run import ROWS, STORIES, digest_of
+
 from data.jcq import CRITERIA, TASKS, Answer, Question, content_hash, write_questions
 from data.record import write_json
 from data.rewrites import Rewrite, write_rewrites
@@ -12,8 +15,6 @@ from rewards.judges import Judgement, Status
 from rewards.judges.judgement import judgement_key
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.jcq.files import write_answers
-from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS
-from rewards.tasks.sat.run import ROWS, STORIES, digest_of
 from rewards.tasks.sat.summary import summarise
 
 QUESTION_OF_TASK = [Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)]

@@ -7,8 +7,8 @@ import numpy as np
 from fakes import list_text
 from transformers import set_seed
 
-from rewards.parse import script_reason
 from models import tiny
+from rewards.parse import script_reason
 
 
 def build_mini(folder, encoder, checker, nouns, *, lists=None):

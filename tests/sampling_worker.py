@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
+from eval.responses import sample_responses
 from fakes import FakeNouns, axis_encoder
 
-from eval.responses import sample_responses
 from generate import RandomNouns
 from rewards.tasks.dat.scorer import DatScorer
 

@@ -1,10 +1,10 @@
 """Answers to many prompts: each item's own, in order, resumed and shared without a difference."""
 
 import pytest
+from eval.answers import Answer, Item, answer_items, read_answers
 
 from data.processes import Processes
 from data.schema import write_columns
-from eval.answers import Answer, Item, answer_items, read_answers
 from generate import Completion
 
 ITEMS = [Item("a#1", "一"), Item("b", "二"), Item("c", "三")]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from eval.responses import score_file
 
 from data.answers_file import ResponsesFileError, check_file, read_rows
 from data.record import first_difference
 from data.run_folder import RunFolder, RunFolderError
 from data.schema import read_responses
-from eval.responses import score_file
 from rewards.nouns import Verdict
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.summary import summarise

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eval.responses import sample_responses
 
 from data.nouns import load_nouns
 from data.prompts import prompt
 from data.schema import read_responses
-from eval.responses import sample_responses
 from generate import RandomNouns, TransformersGenerator, transformers_model
 from models.tokens import encode_text
 from rewards.parse import split_list

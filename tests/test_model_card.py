@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from eval.commands import DatRun
 from huggingface_hub import ModelCard
+from rewards.tasks.jcq.run import JcqRun
 
 from data.jcq import CONTENT_SHA256, CRITERIA
-from eval.commands import DatRun
 from eval.deliver.model_card import ModelCardError, check_card, write_card
 from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.jcq.run import JcqRun
 
 HEADER = """\
 # made by hand

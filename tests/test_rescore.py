@@ -5,15 +5,15 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
+from eval.commands import rescore, sample_dat
+from eval.responses import rescore_table, sample_responses
 from fakes import FakeNouns, axis_encoder
 from sampling_worker import NOUNS, sample
 from typer.testing import CliRunner
 
 from data.schema import read_responses
 from eval.__main__ import app
-from eval.commands import rescore, sample_dat
 from eval.options import SamplingOptions, ScoringOptions
-from eval.responses import rescore_table, sample_responses
 from generate import GeneratorSettings, RandomNouns
 from rewards.tasks.dat.scorer import DatScorer
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from eval.commands import sample_dat
+from eval.responses import sample_responses, sample_trials
 from fakes import FakeNouns, axis_encoder, list_text
 from grpo_runs import ROOT, _free_port, run
 from sampling_worker import sample, scorer
@@ -20,9 +22,7 @@ from sampling_worker import sample, scorer
 from data.nouns import load_nouns
 from data.processes import Processes
 from data.schema import arrow_schema, read_responses
-from eval.commands import sample_dat
 from eval.options import SamplingOptions, ScoringOptions
-from eval.responses import sample_responses, sample_trials
 from generate import Completion, GeneratorSettings, RandomNouns
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.summary import summarise

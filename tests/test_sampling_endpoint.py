@@ -13,13 +13,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from eval.commands import sample_dat
 from fakes import list_text
 from grpo_runs import _free_port, environment
 from mini_model import build_mini
 
 from data.prompts import dat_messages
 from data.schema import read_responses
-from eval.commands import sample_dat
 from eval.options import SamplingOptions, ScoringOptions
 from generate import GeneratorSettings, openai_endpoint
 from generate.openai_endpoint import EndpointError, OpenAIGenerator, public_url

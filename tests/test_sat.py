@@ -14,13 +14,13 @@ import pytest
 from fakes import FakeEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rewards.tasks.sat.run import SatSettings, score_file
 
 from data.prompts import sat_messages
 from data.rewrites import Rewrite, read_rewrites, write_rewrites
 from data.run_folder import RunFolderError
 from data.stories import Story, load_stories
 from rewards.embeddings import EncoderError, make_text_encoder
-from rewards.tasks.sat.run import SatSettings, score_file
 from rewards.tasks.sat.score import TEXT_LIMIT, SatScorer, what_counts
 from rewards.tasks.sat.summary import SatSummary, story_scores, summarise
 

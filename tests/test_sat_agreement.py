@@ -17,7 +17,7 @@ from judge_server import JudgeServer, completion
 
 from data.stories import Story
 from eval.agreement.run import sat_agreement
-from rewards.judges.options import JudgeOptions
+from rewards.judges.options import JudgeSettings
 
 ROOT = Path(__file__).parents[1]
 KEY = "sk-very-secret"
@@ -134,7 +134,7 @@ def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypat
     runs = write_runs(tmp_path / "runs", "abc")
     grades = {"a": "5", "b": "3", "c": "4点"}
     with judging(lambda text: grades[text[0]]) as (url, asked):
-        options = JudgeOptions(judge_model="j", judge_base_url=url)
+        options = JudgeSettings(judge_model="j", judge_base_url=url)
         run = sat_agreement([str(runs)], tmp_path / "out", judging=options)
     assert len(asked) == 16  # four stories by three models, and c's replies once more
     found = values(run)
@@ -158,30 +158,30 @@ def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(tmp_path, m
         prices = {"price_in": 0.0, "price_out": 1e6 / 50, "judge_max_tokens": 50}
         options = {"judge_model": "j", "judge_base_url": url, "judge_concurrency": 1, **prices}
         first = sat_agreement(
-            [str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeOptions(**options, max_cost=3.2)
+            [str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options, max_cost=3.2)
         )
         assert "above 3.2" in first.stopped
         assert len(asked) == 6
         assert values(first)["judge"]["statuses"]["c"] == {"not_asked": 4}
         assert not (tmp_path / "out" / "metrics.json").exists()
-        whole = sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeOptions(**options))
+        whole = sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
         assert (whole.stopped, len(asked), len(set(asked))) == (None, 12, 12)
         assert [(one["evaluation"], one["reference"]) for one in values(whole)["compared"]] == [
             ("ja-ginza", "human"),
             ("judge j", "human"),
             ("ja-ginza", "judge j"),
         ]
-        again = sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeOptions(**options))
+        again = sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
         assert (again.finished_before, again.page, len(asked)) == (True, whole.page, 12)
         # One more model: another folder, with what was paid for.
         write_runs(tmp_path / "runs")
         with pytest.raises(
             ValueError, match=r"models.d = not set.*copy of its judgements.jsonl, nothing is asked twice"
         ):
-            sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeOptions(**options))
+            sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
         (tmp_path / "more").mkdir()
         shutil.copy(tmp_path / "out" / "judgements.jsonl", tmp_path / "more")
-        sat_agreement([str(runs)], tmp_path / "more", rankings=rankings, judging=JudgeOptions(**options))
+        sat_agreement([str(runs)], tmp_path / "more", rankings=rankings, judging=JudgeSettings(**options))
         assert [text[0] for text in asked[12:]] == ["d"] * 4
 
 

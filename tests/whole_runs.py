@@ -4,20 +4,20 @@ import json
 from dataclasses import asdict
 
 import numpy as np
+from eval.commands import score_responses
+from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS, summarise_jcq
+from rewards.tasks.sat.run import score_file
 
 from data.jcq import CRITERIA, Answer, content_hash, trial_questions, write_questions
 from data.run_folder import RunFolder
 from data.stories import load_stories
-from eval.commands import score_responses
 from rewards.judges import Judging
 from rewards.judges.judgement import Judgement, judgement_key
 from rewards.judges.ledger import Ledger
-from rewards.judges.options import JudgeOptions
+from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Status
 from rewards.tasks.dat.scorer import ScorerSettings
 from rewards.tasks.jcq.files import write_answers
-from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS, summarise_jcq
-from rewards.tasks.sat.run import score_file
 
 VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"
 
@@ -25,7 +25,7 @@ VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"
 def jcq_run(folder, source, answer, score, questions=None, judge="judge-a"):
     """`answer(question)` is the text; `score(question)` the four scores, or None for a refusal."""
     questions = trial_questions() if questions is None else questions
-    options = JudgeOptions(judge_model=judge)
+    options = JudgeSettings(judge_model=judge)
     parameters = {"temperature": 0.0, "max_tokens": options.judge_max_tokens}
     settings = {
         "task": "jcq",

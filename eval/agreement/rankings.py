@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.jsonl import JsonLinesError, id_column, read_objects
+from data.errors import UserError
+from data.jsonl import id_column, read_objects
 from eval.agreement.matrix import ScoreTable, make_table
 
 PEOPLE = "human"
@@ -34,8 +35,7 @@ def load_rankings(path: Path) -> tuple[Ranking, ...]:
     """Rankings from JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`.
 
     Raises:
-        FileNotFoundError: No such file.
-        JsonLinesError: A line is no ranking of two models or more, a model comes twice, the line ranks other models
+        UserError: A line is no ranking of two models or more, a model comes twice, the line ranks other models
             than the first one (scores would not compare), a rater ranks a story twice, or there is no ranking.
     """
     rankings: dict[tuple[str, str], Ranking] = {}
@@ -43,27 +43,21 @@ def load_rankings(path: Path) -> tuple[Ranking, ...]:
     for where, row in read_objects(path):
         names = row.get("ranking")
         if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
-            raise JsonLinesError(
-                f"{where}: the column ranking is no list of two models or more; give names, best first"
-            )
+            raise UserError(f"{where}: the column ranking is no list of two models or more; give names, best first")
         if len(set(names)) != len(names):
-            raise JsonLinesError(f"{where}: the ranking has a model twice; name every model once")
+            raise UserError(f"{where}: the ranking has a model twice; name every model once")
         first = first or tuple(names)
         if set(names) != set(first):
             other = sorted(set(names) ^ set(first))
-            raise JsonLinesError(
-                f"{where}: ranks other models than the first ranking ({', '.join(other)}); rank the same"
-            )
+            raise UserError(f"{where}: ranks other models than the first ranking ({', '.join(other)}); rank the same")
         ranking = Ranking(id_column(row, "story_id", where), tuple(names), id_column(row, "rater", where, ""))
         # Without names, several rankings of one story are several people's.
         key = (ranking.story_id, ranking.rater or where)
         if key in rankings:
-            raise JsonLinesError(
-                f"{where}: {ranking.rater!r} ranks the story {ranking.story_id!r} twice; leave one out"
-            )
+            raise UserError(f"{where}: {ranking.rater!r} ranks the story {ranking.story_id!r} twice; leave one out")
         rankings[key] = ranking
     if not rankings:
-        raise JsonLinesError(f'{path}: holds no rankings; write one per line: {{"story_id": "...", "ranking": [...]}}')
+        raise UserError(f'{path}: holds no rankings; write one per line: {{"story_id": "...", "ranking": [...]}}')
     return tuple(rankings.values())
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rewards.tasks.sat.run import ROWS, STORIES
+
 from data.progress import responses_bar
 from data.record import write_json, write_whole
 from data.run_folder import RunFolder, RunFolderError
@@ -20,9 +22,8 @@ from eval.finished import find_evaluated
 from eval.page import PageRun
 from generate.judges import make_judge, make_price
 from rewards.judges import SAT_PROMPT, Judge, Price
-from rewards.judges.options import JudgeOptions
+from rewards.judges.options import JudgeSettings
 from rewards.tasks.sat.judge import SatJudging, judge_rewrites
-from rewards.tasks.sat.run import ROWS, STORIES
 
 LEDGER = "judgements.jsonl"
 VALUES, PAGE = "agreement.json", "agreement.md"
@@ -35,7 +36,7 @@ def sat_agreement(
     encoders: Sequence[str] = (),
     cache: Path | None = None,
     rankings: Path | None = None,
-    judging: JudgeOptions | None = None,
+    judging: JudgeSettings | None = None,
 ) -> PageRun:
     """Rank the models of finished SAT runs by encoders, people and a judge, and see how far these agree.
 
@@ -110,7 +111,7 @@ def _folder(output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | 
 
 
 def _judge(
-    judge: Judge, price: Price | None, options: JudgeOptions, runs: Runs, stories: dict[str, Any], ledger: Path
+    judge: Judge, price: Price | None, options: JudgeSettings, runs: Runs, stories: dict[str, Any], ledger: Path
 ) -> SatJudging:
     rewrites = {name: run.rewrites for name, run in runs.items()}
     with responses_bar(f"judging by {judge.name}", sum(map(len, rewrites.values()))) as advance:

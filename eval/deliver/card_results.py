@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rewards.tasks.jcq.run import JcqRun
+from rewards.tasks.sat.run import SatRun, digest_of
+
 from data.jcq import CONTENT_SHA256, DATASET
 from data.stories import load_stories
 from eval.commands import DatRun
 from eval.deliver.wandb_rows import FinishedRun
-from rewards.tasks.jcq.run import JcqRun
-from rewards.tasks.sat.run import SatRun, digest_of
 
 _DIGITS = 4
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from eval.commands import DatRun
 from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS, JcqRun
 from rewards.tasks.sat.run import ROWS, STORIES, SatRun
+
+from eval.commands import DatRun
 
 FinishedRun = DatRun | JcqRun | SatRun
 

@@ -8,7 +8,7 @@ from data.settings import setting
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeOptions:
+class JudgeSettings:
     """Who judges, how, and for how much money at most."""
 
     judge_model: str = setting(

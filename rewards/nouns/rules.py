@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from data.settings import setting
+
 MAX_WORD_CHARS = 40
 _MAX_CACHED = 1 << 20
 _NOUN, _UNKNOWN = "名詞", "未定義語"
@@ -30,20 +32,13 @@ Analysis = Sequence[Sequence[Morpheme]]
 """A word's morphemes in order, each as its readings, best first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NounRules:
-    """What counts as a noun beyond 名詞. The defaults are the paper's.
+    """What counts as a noun beyond 名詞. The defaults are the paper's: its check lets proper nouns pass."""
 
-    Args:
-        accept_affixes: Nominal prefixes and suffixes beside a noun are fine (お茶, 子供たち).
-        accept_unknown_katakana: Unknown words in katakana count as nouns.
-        reject_proper_nouns: Names of people, places and organisations do not count. The prompt forbids them, but the
-            paper's check lets them pass.
-    """
-
-    accept_affixes: bool = False
-    accept_unknown_katakana: bool = False
-    reject_proper_nouns: bool = False
+    accept_affixes: bool = setting(False, "お茶 and 子供たち count as nouns.")
+    accept_unknown_katakana: bool = setting(False, "Unknown words in katakana count as nouns.")
+    reject_proper_nouns: bool = setting(False, "Names of people, places and organisations do not count.")
 
 
 class Verdict(NamedTuple):

@@ -1,1 +1,41 @@
-"""."""
+"""The tasks that sozo has, in one list. One more is one more line here, or SOZO_TASKS=my_package.MyTask in the environment."""
+
+from __future__ import annotations
+
+import os
+
+from data.dotted import load_dotted
+from data.errors import UserError
+from rewards.task import Task
+from rewards.tasks.dat.task import Dat
+from rewards.tasks.jcq.task import Jcq
+from rewards.tasks.sat.task import Sat
+
+TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat)
+
+
+def task_types() -> dict[str, type[Task]]:
+    """Every task by its name: the list above, and the dotted paths in SOZO_TASKS (separated by commas).
+
+    Raises:
+        UserError: SOZO_TASKS names something that is no task.
+    """
+    types = {task.name: task for task in TASKS}
+    for path in filter(None, os.environ.get("SOZO_TASKS", "").split(",")):
+        task = load_dotted(path.strip(), "the task of SOZO_TASKS")
+        if not (isinstance(task, type) and issubclass(task, Task)):
+            raise UserError(f"SOZO_TASKS names {path}, which is no subclass of rewards.task.Task")
+        types[task.name] = task
+    return types
+
+
+def task_type(name: str) -> type[Task]:
+    """The task of this name.
+
+    Raises:
+        UserError: There is none.
+    """
+    types = task_types()
+    if name not in types:
+        raise UserError(f"there is no task {name}; there are {', '.join(types)} (and those that SOZO_TASKS names)")
+    return types[name]

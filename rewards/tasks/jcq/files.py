@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.jcq import CRITERIA, Answer, Question
 from data.jsonl import read_objects
 from data.record import write_whole
@@ -29,10 +30,6 @@ PARAMETERS: dict[str, Any] = {"temperature": 0.0, "max_tokens": None}
 _THEIRS = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))
 # What `eval run` calls the models of a training output.
 _END = re.compile(r"checkpoint-\d+|final")
-
-
-class JcqFileError(ValueError):
-    """A file that cannot be used: where, what is wrong and what to do, in one line."""
 
 
 def answers_path(data: Path, model: str) -> Path:
@@ -53,17 +50,16 @@ def read_answers(path: Path) -> tuple[Answer, ...]:
     """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1.
 
     Raises:
-        FileNotFoundError: No such file.
-        JcqFileError: A line cannot be used, or an id comes twice.
+        UserError: A line cannot be used, or an id comes twice.
     """
     answers: dict[str, Answer] = {}
-    for number, (where, row) in enumerate(read_objects(path, JcqFileError), 1):
+    for number, (where, row) in enumerate(read_objects(path), 1):
         answer = Answer(_id(where, row, "id", number), _id(where, row, "question_id"), _text(where, row, "answer"))
         if answer.id in answers:
-            raise JcqFileError(f"{where}: the id {answer.id!r} comes twice; make ids unique")
+            raise UserError(f"{where}: the id {answer.id!r} comes twice; make ids unique")
         answers[answer.id] = answer
     if not answers:
-        raise JcqFileError(f"{path}: holds no answers")
+        raise UserError(f"{path}: holds no answers")
     return tuple(answers.values())
 
 
@@ -83,23 +79,20 @@ def read_jcq_judgements(
     Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
 
     Raises:
-        FileNotFoundError: No such file.
-        JcqFileError: A line cannot be used, is about an answer that is not there, or about one that had another.
+        UserError: A line cannot be used, is about an answer that is not there, or about one that had another.
     """
     asked = {question.id: question.question for question in questions}
     about = {answer.id: answer for answer in answers}
     found: dict[str, Judgement] = {}
-    for where, row in read_objects(path, JcqFileError):
+    for where, row in read_objects(path):
         answer_id = _id(where, row, "answer_id")
         if answer_id not in about:
-            raise JcqFileError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
+            raise UserError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
         if answer_id in found:
-            raise JcqFileError(f"{where}: judges answer {answer_id!r} for the second time")
+            raise UserError(f"{where}: judges answer {answer_id!r} for the second time")
         answer = about[answer_id]
         if answer.question_id not in asked:
-            raise JcqFileError(
-                f"{where}: answer {answer_id!r} is to question {answer.question_id!r}, which is not there"
-            )
+            raise UserError(f"{where}: answer {answer_id!r} is to question {answer.question_id!r}, which is not there")
         # Null is what the judge's client hands over when the model refuses.
         reply = None if row.get("judgement", "") is None else _text(where, row, "judgement")
         scores = parse_verdict(reply or "")
@@ -163,11 +156,11 @@ def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 def _id(where: str, row: dict[str, Any], name: str, default: int | None = None) -> str:
     value = row.get(name, default)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise JcqFileError(f"{where}: the column {name} is missing or neither a string nor an integer")
+        raise UserError(f"{where}: the column {name} is missing or neither a string nor an integer")
     return utf8_safe(str(value))
 
 
 def _text(where: str, row: dict[str, Any], name: str) -> str:
     if not isinstance(row.get(name), str):
-        raise JcqFileError(f"{where}: the column {name} is missing or no string")
+        raise UserError(f"{where}: the column {name} is missing or no string")
     return utf8_safe(str(row[name]))

@@ -1,109 +1,92 @@
-"""Who judges a JCQ run, as the flags say: a judge that is asked, or the judgements that JCQ-judge made."""
+"""How a run's answers get their judgements: a judge that is asked, or a file of those that JCQ-judge made."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.jcq import Answer, Question
 from data.progress import responses_bar
-from generate.judges import make_judge, make_price
-from rewards.judges import JCQ_PROMPTS, Judging, judge_answers
+from rewards.judges import JCQ_PROMPTS, Judge, Judging, judge_answers
 from rewards.judges.ledger import Ledger
-from rewards.judges.options import JudgeOptions
+from rewards.judges.price import make_price
 from rewards.judges.protocol import Status
 from rewards.judges.run import answer_keys, judging_of
 from rewards.tasks.jcq.files import PARAMETERS, PROMPT, read_jcq_judgements
-
-# Questions, answers and the ledger's path in, what holds of the answers out.
-_Judge = Callable[[Sequence[Question], Sequence[Answer], Path], Judging]
+from rewards.tasks.jcq.settings import JcqSettings
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedBy:
-    """Where a run's judgements come from.
-
-    Args:
-        name: The judge model's name.
-        settings: What decides the judgements, for `config.json`; `judge` is what their keys are made of.
-        facts: What else `config.json` records.
-        judge: Brings them into the ledger.
-    """
-
-    name: str
-    settings: dict[str, Any]
-    facts: dict[str, Any]
-    judge: _Judge
-
-
-def asked_judge(options: JudgeOptions) -> JudgedBy:
-    """A judge that is asked about every answer that the ledger knows nothing of.
+def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, Any]:
+    """What decides the judgements, for a run's record; `judge` is what their keys are made of.
 
     Raises:
-        ValueError: A flag is wrong.
+        UserError: A flag is wrong, or is about a judge that is asked where judgements are imported.
     """
-    if options.judge_prompt not in JCQ_PROMPTS:
-        raise ValueError(f"judge_prompt must be one of {', '.join(JCQ_PROMPTS)}, not {options.judge_prompt}")
-    judge, price = make_judge(options), make_price(options)
-
-    def ask(questions: Sequence[Question], answers: Sequence[Answer], ledger: Path) -> Judging:
-        with responses_bar(f"judging by {judge.name}", len(answers)) as advance:
-            return judge_answers(
-                judge,
-                questions,
-                answers,
-                ledger,
-                prompt=options.judge_prompt,
-                price=price,
-                max_cost=options.max_cost,
-                retry_failed=options.retry_failed,
-                on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
-            )
-
-    key = {"model": judge.name, "prompt": options.judge_prompt, **judge.parameters}
-    facts = {"judge": {"backend": options.judge_backend, **judge.describe()}}
-    return JudgedBy(judge.name, {"judge": key}, facts, ask)
+    if settings.judgements:
+        _refuse_asking(settings)
+        digest = hashlib.sha256(_read(Path(settings.judgements))).hexdigest()
+        return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
+    if settings.judge_prompt not in JCQ_PROMPTS:
+        raise UserError(f"judge_prompt must be one of {', '.join(JCQ_PROMPTS)}, not {settings.judge_prompt}")
+    if judge is None:
+        raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
+    return {"judge": {"model": judge.name, "prompt": settings.judge_prompt, **judge.parameters}}
 
 
-def imported_judge(
-    path: Path, options: JudgeOptions, questions: Sequence[Question], answers: Sequence[Answer]
-) -> JudgedBy:
-    """The judgements in a file of nlp-waseda/JCQ-judge; nobody is asked, and an answer without one stays without.
+def ask_judge(
+    settings: JcqSettings,
+    judge: Judge,
+    questions: Sequence[Question],
+    answers: Sequence[Answer],
+    ledger: Path,
+    max_cost: float | None,
+) -> Judging:
+    """Ask about every answer that the ledger knows nothing of."""
+    with responses_bar(f"judging by {judge.name}", len(answers)) as advance:
+        return judge_answers(
+            judge,
+            questions,
+            answers,
+            ledger,
+            prompt=settings.judge_prompt,
+            price=make_price(settings),
+            max_cost=max_cost,
+            retry_failed=settings.retry_failed,
+            on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
+        )
 
-    The ledger then holds every line of the file. Of equal answers to one question, which share a judgement here, a
-    judgement with scores holds before one without, and the last before the others.
 
-    Args:
-        path: The file.
-        options: `judge_model` names the judge.
-        questions: What was asked.
-        answers: Those that were judged.
+def import_judgements(
+    settings: JcqSettings, questions: Sequence[Question], answers: Sequence[Answer], ledger: Path
+) -> Judging:
+    """Take the judgements of JCQ-judge's file into the ledger; an answer without one stays without.
 
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: A line cannot be used, or a flag is about a judge that is asked.
+    Of equal answers to one question, which share a judgement here, a judgement with scores holds before one without,
+    and the last before the others: so those with scores are written last.
     """
-    plain = JudgeOptions(judge_model=options.judge_model)
-    for field in fields(options):
-        if getattr(options, field.name) != getattr(plain, field.name):
-            raise ValueError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")
-    judge = options.judge_model
-    found = read_jcq_judgements(path, judge, questions, answers)
-    keys = answer_keys(questions, answers, judge, PROMPT, PARAMETERS)
+    imported = read_jcq_judgements(Path(str(settings.judgements)), settings.judge_model, questions, answers)
+    keys = answer_keys(questions, answers, settings.judge_model, PROMPT, PARAMETERS)
+    with Ledger(ledger) as lines:
+        known = {(line.key, line.answer_id) for line in lines.judgements}  # what an earlier call had written
+        for judgement in sorted(filter(None, imported), key=lambda judgement: judgement.status is Status.OK):
+            if (judgement.key, judgement.answer_id) not in known:
+                lines.append(judgement)
+        return judging_of(lines.judgements, keys)
 
-    def keep(_: Sequence[Question], __: Sequence[Answer], path: Path) -> Judging:
-        with Ledger(path) as ledger:
-            there = {(line.key, line.answer_id) for line in ledger.judgements}  # what an earlier call had written
-            for judgement in sorted(filter(None, found), key=lambda one: one.status is Status.OK):
-                if (judgement.key, judgement.answer_id) not in there:
-                    ledger.append(judgement)
-            return judging_of(ledger.judgements, keys)
 
-    settings = {
-        "judge": {"model": judge, "prompt": PROMPT, **PARAMETERS},
-        "judgements_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-    }
-    return JudgedBy(judge, settings, {}, keep)
+def _refuse_asking(settings: JcqSettings) -> None:
+    for field in fields(settings):
+        asking = field.name.startswith(("judge_", "price_")) or field.name in ("max_cost", "retry_failed")
+        if asking and field.name != "judge_model" and getattr(settings, field.name) != field.default:
+            raise UserError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give JCQ-judge's file of judgements") from error

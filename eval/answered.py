@@ -1,0 +1,75 @@
+"""Answers that exist already: a file that somebody else wrote, or the table of an earlier run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from data.errors import UserError
+from data.parts import Columns, parts_of, write_missing
+from data.processes import Processes
+from data.schema import iter_tables, part_paths
+from eval.draw import part_columns
+from rewards.finished import item_of
+from rewards.task import Answer, Task
+
+PART_ROWS = 16_384
+
+
+def read_answers(task: Task, path: Path, source: str | None) -> Iterator[Answer]:
+    """The answers of a file or of a table of ours."""
+    if not _is_table(path):
+        yield from task.read_answers(path, source)
+        return
+    names = ("id", "source", "text", "seed", "temperature", "finish_reason")
+    for table in iter_tables(path, names):
+        for row in table.to_pylist():
+            yield Answer(item=item_of(row["id"]), **{**row, "source": source or row["source"]})
+
+
+def _is_table(path: Path) -> bool:
+    return path.is_dir() or path.suffix == ".parquet"
+
+
+def count_answers(task: Task, path: Path, source: str | None) -> tuple[int, str]:
+    """How many answers there are, and who wrote them; every line is checked before anything expensive."""
+    items = {item.id for item in task.items()}
+    n, sources = 0, dict[str, None]()
+    for answer in read_answers(task, path, source):
+        if answer.item not in items:
+            raise UserError(f"{path}: the answer {answer.id!r} is to {answer.item!r}, which {task.name} does not ask")
+        n += 1
+        sources[answer.source] = None
+    return n, source or ", ".join(sources)
+
+
+def score_parts(task: Task, path: Path, folder: Path, n: int, source: str | None) -> None:
+    """Score `n` answers into parts of a folder, as far as they are not there."""
+    parts = parts_of(folder, n, PART_ROWS)
+    items = {item.id: item for item in task.items()}
+    position, answers = 0, read_answers(task, path, source)
+
+    def columns(number: int) -> Columns:
+        nonlocal position, answers
+        if position != number:  # an earlier call has written the parts before
+            answers = islice(read_answers(task, path, source), number * PART_ROWS, None)
+        position = number + 1
+        chunk = list(islice(answers, parts[number].rows))
+        if len(chunk) < parts[number].rows:
+            raise UserError(f"{path}: changed while it was being read; run again with a file that stays as it is")
+        return part_columns(task, [items[answer.item] for answer in chunk], chunk)
+
+    write_missing(parts, columns, f"{task.name}: scoring", Processes())
+    if position == len(parts) and next(answers, None) is not None:
+        raise UserError(f"{path}: changed while it was being read; run again with a file that stays as it is")
+
+
+def answers_digest(path: Path) -> str:
+    """SHA-256 of a file, or of a table's parts in order."""
+    digest = hashlib.sha256()
+    for part in part_paths(path) if _is_table(path) else [path]:
+        with part.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

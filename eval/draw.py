@@ -1,0 +1,110 @@
+"""A model's answers to a task's items, as a table of parts; scored on the way by a task that scores part by part.
+
+A part is there whole or not at all and depends on (seed, its number) alone: a killed call is repeated to continue, any
+number of processes can share the work, and memory holds one part at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from data.errors import UserError
+from data.parts import Columns, is_there, parts_of, write_missing, write_part
+from data.processes import Processes
+from data.progress import responses_bar
+from data.run_folder import RunFolder
+from data.schema import iter_tables, utf8_safe
+from eval.options import SamplingOptions
+from generate.load import GeneratorSettings, load_generator
+from generate.protocol import Generator
+from rewards.finished import ITEM_SEPARATOR
+from rewards.task import Answer, Item, Task
+
+
+def draw_answers(
+    task: Task,
+    items: Sequence[Item],
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    folder: RunFolder,
+    processes: Processes,
+) -> None:
+    """Draw the answers that are not in the folder yet, part by part; all processes call this.
+
+    Raises:
+        UserError: The model or the folder cannot be used, or too few of 20 x trials (2,048 at least) are valid.
+    """
+    count, batch_size = sampling.count(items), sampling.batch_size
+    assert batch_size is not None
+    parts = parts_of(folder.responses, count, batch_size)
+    if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
+        return  # no model needs to be loaded to score what is there
+    writer = _start(task, generator, folder, processes, sampling.seed)
+
+    def columns(number: int) -> Columns:
+        first = number * batch_size
+        asked = [_asked(items, sampling, k) for k in range(first, first + parts[number].rows)]
+        completions = writer.answer([item.prompt for _, item in asked], sampling.seed, number)
+        answers = [
+            Answer(name, item.id, c.text, writer.name, sampling.seed, writer.temperature, c.finish_reason)
+            for (name, item), c in zip(asked, completions, strict=True)
+        ]
+        return part_columns(task, [item for _, item in asked], answers)
+
+    if not sampling.trials:
+        write_missing(parts, columns, f"{task.name}: sampling {writer.name}", processes)
+        return
+    valid = drawn = 0
+    with responses_bar(f"{task.name}: sampling {writer.name}", sampling.trials, count_valid=True) as advance:
+        for number, part in enumerate(parts):
+            if not is_there(part):
+                write_part(part.path, columns(number))
+            (table,) = iter_tables(part.path, ("score",))
+            good = part.rows - table["score"].null_count
+            valid, drawn = valid + good, drawn + part.rows
+            advance(part.rows, good)
+            if valid >= sampling.trials:
+                return
+    raise UserError(
+        f"only {valid} of {drawn} responses are valid, and {sampling.trials} trials need {sampling.trials}: see the "
+        f"reasons in {folder.responses}, train the model on the task first, or measure it as it is with num_responses"
+    )
+
+
+def _start(task: Task, generator: GeneratorSettings, folder: RunFolder, processes: Processes, seed: int) -> Generator:
+    """Load the generator and write `config.json`; when this returns, every process may write parts."""
+    pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
+    processes.wait()
+    pinned = pinned or generator.pinned()
+    writer = load_generator(pinned, keep=folder.responses)
+    loaded = {**scorer_facts(task), "seed": seed, "decoder": writer.describe(), "model_revision": pinned.model_revision}
+    if processes.first or folder.begun:
+        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
+    processes.wait()  # no part before config.json: nobody could account for it
+    return writer
+
+
+def scorer_facts(task: Task) -> dict[str, Any]:
+    """What scores with, for `config.json`; nothing for a task that has nothing to say."""
+    described = task.describe()
+    return {"scorer": described} if described else {}
+
+
+def _asked(items: Sequence[Item], sampling: SamplingOptions, k: int) -> tuple[str, Item]:
+    """Id and item of answer number `k` of the table."""
+    if len(items) == 1:
+        return f"{k:08d}", items[0]
+    item = items[k // sampling.num_answers]
+    return f"{item.id}{ITEM_SEPARATOR}{k % sampling.num_answers}", item
+
+
+def part_columns(task: Task, items: Sequence[Item], answers: Sequence[Answer]) -> Columns:
+    """A part of the table; scored, if the task scores part by part."""
+    kept = {
+        name: [getattr(answer, name) for answer in answers]
+        for name in ("id", "source", "seed", "temperature", "finish_reason")
+    }
+    if task.scores_parts:
+        return kept | task.columns(items, answers)
+    return {**kept, "text": [utf8_safe(answer.text) for answer in answers]}

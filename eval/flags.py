@@ -1,0 +1,99 @@
+"""From a function whose parameters are settings dataclasses to a command with a flag for each of their fields."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from data.errors import UserError
+
+
+def with_flags(
+    command: Callable[..., None], groups: Mapping[str, Any] | None = None, without: Collection[str] = ()
+) -> Callable[..., None]:
+    """Let typer see every field of a command's dataclass parameters as a flag of its own.
+
+    Args:
+        command: Called with the dataclasses, built from the flags.
+        groups: Further parameters, which `command` takes as keywords: name -> dataclass.
+        without: Fields that are no flags of this command.
+
+    Raises:
+        UserError: Two groups have a field of one name.
+    """
+    hints: dict[str, Any] = get_type_hints(command, include_extras=True)
+    own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    every = {**own, **(groups or {})}
+    plain = [
+        parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name not in own and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    flags = [flag for group in every.values() for flag in _flags_of(group) if flag.name not in without]
+    names = [parameter.name for parameter in (*plain, *flags)]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise UserError(f"two tasks have a setting {min(repeated)}; rename the field of one of them")
+
+    def run(**values: Any) -> None:
+        settings = {
+            name: group(**{f.name: values.pop(f.name) for f in fields(group) if f.name not in without})
+            for name, group in every.items()
+        }
+        with one_line_errors():
+            command(**values, **settings)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature([*plain, *flags])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*plain, *flags)}
+    return run
+
+
+def _flags_of(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group)
+    for field in fields(group):
+        # A flag that is off by default needs no --no-... beside it.
+        names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
+        annotation: Any = Annotated[hints[field.name], typer.Option(*names, help=field.metadata["help"])]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        yield inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
+
+
+def spread(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:
+    """The command line with `--model A B` written as `--model A --model B`, which is what click takes.
+
+    Args:
+        argv: The words.
+        variadic: Of each command the flags that take several values.
+
+    >>> spread(["run", "--benchmarks", "dat", "sat", "--seed", "1"], {"run": ("--benchmarks",)})
+    ['run', '--benchmarks', 'dat', '--benchmarks', 'sat', '--seed', '1']
+    """
+    several = variadic.get(argv[0], ()) if argv else ()
+    words: list[str] = []
+    flag = None
+    for word in argv:
+        if word.startswith("--"):
+            flag = word if word in several else None
+        elif flag and words[-1] != flag:
+            words.append(flag)
+        words.append(word)
+    return words
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Exit 2 with one line for what a user can fix, 130 for an interruption; a bug keeps its traceback."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; the same command continues where it stopped\n")
+        raise typer.Exit(130) from None
+    except UserError as error:
+        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        raise typer.Exit(2) from None

@@ -1,0 +1,134 @@
+"""One task by one model, or by answers that exist already, into one folder: draw, score, finish.
+
+Whatever is missing is done and nothing else: a finished run is only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.processes import launched, world_size
+from data.record import write_whole
+from data.run_folder import RunFolder
+from data.schema import count_rows, part_paths
+from data.settings import deciding
+from eval.answered import answers_digest, count_answers, read_answers, score_parts
+from eval.draw import draw_answers, scorer_facts
+from eval.options import SamplingOptions
+from eval.statistics import mean_interval
+from eval.summary import items_content, summarise_measures
+from generate.load import GeneratorSettings
+from rewards.finished import ITEMS, Finished
+from rewards.task import Answer, Complete, Task
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """A task's run: its folder, its numbers as `metrics.json` has them, and why it is not finished, if it is not."""
+
+    task: Task
+    folder: Path
+    metrics: dict[str, Any]
+    finished_before: bool
+    stopped: str | None = None
+
+
+def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path) -> TaskRun | None:
+    """Let a model answer the task's items, and score the answers.
+
+    Under `accelerate launch` every process calls this and draws its share; `output` must be the same folder for all.
+
+    Args:
+        task: What is asked, and what an answer is worth.
+        generator: Who writes.
+        sampling: How many answers, and the seed.
+        output: The run's folder.
+
+    Returns:
+        The run, in the first process; None in the others.
+
+    Raises:
+        UserError: A setting, the model, an endpoint, the folder or the disk is not as it must be.
+    """
+    items = task.items()
+    sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens)
+    if generator.backend == "random" and not task.random_nouns:
+        raise UserError(f"random nouns are no answer to {task.name}; give a language model as --model")
+    if sampling.trials and world_size() > 1:
+        raise UserError(
+            "trials are drawn until there are enough, by one process: run without accelerate launch, or give "
+            "num_responses"
+        )
+    settings = {"task": task.name, **generator.deciding(), **deciding(sampling), **task.deciding()}
+    with launched() as processes:
+        folder = RunFolder(output, settings)
+        metrics = folder.metrics()
+        if metrics is not None and not task.again:
+            return TaskRun(task, output, metrics, True) if processes.first else None
+        if processes.first:
+            folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out
+        draw_answers(task, items, generator, sampling, folder, processes)
+        processes.wait()
+        if not processes.first:
+            return None
+        return _finish(task, folder, str(generator.source), sampling.trials, metrics is not None)
+
+
+def score_answers(task: Task, path: Path, output: Path, *, source: str | None = None) -> TaskRun:
+    """Score answers that exist already: a file that somebody else wrote, or the answers of an earlier run.
+
+    Args:
+        task: What an answer is worth.
+        path: The task's own form of file (`Task.read_answers`), or a table of ours: a run's folder, or its parts.
+        output: The new run's folder.
+        source: Who wrote the answers; None takes what they say themselves, or the file's name.
+
+    Raises:
+        UserError: The file, a line of it, a setting or the folder cannot be used.
+    """
+    if path.is_dir() and output.resolve() in (path.resolve(), path.resolve().parent):
+        raise UserError(f"{output}: is the table itself; give another --output")
+    if (path / "config.json").exists() and not (path / "metrics.json").exists():
+        raise UserError(f"{path}: is not finished; run the command that wrote it again first")
+    n, sources = count_answers(task, path, source)
+    answered = {"answers_sha256": answers_digest(path), "num_answers": n, "source": source}
+    settings = {"task": task.name, **answered, **task.deciding()}
+    folder = RunFolder(output, settings)
+    metrics = folder.metrics()
+    if metrics is not None and not task.again:
+        return TaskRun(task, output, metrics, True)
+    folder.reopen()
+    # Somebody else drew these answers: seed and decoder are not known here.
+    folder.start({**scorer_facts(task), "seed": None, "decoder": None}, {"answers": str(path), **task.facts()})
+    if task.scores_parts:
+        score_parts(task, path, folder.responses, n, source)
+    answers = () if task.scores_parts else tuple(read_answers(task, path, source))
+    return _finish(task, folder, sources, None, metrics is not None, answers)
+
+
+def _finish(
+    task: Task,
+    folder: RunFolder,
+    source: str,
+    trials: int | None,
+    finished_before: bool,
+    answers: Sequence[Answer] | None = None,
+) -> TaskRun:
+    drawn = sum(count_rows(part) for part in part_paths(folder.responses)) if folder.responses.exists() else 0
+    if answers is None and not task.scores_parts:
+        answers = tuple(read_answers(task, folder.path, None))
+    if task.Finished is Finished:
+        write_whole(folder.path / ITEMS, items_content(task.items()))
+    complete = Complete(folder.path, source, lambda values: asdict(mean_interval(values)), answers or (), trials)
+    outcome = task.finish(complete)
+    metrics = summarise_measures(task, folder.path, source) if outcome is None else outcome.metrics
+    stopped = None if outcome is None else outcome.stopped
+    if trials:
+        metrics |= {"trials": trials, "drawn": drawn}
+    if stopped is None or finished_before:
+        folder.finish(metrics)
+    return TaskRun(task, folder.path, metrics, False, stopped)

@@ -1,0 +1,62 @@
+"""The result of a task that has no summary of its own: for each measure its mean, interval and n of N."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eval.statistics import mean_interval
+from rewards.finished import Finished
+from rewards.measure import Estimate, Measure
+from rewards.task import Item, Task
+
+_Z95 = 1.959963984540054
+
+
+def summarise_measures(task: Task, folder: Path, source: str) -> dict[str, Any]:
+    """The content of `metrics.json`: means over items (over answers for a measure that is not per item).
+
+    Args:
+        task: Whose measures.
+        folder: The run's folder with its table.
+        source: Who answered.
+    """
+    run = task.Finished(task.name, task.measures[0], folder, {}, {}, {})
+    answers = list(run.answers())
+    reasons = Counter(answer.reason for answer in answers if answer.reason is not None)
+    return {
+        "source": source,
+        "num_items": len(run.prompts),
+        "num_answers": len(answers),
+        "valid": sum(answer.reason is None for answer in answers),
+        "reasons": dict(sorted(reasons.items())),
+        "measures": {m.name: asdict(_estimate(run, m, len(answers))) for m in task.measures},
+    }
+
+
+def _estimate(run: Finished, measure: Measure, answers: int) -> Estimate:
+    if measure.per_item:
+        by_item = run.by_item(measure)
+        interval = mean_interval([value for value in by_item.values() if value is not None])
+        return Estimate(interval.mean, interval.low, interval.high, interval.n, len(run.prompts))
+    # Answers may be hundreds of thousands: the normal interval, which needs no resampling, as in a row of Table 11.
+    values = run.by_answer(measure)
+    n = len(values)
+    if not n:
+        return Estimate(None, None, None, 0, answers)
+    mean = float(values.mean())
+    margin = None if n < 2 else _Z95 * float(np.std(values, ddof=1)) / math.sqrt(n)
+    return Estimate(mean, *((None, None) if margin is None else (mean - margin, mean + margin)), n, answers)
+
+
+def items_content(items: Sequence[Item]) -> bytes:
+    """What was asked, as a file of a run's folder, so that the folder can be read alone."""
+    rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in items)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()

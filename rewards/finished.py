@@ -1,0 +1,102 @@
+"""A finished run of a task on disk, as comparisons, the report and training read it. No model or encoder is loaded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.jsonl import read_objects
+from data.schema import iter_tables
+from rewards.measure import Estimate, Measure
+
+ITEMS = "items.jsonl"
+ITEM_SEPARATOR = "#"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredAnswer:
+    """One answer of a run with its worth: `values` by the measures' names, or a `reason`."""
+
+    id: str
+    item: str
+    text: str
+    values: Mapping[str, float]
+    reason: str | None
+
+
+def item_of(answer_id: str) -> str:
+    """The item that an answer's id names; nothing in a table of a task that asks one thing only.
+
+    >>> item_of("momotaro#0"), item_of("00000012")
+    ('momotaro', '')
+    """
+    return answer_id.rpartition(ITEM_SEPARATOR)[0]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run; tasks that keep their results in files of their own override how these are read.
+
+    Attributes:
+        task: The task's name.
+        main: Its first measure.
+        folder: The run's folder.
+        settings: What was asked for, from `config.json`.
+        loaded: What became known on loading (scorer, decoder), from `config.json`.
+        metrics: What came out, from `metrics.json`.
+    """
+
+    task: str
+    main: Measure
+    folder: Path
+    settings: dict[str, Any]
+    loaded: dict[str, Any]
+    metrics: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Which of a model's runs this is: it has one of each kind. A benchmark of trials stands beside a table."""
+        return self.task
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        """What the scores depend on beside the model: runs in which it differs cannot be compared."""
+        return dict(self.loaded.get("scorer", {}))
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        """Item -> what was asked."""
+        return {row["id"]: row["prompt"] for _, row in read_objects(self.folder / ITEMS)}
+
+    def answers(self) -> Iterator[ScoredAnswer]:
+        """Every answer with its worth, in order."""
+        for table in iter_tables(self.folder):
+            for row in table.to_pylist():
+                values = dict(row["values"] or ()) if "values" in row else {}
+                if row["score"] is not None:
+                    values.setdefault(self.main.name, row["score"])
+                yield ScoredAnswer(row["id"], item_of(row["id"]), row["text"], values, row["reason"])
+
+    def by_item(self, measure: Measure) -> Mapping[str, float | None]:
+        """Item -> mean over its answers that have a value; None where none has."""
+        values: dict[str, list[float]] = {}
+        for answer in self.answers():
+            scored = values.setdefault(answer.item, [])
+            if measure.name in answer.values:
+                scored.append(answer.values[measure.name])
+        return {item: math.fsum(scored) / len(scored) if scored else None for item, scored in values.items()}
+
+    def by_answer(self, measure: Measure) -> np.ndarray:
+        """The values of all answers that have one, shape (answers with a value,)."""
+        return np.array([a.values[measure.name] for a in self.answers() if measure.name in a.values], np.float64)
+
+    def estimate(self, measure: Measure) -> Estimate | None:
+        """The mean as `metrics.json` has it; None where it does not."""
+        stored = self.metrics.get("measures", {}).get(measure.name)
+        return None if stored is None else Estimate(**{key: stored[key] for key in ("mean", "low", "high", "n", "of")})

@@ -1,0 +1,196 @@
+"""A task: what is asked, and what an answer is worth. Who answers, how often and what for is nobody's business here.
+
+Three readers build on it, each written once: evaluation (`eval.run`), rewards (`rewards.reward`) and training data
+(`training.selection`). A task of one's own is a subclass with a name, measures, `items` and `score`; CONTRIBUTING.md
+shows one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from data.answers_file import read_answers_file
+from data.settings import deciding
+from rewards.finished import Finished
+from rewards.judges.options import JudgeSettings
+from rewards.judges.protocol import Judge
+from rewards.measure import Measure
+from rewards.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What is asked once.
+
+    Args:
+        id: Unique among the task's items.
+        prompt: The user's whole turn.
+        columns: What scoring needs to know of it beside; in training these are columns of the dataset.
+    """
+
+    id: str
+    prompt: str
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to an item, with what is known of how it came about (None where nothing is)."""
+
+    id: str
+    item: str
+    text: str
+    source: str = ""
+    seed: int | None = None
+    temperature: float | None = None
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What an answer is worth: a value for each measure that it has one of, or the reason why it has none.
+
+    Args:
+        values: By the measures' names.
+        reason: A named value; None where there are values.
+        facts: What else a reader of the answer wants to know (JSON values).
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    reason: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """A run whose answers are complete.
+
+    Args:
+        folder: The run's folder.
+        source: Who answered; None leaves it to the answers.
+        answers: All of them, in order; empty for a task that scores part by part.
+        trials: If answers were drawn until so many were valid, how many: the rows up to that one count.
+        interval: Values -> a JSON object with `mean`, `low`, `high` and `n`. Evaluation hands it in: statistics are
+            above this room.
+    """
+
+    folder: Path
+    source: str | None
+    interval: Callable[[Sequence[float]], dict[str, Any]]
+    answers: Sequence[Answer] = ()
+    trials: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run's answers came out as: the content of `metrics.json`, and why it is not final, if it is not."""
+
+    metrics: dict[str, Any]
+    stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """Of a task that nothing can be set about."""
+
+
+class Task:
+    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; the defaults do the rest.
+
+    Attributes:
+        name: On the command line, in YAML, in every file.
+        title: For people.
+        Settings: Dataclass of what a user can set (`data.settings.setting`): flags, YAML and keyword arguments alike.
+        measures: What an answer is worth; the first one is what the task is known by.
+        max_new_tokens: Longest answer where nobody says otherwise.
+        batch_size: Answers in a batch, and in a part of the table, where nobody says otherwise.
+        scores_parts: Whether a part of the table is scored alone, the moment it is drawn. Else `finish` scores all.
+        random_nouns: Whether ten random nouns are an answer.
+        Finished: Reads a finished run.
+        view: How results are shown.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str] = ""
+    Settings: ClassVar[Any] = NoSettings
+    measures: ClassVar[tuple[Measure, ...]]
+    max_new_tokens: ClassVar[int] = 1024
+    batch_size: ClassVar[int] = 64
+    scores_parts: ClassVar[bool] = True
+    random_nouns: ClassVar[bool] = False
+    Finished: ClassVar[type[Finished]] = Finished
+    view: ClassVar[View] = View()
+
+    def __init__(self, settings: Any = None) -> None:
+        self.settings = self.Settings() if settings is None else settings
+        self.judge: Judge | None = None
+
+    def items(self) -> Sequence[Item]:
+        """What is asked, in order; one item may be asked many times."""
+        raise NotImplementedError
+
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        """What each answer is worth; `items[k]` is what `answers[k]` answers.
+
+        An answer's worth is its own here: nothing in it depends on the other answers.
+        """
+        raise NotImplementedError
+
+    # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
+
+    def deciding(self) -> dict[str, Any]:
+        """Settings that decide a score (JSON values): a run's folder is not continued with others."""
+        return deciding(self.settings)
+
+    def describe(self) -> dict[str, Any]:
+        """What scores with: known once everything is loaded, part of the run's record, and compared like a setting."""
+        return {}
+
+    def facts(self) -> dict[str, Any]:
+        """What else the record shall hold."""
+        return {}
+
+    @property
+    def judge_settings(self) -> JudgeSettings | None:
+        """Who shall judge; whoever runs the task makes the judge of it and sets `judge`. None if nobody judges."""
+        return None
+
+    @property
+    def again(self) -> bool:
+        """Whether a finished run shall be scored once more (as after judgements that failed)."""
+        return False
+
+    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
+        """A part's columns `text`, `score` (of the first measure), `reason` and, with more measures, `values`."""
+        rows = self.score(items, answers)
+        main = self.measures[0].name
+        columns: dict[str, Any] = {
+            "text": [answer.text for answer in answers],
+            "score": [row.values.get(main) for row in rows],
+            "reason": [row.reason for row in rows],
+        }
+        if len(self.measures) > 1:
+            columns["values"] = [dict(row.values) or None for row in rows]
+        return columns
+
+    def finish(self, run: Complete) -> Outcome | None:
+        """The result of a run; None lets evaluation summarise the measures from the table."""
+        return None
+
+    def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
+        """Answers that somebody else wrote: JSONL with the column text, optional id, and item where there are several.
+
+        Raises:
+            UserError: The file or a line cannot be used.
+        """
+        return (Answer(row.id, row.item, row.text, source or path.name) for row in read_answers_file(path))
+
+    def refuse_training(self, items: Iterable[Item]) -> None:
+        """Refuse items that a model must never be trained on, such as a benchmark's own.
+
+        Raises:
+            UserError: One of them is.
+        """

@@ -1,0 +1,95 @@
+"""The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a response's score is a distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from data.prompts import prompt
+from data.schema import utf8_safe
+from rewards.measure import Measure
+from rewards.task import Answer, Complete, Item, Outcome, Row, Task
+from rewards.tasks.dat.finished import FinishedDat
+from rewards.tasks.dat.scorer import DatScorer, DatScores
+from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.summary import summarise
+
+
+class Dat(Task):
+    """Name ten words as far apart in meaning as you can.
+
+    >>> [item.prompt.splitlines()[-1] for item in Dat().items()]
+    ['10. 単語10']
+    """
+
+    name = "dat"
+    title = "Divergent Association Task"
+    Settings = DatSettings
+    measures = (
+        Measure("dat", per_item=False, paper="mean"),
+        Measure("dat/valid", share=True, per_item=False),
+    )
+    max_new_tokens = 256
+    batch_size = 1024
+    random_nouns = True
+    Finished = FinishedDat
+
+    def __init__(self, settings: DatSettings | None = None) -> None:
+        super().__init__((settings or DatSettings()).settled())
+
+    @cached_property
+    def scorer(self) -> DatScorer:
+        """Checker and encoder, loaded when first needed."""
+        scorer: DatScorer = self.settings.scorer()
+        return scorer
+
+    def items(self) -> Sequence[Item]:
+        """The one prompt."""
+        return (Item("", prompt("dat")),)
+
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        """Distance of valid responses; every response has the value `dat/valid`, 0 or 1."""
+        rows = []
+        for result in self.scorer.score([answer.text for answer in answers]):
+            facts = {"words": result.words}
+            if result.score is None:
+                rows.append(Row({"dat/valid": 0.0}, str(result.reason), facts))
+            else:
+                rows.append(Row({"dat": result.score, "dat/valid": 1.0}, None, facts))
+        return rows
+
+    def describe(self) -> dict[str, Any]:
+        """Checker, encoder and rules as loaded."""
+        return self.scorer.describe()
+
+    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
+        """The table's columns as Arrow arrays, where that spares a million Python objects."""
+        return _columns(self.scorer.score([answer.text for answer in answers]))
+
+    def finish(self, run: Complete) -> Outcome:
+        """The row of Table 11."""
+        # Olson's words are English: JumanDIC has nothing to say about them.
+        checker = None if self.settings.olson else self.scorer.checker
+        summary = summarise(run.folder / "responses", source=run.source, checker=checker, trials=run.trials)
+        return Outcome(summary.to_json())
+
+
+def _columns(scores: DatScores) -> dict[str, Any]:
+    import pyarrow as pa
+
+    invalid = scores.codes != 0
+    texts = [utf8_safe(text) for text in scores.texts]
+    words: list[Sequence[str] | None] = [scores.words(i) for i in range(len(scores))]
+    for i, (text, stored) in enumerate(zip(scores.texts, texts, strict=True)):
+        cut = words[i]
+        if text is not stored and cut is not None:
+            words[i] = [utf8_safe(word) for word in cut]
+    return {
+        "text": texts,
+        "words": words,
+        "score": pa.array(scores.scores, mask=np.asarray(invalid)),
+        "reason": [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())],
+    }

@@ -1,0 +1,141 @@
+"""Japanese Creativity Questions (paper, section 3.1): open questions whose answers a judge scores by four criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.jcq import CRITERIA, TASKS, Answer, Question, content_hash, write_questions
+from rewards.judges import Judging
+from rewards.judges.options import JudgeSettings
+from rewards.measure import Measure
+from rewards.task import Answer as TaskAnswer
+from rewards.task import Complete, Item, Outcome, Task
+from rewards.tasks.jcq.files import read_answers, write_answers, write_jcq_files
+from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
+from rewards.tasks.jcq.judging import ask_judge, import_judgements, judging_settings
+from rewards.tasks.jcq.settings import JcqSettings
+from rewards.tasks.jcq.tables import jcq_tables, model_scores
+
+# The questions, answers and judgements once more, as nlp-waseda/JCQ-judge keeps its `data/`.
+JCQ_JUDGE = "jcq-judge"
+
+
+class Jcq(Task):
+    """The 700 questions of nlp-waseda/JCQ, or others of the same seven tasks."""
+
+    name = "jcq"
+    title = "Japanese Creativity Questions"
+    Settings = JcqSettings
+    measures = (
+        Measure("jcq/mean", 2),
+        *(Measure(f"jcq/{criterion}", 2) for criterion in CRITERIA),
+        *(Measure(f"jcq/{task}", 2, group="task_changes") for task in TASKS),
+        *(Measure(f"jcq/{task}/{criterion}", 2, group=None) for task in TASKS for criterion in CRITERIA),
+    )
+    scores_parts = False
+    Finished = FinishedJcq
+
+    def __init__(self, settings: JcqSettings | None = None) -> None:
+        super().__init__(settings)
+        self._left = self.settings.max_cost  # of the budget, which is for all models of a command together
+
+    @cached_property
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked."""
+        questions: tuple[Question, ...] = self.settings.load_questions()
+        return questions
+
+    @property
+    def judge_settings(self) -> JudgeSettings | None:
+        """The judge; none where the judgements exist."""
+        return None if self.settings.judgements else self.settings
+
+    @property
+    def again(self) -> bool:
+        """After `--retry-failed`."""
+        return bool(self.settings.retry_failed)
+
+    def items(self) -> Sequence[Item]:
+        """One for each question."""
+        return [Item(q.id, q.question, {"question": q.question, "task": q.task}) for q in self.questions]
+
+    def deciding(self) -> dict[str, Any]:
+        """The questions' content, and what the judgements' keys are made of."""
+        questions = {"questions_sha256": content_hash(self.questions), "num_questions": len(self.questions)}
+        return questions | judging_settings(self.settings, self.judge)
+
+    def facts(self) -> dict[str, Any]:
+        """Where the judge is."""
+        if self.judge is None:
+            return {}
+        return {"judge": {"backend": self.settings.judge_backend, **self.judge.describe()}}
+
+    def read_answers(self, path: Path, source: str | None) -> list[TaskAnswer]:
+        """Answers in the form of nlp-waseda/JCQ-judge; they are judged as they are."""
+        return [TaskAnswer(a.id, a.question_id, a.answer, source or path.name) for a in read_answers(path)]
+
+    def finish(self, run: Complete) -> Outcome:
+        """Have the answers judged, as far as the ledger lacks judgements; the row of Tables 3 and 4."""
+        answers = [Answer(a.id.replace("#", "-"), a.item, _final(a)) for a in run.answers]
+        write_questions(run.folder / QUESTIONS, self.questions)
+        write_answers(run.folder / ANSWERS, answers)
+        judged = self._judge(answers, run.folder / LEDGER)
+        source, files = run.source or "", run.folder / JCQ_JUDGE
+        # A second try that stops early leaves a judgement of every answer: what an earlier one finished still holds.
+        if judged.stopped is None or files.exists():
+            write_jcq_files(files, source, self.settings.judge_model, answers, judged.judgements)
+        return Outcome(self._metrics(run, source, answers, judged), judged.stopped)
+
+    def _judge(self, answers: Sequence[Answer], ledger: Path) -> Judging:
+        if self.settings.judgements:
+            return import_judgements(self.settings, self.questions, answers, ledger)
+        assert self.judge is not None
+        judged = ask_judge(self.settings, self.judge, self.questions, answers, ledger, self._left)
+        if self._left is not None:
+            self._left = max(0.0, self._left - judged.cost_at_most)
+        return judged
+
+    def _metrics(self, run: Complete, source: str, answers: Sequence[Answer], judged: Judging) -> dict[str, Any]:
+        scores = model_scores(source, self.questions, answers, judged.judgements)
+        values = scores.values[~np.isnan(scores.values[:, 0])]
+        columns = dict(zip(CRITERIA, values.T, strict=True)) | {"mean": values.mean(axis=1)}
+        return {
+            "source": source,
+            "judge": self.settings.judge_model,
+            "prompt": self.settings.judge_prompt,
+            "num_questions": len(scores.questions),
+            "statuses": judged.statuses,
+            "means": {name: run.interval(column) for name, column in columns.items()},
+            "by_task": asdict(jcq_tables([scores]).model_by_task),
+            "prompt_tokens": judged.prompt_tokens,
+            "completion_tokens": judged.completion_tokens,
+            "cost": round(judged.cost, 9),  # the order of arrival shows in the last digits
+            "unknown_cost": judged.unknown_cost,
+            "cost_at_most": round(judged.cost_at_most, 9),
+        }
+
+
+def _final(answer: TaskAnswer) -> str:
+    """What is judged of an answer: that of a file as it is, that of a model without its reasoning."""
+    return answer.text if answer.seed is None else final_text(answer.text)
+
+
+def final_text(text: str) -> str:
+    """What follows a model's reasoning, and nothing of reasoning that never ends.
+
+    A judge would count the ideas in it as the answer's. Many chat templates open the block in the prompt, so that a
+    text only closes it. A text without reasoning stays as it is.
+
+    >>> final_text("<think>案は三つ</think>傘立て"), final_text("案は三つ</think>傘立て"), final_text("<think>案は")
+    ('傘立て', '傘立て', '')
+    """
+    _, end, rest = text.rpartition("</think>")
+    if end:
+        return rest.strip()
+    return "" if text.lstrip().startswith("<think>") else text

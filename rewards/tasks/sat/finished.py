@@ -1,0 +1,69 @@
+"""Finished SAT runs: rewrites of stories with their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from data.prompts import sat_messages
+from data.rewrites import Rewrite, read_rewrites
+from data.stories import Story, load_stories
+from rewards.finished import Finished, ScoredAnswer
+from rewards.measure import Estimate, Measure
+from rewards.tasks.sat.summary import SatSummary, keeps_conditions, story_scores
+
+ROWS = "rewrites.jsonl"
+STORIES = "stories.jsonl"  # what was rewritten, so that a run's folder can be read alone
+
+
+class FinishedSat(Finished):
+    """Rewrites with their scores."""
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        """The scorer and the stories."""
+        return {**super().scale, "stories_sha256": self.settings.get("stories_sha256")}
+
+    @cached_property
+    def summary(self) -> SatSummary:
+        """The row of Table 7."""
+        return SatSummary.from_json(self.metrics)
+
+    @cached_property
+    def stories(self) -> tuple[Story, ...]:
+        """What was to be rewritten."""
+        return load_stories(self.folder / STORIES)
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        """Story's id -> the prompt."""
+        return {story.id: sat_messages(story.text)[0]["content"] for story in self.stories}
+
+    @cached_property
+    def rewrites(self) -> tuple[Rewrite, ...]:
+        """What the model wrote."""
+        return read_rewrites(self.folder / ROWS)
+
+    def answers(self) -> Iterator[ScoredAnswer]:
+        """Every rewrite with its values."""
+        for row in self.rewrites:
+            yield ScoredAnswer(row.id, row.story_id, row.text, rewrite_values(row), row.reason)
+
+    def by_item(self, measure: Measure) -> Mapping[str, float | None]:
+        """Story -> mean over its rewrites with a value; every story is there."""
+        means = story_scores(self.rewrites) if measure is self.main else super().by_item(measure)
+        return {story.id: means.get(story.id) for story in self.stories}
+
+    def estimate(self, measure: Measure) -> Estimate | None:
+        """The mean over stories with its normal interval, beside the number of stories."""
+        if measure.name != self.main.name:
+            return None
+        row = self.summary
+        return Estimate(row.mean, *(row.ci95 or (None, None)), row.scored_stories, row.num_stories)
+
+
+def rewrite_values(row: Rewrite) -> dict[str, float]:
+    """The values of a scored rewrite by the measures' names."""
+    values = {"sat/compliant": float(keeps_conditions(row))}
+    return values if row.score is None else {"sat": row.score, **values}

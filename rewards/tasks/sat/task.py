@@ -1,0 +1,102 @@
+"""The Story Alteration Task (paper, section 3.3): rewrite a story; the score is how far the rewrite is from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from data.prompts import sat_messages
+from data.rewrites import Rewrite, read_rewrites, write_rewrites
+from data.settings import deciding
+from data.stories import Story, write_stories
+from rewards.measure import Measure
+from rewards.task import Answer, Complete, Item, Outcome, Row, Task
+from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, rewrite_values
+from rewards.tasks.sat.score import SatScorer
+from rewards.tasks.sat.settings import SatSettings
+from rewards.tasks.sat.summary import summarise
+
+
+class Sat(Task):
+    """Rewrite each story for today; distance in meaning is creativity only while the prompt's conditions are kept.
+
+    >>> len(Sat().items())
+    113
+    """
+
+    name = "sat"
+    title = "Story Alteration Task"
+    Settings = SatSettings
+    measures = (Measure("sat", paper="score"), Measure("sat/compliant", share=True, group=None))
+    scores_parts = False
+    Finished = FinishedSat
+
+    @cached_property
+    def stories(self) -> tuple[Story, ...]:
+        """What is to be rewritten."""
+        stories: tuple[Story, ...] = self.settings.load_stories()
+        return stories
+
+    @cached_property
+    def scorer(self) -> SatScorer:
+        """The encoder, loaded when first needed."""
+        scorer: SatScorer = self.settings.scorer(self.stories)
+        return scorer
+
+    def items(self) -> Sequence[Item]:
+        """One for each story."""
+        return [Item(s.id, sat_messages(s.text)[0]["content"], {"story": s.text}) for s in self.stories]
+
+    def deciding(self) -> dict[str, Any]:
+        """The encoder, and what the stories say, whatever file they come from."""
+        stories = {"stories_sha256": stories_digest(self.stories), "num_stories": len(self.stories)}
+        return stories | deciding(self.settings)
+
+    def describe(self) -> dict[str, Any]:
+        """The encoder as loaded."""
+        return self.scorer.describe()
+
+    def read_answers(self, path: Path, source: str | None) -> list[Answer]:
+        """Rewrites: JSONL with the columns story_id and text (see `data.rewrites`); scores in it are made anew."""
+        rows = read_rewrites(path, {story.id for story in self.stories}, source)
+        return [
+            Answer(r.id, r.story_id, r.text, r.source, r.seed, r.temperature, r.finish_reason)  # as it was drawn
+            for r in rows
+        ]
+
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        """Distance from the story, and whether the prompt's conditions are kept."""
+        rows = self.scorer.score([_rewrite(answer) for answer in answers])
+        return [
+            Row(rewrite_values(r), r.reason, {"length": r.length, "one_line": r.one_line, "extras": r.extras})
+            for r in rows
+        ]
+
+    def finish(self, run: Complete) -> Outcome:
+        """Score the rewrites; the row of Table 7."""
+        rows = self.scorer.score([_rewrite(answer) for answer in run.answers])
+        write_stories(run.folder / STORIES, self.stories)
+        write_rewrites(run.folder / ROWS, rows)
+        return Outcome(summarise(rows, len(self.stories), source=run.source).to_json())
+
+
+def _rewrite(answer: Answer) -> Rewrite:
+    return Rewrite(
+        answer.id.replace("#", "-"),
+        answer.item,
+        answer.text,
+        answer.source,
+        answer.seed,
+        answer.temperature,
+        answer.finish_reason,
+    )
+
+
+def stories_digest(stories: Sequence[Story]) -> str:
+    """SHA-256 of what stories say, whatever file they come from."""
+    return hashlib.sha256(json.dumps([asdict(story) for story in stories]).encode()).hexdigest()

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from data.answers_file import read_answers_file
 from data.settings import deciding
 from rewards.finished import Finished
-from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Judge
 from rewards.measure import Measure
 from rewards.view import View
+
+if TYPE_CHECKING:
+    from rewards.judges.options import JudgeSettings
+    from rewards.judges.protocol import Judge
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What costs seconds to load is loaded once per run."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 from data.nouns import load_nouns
 from rewards.embeddings import make_encoder
 from rewards.nouns import JumanDicChecker, JumanppChecker
+
+# Commands that tests start run this checkout's code, wherever the installed package points to.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
 
 
 @pytest.fixture(scope="session")

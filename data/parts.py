@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.processes import Processes
 from data.progress import responses_bar
 from data.schema import count_rows, write_columns
@@ -40,29 +41,35 @@ def parts_of(folder: Path, n: int, rows: int) -> list[Part]:
 def write_missing(parts: Sequence[Part], columns: Callable[[int], Columns], what: str, processes: Processes) -> None:
     """Write this process's parts that are not there yet."""
     # Every process looks at all parts, so that one that cannot be used ends them all before any work is done.
-    there = [is_there(part) for part in parts]
+    written = [is_there(part) for part in parts]
     mine = [number for number in range(len(parts)) if processes.mine(number)]
-    done = sum(parts[number].rows for number in mine if there[number])
+    done = sum(parts[number].rows for number in mine if written[number])
     with responses_bar(what, sum(parts[n].rows for n in mine), done, quiet=not processes.first) as advance:
-        for number in (n for n in mine if not there[n]):
-            made = columns(number)
-            write_part(parts[number].path, made)
-            # What nobody scores here, an answer to a question, has no valid rate to show.
-            valid = parts[number].rows - made["score"].null_count if "score" in made else None
-            advance(parts[number].rows, valid)
+        for number in (n for n in mine if not written[n]):
+            part = columns(number)
+            write_part(parts[number].path, part)
+            advance(parts[number].rows, _valid(part))
+
+
+def _valid(part: Columns) -> int | None:
+    """How many rows have a score; None of a part that is not scored as it is drawn: it has no valid rate to show."""
+    scores = part.get("score")
+    if scores is None:
+        return None
+    return len(scores) - scores.null_count if hasattr(scores, "null_count") else sum(s is not None for s in scores)
 
 
 def is_there(part: Part) -> bool:
     """Whether the part was written.
 
     Raises:
-        ValueError: What is there cannot be read, or is another table's.
+        UserError: What is there cannot be read, or is another table's.
     """
     if not part.path.exists():
         return False
     rows = count_rows(part.path)
     if rows != part.rows:
-        raise ValueError(f"{part.path}: has {rows} rows where {part.rows} belong; give another --output")
+        raise UserError(f"{part.path}: has {rows} rows where {part.rows} belong; give another --output")
     return True
 
 
@@ -70,13 +77,13 @@ def write_part(path: Path, columns: Columns) -> None:
     """Write a part, whole or not at all.
 
     Raises:
-        OSError: The disk is full, or the part cannot be written.
+        UserError: The disk is full.
     """
     try:
         write_columns(path, columns)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise OSError(
+        raise UserError(
             f"{path}: the disk is full; free some space and run the same command again (earlier parts are safe)"
         ) from error

@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data.errors import UserError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -139,14 +141,14 @@ def part_paths(path: Path) -> list[Path]:
         parts = sorted(folder.glob("part-*.parquet"))
         if parts:
             return parts
-    raise FileNotFoundError(f"{path}: no response table here (looked for part-*.parquet and responses/part-*.parquet)")
+    raise UserError(f"{path}: no response table here (looked for part-*.parquet and responses/part-*.parquet)")
 
 
 def count_rows(part: Path) -> int:
     """Rows of one part, from its footer.
 
     Raises:
-        ValueError: It is no readable parquet file, or of another schema version.
+        UserError: It is no readable parquet file, or of another schema version.
     """
     import pyarrow.parquet as pq
 
@@ -171,15 +173,15 @@ def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa
         yield table
 
 
-def _unreadable(part: Path, error: Exception) -> ValueError:
+def _unreadable(part: Path, error: Exception) -> UserError:
     cause = " ".join(str(error).split())
-    return ValueError(f"{part}: not a readable parquet file ({cause}); delete it and run again")
+    return UserError(f"{part}: not a readable parquet file ({cause}); delete it and run again")
 
 
 def _check_version(part: Path, metadata: Mapping[bytes, bytes] | None) -> None:
     version = (metadata or {}).get(_VERSION_KEY, b"none").decode()
     if version != str(SCHEMA_VERSION):
-        raise ValueError(f"{part}: response table of schema version {version}; this sozo reads {SCHEMA_VERSION}")
+        raise UserError(f"{part}: response table of schema version {version}; this sozo reads {SCHEMA_VERSION}")
 
 
 def read_responses(path: Path) -> Iterable[Response]:

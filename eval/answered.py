@@ -45,16 +45,18 @@ def count_answers(task: Task, path: Path, source: str | None) -> tuple[int, str]
     return n, source or ", ".join(sources)
 
 
-def score_parts(task: Task, path: Path, folder: Path, n: int, source: str | None) -> None:
+def score_parts(
+    task: Task, path: Path, folder: Path, n: int, source: str | None, *, part_rows: int = PART_ROWS
+) -> None:
     """Score `n` answers into parts of a folder, as far as they are not there."""
-    parts = parts_of(folder, n, PART_ROWS)
+    parts = parts_of(folder, n, part_rows)
     items = {item.id: item for item in task.items()}
     position, answers = 0, read_answers(task, path, source)
 
     def columns(number: int) -> Columns:
         nonlocal position, answers
         if position != number:  # an earlier call has written the parts before
-            answers = islice(read_answers(task, path, source), number * PART_ROWS, None)
+            answers = islice(read_answers(task, path, source), number * part_rows, None)
         position = number + 1
         chunk = list(islice(answers, parts[number].rows))
         if len(chunk) < parts[number].rows:

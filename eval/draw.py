@@ -7,6 +7,7 @@ number of processes can share the work, and memory holds one part at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
@@ -30,33 +31,52 @@ def draw_answers(
     folder: RunFolder,
     processes: Processes,
 ) -> None:
-    """Draw the answers that are not in the folder yet, part by part; all processes call this.
+    """Draw the answers that are not in the run's folder yet; all processes call this.
 
     Raises:
-        UserError: The model or the folder cannot be used, or too few of 20 x trials (2,048 at least) are valid.
+        UserError: The model or the folder cannot be used, or too few answers are valid.
     """
-    count, batch_size = sampling.count(items), sampling.batch_size
-    assert batch_size is not None
-    parts = parts_of(folder.responses, count, batch_size)
+    parts = parts_of(folder.responses, sampling.count(items), sampling.batch_size)
     if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
         return  # no model needs to be loaded to score what is there
     writer = _start(task, generator, folder, processes, sampling.seed)
+    draw_parts(task, items, writer, sampling, folder.responses, processes)
+
+
+def draw_parts(
+    task: Task, items: Sequence[Item], writer: Generator, sampling: SamplingOptions, folder: Path, processes: Processes
+) -> None:
+    """Draw the parts of a table that are not in `folder` yet.
+
+    Args:
+        task: Scores each part, if it scores part by part.
+        items: What is asked.
+        writer: Answers batch k as a function of (seed, k) and its prompts.
+        sampling: Settled (`SamplingOptions.settled`).
+        folder: Where the parts go; the caller vouches that it belongs to these settings.
+        processes: Process r of w draws the parts with number % w == r.
+
+    Raises:
+        UserError: A part cannot be written or used, or of 20 x trials (2,048 at least) too few answers are valid.
+    """
+    batch_size = sampling.batch_size
+    parts = parts_of(folder, sampling.count(items), batch_size)
 
     def columns(number: int) -> Columns:
         first = number * batch_size
         asked = [_asked(items, sampling, k) for k in range(first, first + parts[number].rows)]
         completions = writer.answer([item.prompt for _, item in asked], sampling.seed, number)
         answers = [
-            Answer(name, item.id, c.text, writer.name, sampling.seed, writer.temperature, c.finish_reason)
-            for (name, item), c in zip(asked, completions, strict=True)
+            Answer(answer_id, item.id, c.text, writer.name, sampling.seed, writer.temperature, c.finish_reason)
+            for (answer_id, item), c in zip(asked, completions, strict=True)
         ]
         return part_columns(task, [item for _, item in asked], answers)
 
     if not sampling.trials:
-        write_missing(parts, columns, f"{task.name}: sampling {writer.name}", processes)
+        write_missing(parts, columns, f"sampling {writer.name}", processes)
         return
     valid = drawn = 0
-    with responses_bar(f"{task.name}: sampling {writer.name}", sampling.trials, count_valid=True) as advance:
+    with responses_bar(f"sampling {writer.name}", sampling.trials, count_valid=True) as advance:
         for number, part in enumerate(parts):
             if not is_there(part):
                 write_part(part.path, columns(number))
@@ -68,7 +88,7 @@ def draw_answers(
                 return
     raise UserError(
         f"only {valid} of {drawn} responses are valid, and {sampling.trials} trials need {sampling.trials}: see the "
-        f"reasons in {folder.responses}, train the model on the task first, or measure it as it is with num_responses"
+        f"reasons in {folder}, train the model on the task first, or measure it as it is with num_responses"
     )
 
 

@@ -20,7 +20,7 @@ class SamplingOptions:
     trials: int | None = setting(None, "Valid answers: the benchmark (DAT; the paper: 100, which is the default).")
     num_answers: int = setting(1, "Answers to each item (JCQ's questions, SAT's stories).")
     seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.")
-    batch_size: int | None = setting(None, "Answers per batch and per parquet part (default: the task's).")
+    batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).")
 
     def settled(self, task: Task, items: Sequence[Item]) -> SamplingOptions:
         """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials.
@@ -28,7 +28,7 @@ class SamplingOptions:
         Raises:
             UserError: A number is out of range, or both counts are given.
         """
-        for name, least in (("num_responses", 1), ("trials", 1), ("num_answers", 1), ("seed", 0), ("batch_size", 1)):
+        for name, least in (("num_responses", 1), ("trials", 1), ("num_answers", 1), ("seed", 0), ("batch_size", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UserError(f"{name} must be at least {least}, not {value}")

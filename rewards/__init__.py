@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rewards.duplicates import SeenResponses
     from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
-    from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatScores
+    from rewards.tasks.dat.scorer import DatResult, DatScorer, DatScores
+    from rewards.tasks.dat.settings import DatRules
 
 _HOMES = {
     "DatResult": "rewards.tasks.dat.scorer",
     "DatReward": "rewards.tasks.dat.reward",
-    "DatRules": "rewards.tasks.dat.scorer",
+    "DatRules": "rewards.tasks.dat.settings",
     "DatScorer": "rewards.tasks.dat.scorer",
     "DatScores": "rewards.tasks.dat.scorer",
     "SeenResponses": "rewards.duplicates",

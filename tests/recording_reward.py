@@ -6,7 +6,7 @@ from pathlib import Path
 from rewards import DatReward
 from rewards.processes import rank
 from rewards.tasks.dat.reward import completion_text
-from rewards.tasks.dat.scorer import ScorerSettings
+from rewards.tasks.dat.settings import DatSettings
 
 
 class RecordingReward(DatReward):
@@ -20,6 +20,6 @@ class RecordingReward(DatReward):
 
 def make(*, folder):
     """The factory that `reward_args` names."""
-    reward = RecordingReward(ScorerSettings("jumandic", "ja-ginza").build)
+    reward = RecordingReward(DatSettings(noun_checker="jumandic").scorer)
     reward.folder = Path(folder)
     return reward

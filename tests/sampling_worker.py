@@ -3,11 +3,15 @@
 import sys
 from pathlib import Path
 
-from eval.responses import sample_responses
 from fakes import FakeNouns, axis_encoder
 
+from data.processes import Processes
+from eval.draw import draw_parts
+from eval.options import SamplingOptions
 from generate import RandomNouns
 from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.task import Dat
 
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
 
@@ -17,8 +21,17 @@ def scorer():
     return DatScorer(FakeNouns(NOUNS[:-1]), axis_encoder(NOUNS))
 
 
-def sample(folder, responses, batch_size, **kwargs):
-    sample_responses(RandomNouns(NOUNS), scorer(), folder, responses, seed=3, batch_size=batch_size, **kwargs)
+def dat_by(scorer):
+    """The task with this scorer."""
+    task = Dat(DatSettings(noun_checker="jumandic"))
+    task.scorer = scorer
+    return task
+
+
+def sample(folder, responses, batch_size, processes=None, task=None, writer=None):
+    task = task or dat_by(scorer())
+    sampling = SamplingOptions(num_responses=responses, seed=3, batch_size=batch_size)
+    draw_parts(task, task.items(), writer or RandomNouns(NOUNS), sampling, folder, processes or Processes())
 
 
 if __name__ == "__main__":

@@ -1,13 +1,29 @@
-"""Answers to many prompts: each item's own, in order, resumed and shared without a difference."""
+"""Answers to many items: each item's own, in order, resumed and shared without a difference."""
 
 import pytest
-from eval.answers import Answer, Item, answer_items, read_answers
 
+from data.completion import Completion
+from data.errors import UserError
 from data.processes import Processes
 from data.schema import write_columns
-from generate import Completion
+from eval.answered import read_answers
+from eval.draw import draw_parts
+from eval.options import SamplingOptions
+from rewards.measure import Measure
+from rewards.task import Item, Task
 
 ITEMS = [Item("a#1", "一"), Item("b", "二"), Item("c", "三")]
+
+
+class Asks(Task):
+    """Three things, scored by nobody."""
+
+    name = "asks"
+    measures = (Measure("asks"),)
+    scores_parts = False
+
+    def items(self):
+        return ITEMS
 
 
 class Echo:
@@ -20,41 +36,45 @@ class Echo:
 
     def answer(self, prompts, seed, batch):
         if batch == self.fails_at:
-            raise OSError("the server is gone")
+            raise UserError("the server is gone")
         self.asked.append(batch)
         return [Completion(f"{p} {seed} {batch} {k}", "stop") for k, p in enumerate(prompts)]
 
 
+def draw(writer, folder, batch_size, seed=0, processes=None):
+    sampling = SamplingOptions(num_answers=2, seed=seed, batch_size=batch_size)
+    draw_parts(Asks(), ITEMS, writer, sampling, folder, processes or Processes())
+
+
+def table(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
 def test_every_item_gets_its_answers_in_order(tmp_path):
-    answer_items(Echo(), ITEMS, tmp_path, num_answers=2, seed=7, batch_size=4)
-    assert read_answers(tmp_path) == [
-        Answer("a#1", 0, "一 7 0 0", "stop"),
-        Answer("a#1", 1, "一 7 0 1", "stop"),
-        Answer("b", 0, "二 7 0 2", "stop"),
-        Answer("b", 1, "二 7 0 3", "stop"),
-        Answer("c", 0, "三 7 1 0", "stop"),
-        Answer("c", 1, "三 7 1 1", "stop"),
-    ]
+    draw(Echo(), tmp_path, 4, seed=7)
+    answers = [(a.id, a.item, a.text, a.source, a.seed, a.finish_reason) for a in read_answers(Asks(), tmp_path, None)]
+    texts = ["一 7 0 0", "一 7 0 1", "二 7 0 2", "二 7 0 3", "三 7 1 0", "三 7 1 1"]
+    ids = ["a#1#0", "a#1#1", "b#0", "b#1", "c#0", "c#1"]
+    items = ["a#1", "a#1", "b", "b", "c", "c"]
+    assert answers == [(i, item, t, "echo", 7, "stop") for i, item, t in zip(ids, items, texts, strict=True)]
 
 
-def test_a_run_that_failed_goes_on_and_processes_share(tmp_path):
-    settings = {"num_answers": 2, "seed": 0, "batch_size": 2}
-    answer_items(Echo(), ITEMS, tmp_path / "whole", **settings)
-    with pytest.raises(OSError, match="gone"):
-        answer_items(Echo(fails_at=1), ITEMS, tmp_path / "cut", **settings)
+def test_a_run_that_failed_continues_and_processes_share(tmp_path):
+    draw(Echo(), tmp_path / "whole", 2)
+    with pytest.raises(UserError, match="the server is gone"):
+        draw(Echo(fails_at=2), tmp_path / "broken", 2)
     again = Echo()
-    answer_items(again, ITEMS, tmp_path / "cut", **settings)
-    assert again.asked == [1, 2]
-    for rank in (1, 0):
-        answer_items(Echo(), ITEMS, tmp_path / "two", processes=Processes(rank, 2), **settings)
-    assert read_answers(tmp_path / "cut") == read_answers(tmp_path / "two") == read_answers(tmp_path / "whole")
+    draw(again, tmp_path / "broken", 2)
+    assert again.asked == [2]
+    for rank in range(2):
+        draw(Echo(), tmp_path / "shared", 2, processes=Processes(rank, 2))
+    assert table(tmp_path / "whole") == table(tmp_path / "broken") == table(tmp_path / "shared")
 
 
-def test_what_cannot_be(tmp_path):
-    with pytest.raises(ValueError, match="comes twice"):
-        answer_items(Echo(), [Item("a", ""), Item("a", "")], tmp_path, num_answers=1, seed=0, batch_size=1)
-    with pytest.raises(ValueError, match="cannot make 0"):
-        answer_items(Echo(), ITEMS, tmp_path, num_answers=0, seed=0, batch_size=1)
-    write_columns(tmp_path / "part-00000.parquet", {"id": ["00000000"], "text": ["1. 犬"]})
-    with pytest.raises(ValueError, match="no answer's"):
-        read_answers(tmp_path)
+def test_the_answers_of_another_table_are_refused(tmp_path):
+    from eval.answered import count_answers
+
+    columns = {"id": ["x#0"], "source": ["s"], "text": ["t"]}
+    write_columns(tmp_path / "part-00000.parquet", columns)
+    with pytest.raises(UserError, match="the answer 'x#0' is to 'x', which asks does not ask"):
+        count_answers(Asks(), tmp_path, None)

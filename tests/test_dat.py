@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from data.schema import Reason
-from rewards.nouns import NounRules
-from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, ScorerSettings
+from rewards.tasks.dat.scorer import DatResult, DatScorer
+from rewards.tasks.dat.settings import DatRules, DatSettings
 
 TEN = AXES[:10]
 # What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.
@@ -352,10 +352,14 @@ def test_describe():
 
 def test_settings_build_what_they_name(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    rules = NounRules(reject_proper_nouns=True)
     cache = str(tmp_path / "cache")
-    settings = ScorerSettings("jumandic", "openai:some-model", embedding_cache=cache, noun_rules=rules)
-    scorer = settings.build()
+    settings = DatSettings(
+        noun_checker="jumandic",
+        embedding_model="openai:some-model",
+        embedding_cache=cache,
+        reject_proper_nouns=True,
+    )
+    scorer = settings.scorer()
     description = scorer.describe()
     assert description["noun_checker"] == "jumandic"
     assert description["embedding_model"] == "openai:some-model"
@@ -364,5 +368,5 @@ def test_settings_build_what_they_name(tmp_path, monkeypatch):
 
 
 def test_unknown_names_in_settings():
-    with pytest.raises(ValueError, match="no noun checker"):
-        ScorerSettings("mecab").build()
+    with pytest.raises((ValueError, UserError), match="no noun checker"):
+        DatSettings(noun_checker="mecab").scorer()

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewards.duplicates import KEY_BYTES, SeenResponses, response_keys, word_hash
-from rewards.tasks.dat.scorer import DatRules, DatScorer
+from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.settings import DatRules
 
 TEN = list(AXES[:10])
 

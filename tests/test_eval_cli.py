@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from eval.responses import score_file
+from sampling_worker import dat_by
 
-from data.answers_file import ResponsesFileError, check_file, read_rows
+from data.answers_file import read_answers_file
+from data.errors import UserError
 from data.record import first_difference
-from data.run_folder import RunFolder, RunFolderError
+from data.run_folder import RunFolder
 from data.schema import read_responses
+from eval.answered import count_answers, score_parts
 from rewards.nouns import Verdict
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.summary import summarise
@@ -41,6 +43,11 @@ class CodePoints:
 
 def fake_scorer() -> DatScorer:
     return DatScorer(AllNouns(), CodePoints())
+
+
+def score_file(file: Path, scorer: DatScorer, folder: Path, part_rows: int = 16_384, rows: int | None = None) -> None:
+    task = dat_by(scorer)
+    score_parts(task, file, folder, rows or count_answers(task, file, "x")[0], "x", part_rows=part_rows)
 
 
 def listed(words: Sequence[str]) -> str:
@@ -82,7 +89,7 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
             {"text": listed(["走る", *WORDS[1:]])},
         ],
     )
-    command = ("dat", "--responses", file, "--output", tmp_path / "run", "--noun-checker", "jumandic")
+    command = ("score", "dat", file, "--output", tmp_path / "run", "--noun-checker", "jumandic")
     first = run_eval(*command)
     assert (first.returncode, first.stderr) == (0, "")
     assert "1 of 3 (33.33%)" in first.stdout
@@ -107,20 +114,20 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     assert "1 of 3 (33.33%)" in again.stdout
     assert part.stat().st_mtime_ns == written
 
-    assert_one_line_error(run_eval(*command, "--olson"), "rules.olson = false", "now it is true", "another --output")
+    assert_one_line_error(run_eval(*command, "--olson"), "olson = false", "now it is true", "another --output")
     file.write_text('{"text": "other"}\n')
-    assert_one_line_error(run_eval(*command), "responses_sha256", "another --output")
+    assert_one_line_error(run_eval(*command), "answers_sha256", "another --output")
 
 
 def test_every_user_error_is_one_line(tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "good.jsonl", texts(3))
     output = tmp_path / "run"
-    common = ("dat", "--output", output, "--noun-checker", "jumandic", "--responses")
+    common = ("score", "dat", "--output", output, "--noun-checker", "jumandic")
     assert_one_line_error(run_eval(*common, tmp_path / "none.jsonl"), "none.jsonl", "no such file")
     bad = write_jsonl(tmp_path / "bad.jsonl", [{"text": "a"}, "{"])
     assert_one_line_error(run_eval(*common, bad), "bad.jsonl, line 2", "not JSON")
     assert_one_line_error(run_eval(*common, file, "--noun-checker", "mecab"), "'mecab'", "jumandic")
-    assert_one_line_error(run_eval("dat", "--responses", file, "--output", file), "is a file")
+    assert_one_line_error(run_eval("score", "dat", file, "--output", file), "is a file")
     assert_one_line_error(run_eval(*common, file, "--embedding-model", tmp_path / "gone"), "gone", "ja-ginza")
     assert not output.exists()
 
@@ -131,9 +138,8 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
     assert "--output" in done.stderr
     assert "Traceback" not in done.stderr
     common = ("dat", "--output", tmp_path / "x")
-    assert_one_line_error(run_eval(*common), "either --model", "or --responses")
-    assert_one_line_error(run_eval(*common, "--model", "random", "--responses", "x.jsonl"), "either --model")
-    assert_one_line_error(run_eval(*common, "--responses", "x.jsonl", "--batch-size", "5"), "--batch-size goes with")
+    assert_one_line_error(run_eval(*common), "give a --model", "python -m eval score dat FILE")
+    assert_one_line_error(run_eval("jcq", "--trial", "--model", "random", "--output", tmp_path / "x"), "random nouns")
     counts = ("--trials", "5", "--num-responses", "5")
     assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
     assert_one_line_error(run_eval(*common, "--model", "./none", "--trials", "5"), "./none: no such folder")
@@ -164,8 +170,7 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
 def test_help_and_the_room_import_without_heavy_packages() -> None:
     heavy = "{'torch', 'transformers', 'pyarrow', 'matplotlib', 'spacy', 'trl', 'training'}"
     code = (
-        "import sys, eval.__main__, eval.commands, eval.report, generate;"
-        f"found = {heavy} & set(sys.modules); assert not found, found"
+        f"import sys, eval.__main__, eval.report, generate;found = {heavy} & set(sys.modules); assert not found, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     done = run_eval("--help")
@@ -192,28 +197,26 @@ def test_help_and_the_room_import_without_heavy_packages() -> None:
 )
 def test_a_bad_line_is_named(line: str, message: str, tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "f.jsonl", [{"text": "a"}, "", line])
-    with pytest.raises(ResponsesFileError, match=message) as error:
-        check_file(file)
+    with pytest.raises(UserError, match=message) as error:
+        list(read_answers_file(file))
     assert "f.jsonl, line 3: " in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_not_utf8_and_empty_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "sjis.jsonl").write_bytes('{"text": "犬"}\n'.encode("cp932"))
-    with pytest.raises(ResponsesFileError, match="line 1: not UTF-8"):
-        check_file(tmp_path / "sjis.jsonl")
-    with pytest.raises(ResponsesFileError, match="holds no responses"):
-        check_file(write_jsonl(tmp_path / "empty.jsonl", ["", "  "]))
-    with pytest.raises(FileNotFoundError, match="not a file"):
-        check_file(tmp_path)
+    with pytest.raises(UserError, match="line 1: not UTF-8"):
+        list(read_answers_file(tmp_path / "sjis.jsonl"))
+    with pytest.raises(UserError, match="holds no answers"):
+        list(read_answers_file(write_jsonl(tmp_path / "empty.jsonl", ["", "  "])))
+    with pytest.raises(UserError, match="not a file"):
+        list(read_answers_file(tmp_path))
 
 
 def test_ids_marks_and_line_ends(tmp_path: Path) -> None:
     file = tmp_path / "f.jsonl"
     file.write_bytes(b'\xef\xbb\xbf{"text": "a\xe2\x80\xa8b"}\r\n\r\n{"text": "c", "id": 7}\r\n{"text": "d"}')
-    assert check_file(file).rows == 3
-    assert list(read_rows(file)) == [("00000000", "a\u2028b"), ("7", "c"), ("00000003", "d")]
-    assert list(read_rows(file, skip=2)) == [("00000003", "d")]
+    assert list(read_answers_file(file)) == [("00000000", "", "a\u2028b"), ("7", "", "c"), ("00000003", "", "d")]
 
 
 # The parts
@@ -221,16 +224,16 @@ def test_ids_marks_and_line_ends(tmp_path: Path) -> None:
 
 def test_lone_surrogates_are_stored_and_scored(tmp_path: Path) -> None:
     broken = listed([*WORDS[:9], "犬\ud800"])
-    file = check_file(write_jsonl(tmp_path / "f.jsonl", [{"text": broken, "id": "\udfff"}, *texts(3)]))
-    score_file(file, fake_scorer(), tmp_path / "parts", source="x")
+    file = write_jsonl(tmp_path / "f.jsonl", [{"text": broken, "id": "\udfff"}, *texts(3)])
+    score_file(file, fake_scorer(), tmp_path / "parts")
     row = next(iter(read_responses(tmp_path / "parts")))
     assert (row.id, row.reason, row.words and row.words[9]) == ("\\udfff", "symbol", "犬\\ud800")
     assert row.text.endswith("犬\\ud800")
 
 
 def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
-    file = check_file(write_jsonl(tmp_path / "f.jsonl", texts(23)))
-    score_file(file, fake_scorer(), tmp_path / "whole", source="x", part_rows=5)
+    file = write_jsonl(tmp_path / "f.jsonl", texts(23))
+    score_file(file, fake_scorer(), tmp_path / "whole", part_rows=5)
 
     class KilledError(Exception):
         pass
@@ -245,11 +248,11 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
             return super().score(texts)
 
     with pytest.raises(KilledError):
-        score_file(file, Dies(AllNouns(), CodePoints()), tmp_path / "broken", source="x", part_rows=5)
+        score_file(file, Dies(AllNouns(), CodePoints()), tmp_path / "broken", part_rows=5)
     assert len(list((tmp_path / "broken").iterdir())) == 2
     # What a kill in the middle of writing leaves behind.
     (tmp_path / "broken" / ".part-00002.parquet.1.tmp").write_bytes(b"PAR1")
-    score_file(file, fake_scorer(), tmp_path / "broken", source="x", part_rows=5)
+    score_file(file, fake_scorer(), tmp_path / "broken", part_rows=5)
 
     names = [f"part-{k:05d}.parquet" for k in range(5)]
     assert sorted(p.name for p in (tmp_path / "broken").glob("part-*")) == names
@@ -262,8 +265,8 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
 
 
 def test_rows_agree_with_the_scorer(tmp_path: Path) -> None:
-    file = check_file(write_jsonl(tmp_path / "f.jsonl", texts(7)))
-    score_file(file, fake_scorer(), tmp_path / "parts", source="x")
+    file = write_jsonl(tmp_path / "f.jsonl", texts(7))
+    score_file(file, fake_scorer(), tmp_path / "parts")
     results = fake_scorer().score([row["text"] for row in texts(7)])
     for row, result in zip(read_responses(tmp_path / "parts"), results, strict=True):
         assert (row.words, row.score, row.reason) == (result.words, result.score, result.reason)
@@ -271,14 +274,14 @@ def test_rows_agree_with_the_scorer(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_or_a_foreign_part_is_an_error(tmp_path: Path) -> None:
-    file = check_file(write_jsonl(tmp_path / "f.jsonl", texts(4)))
-    score_file(file, fake_scorer(), tmp_path / "a", source="x", part_rows=2)
-    with pytest.raises(ValueError, match=r"part-00000\.parquet: has 2 rows where 3 belong"):
-        score_file(file, fake_scorer(), tmp_path / "a", source="x", part_rows=3)
+    file = write_jsonl(tmp_path / "f.jsonl", texts(4))
+    score_file(file, fake_scorer(), tmp_path / "a", part_rows=2)
+    with pytest.raises(UserError, match=r"part-00000\.parquet: has 2 rows where 3 belong"):
+        score_file(file, fake_scorer(), tmp_path / "a", part_rows=3)
     for n in (3, 5):
-        write_jsonl(file.path, texts(n))
-        with pytest.raises(ValueError, match="changed while it was being read"):
-            score_file(file, fake_scorer(), tmp_path / f"b{n}", source="x", part_rows=2)
+        write_jsonl(file, texts(n))
+        with pytest.raises(UserError, match="changed while it was being read"):
+            score_file(file, fake_scorer(), tmp_path / f"b{n}", part_rows=2, rows=4)
 
 
 # The folder
@@ -286,13 +289,13 @@ def test_a_file_that_changes_or_a_foreign_part_is_an_error(tmp_path: Path) -> No
 
 def test_folder_refuses_what_it_cannot_account_for(tmp_path: Path) -> None:
     (tmp_path / "a" / "responses").mkdir(parents=True)
-    with pytest.raises(RunFolderError, match=r"holds responses but no config\.json"):
+    with pytest.raises(UserError, match=r"holds responses but no config\.json"):
         RunFolder(tmp_path / "a", {})
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(RunFolderError, match=r"config\.json: cannot be read"):
+    with pytest.raises(UserError, match=r"config\.json: cannot be read"):
         RunFolder(tmp_path, {})
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    with pytest.raises(RunFolderError, match="not of this version"):
+    with pytest.raises(UserError, match="not of this version"):
         RunFolder(tmp_path, {})
 
 
@@ -304,9 +307,9 @@ def test_folder_resumes_the_same_run_and_names_the_first_difference(tmp_path: Pa
     assert folder.metrics() is None
     folder.start({"encoder": "e@1"}, {"file": "elsewhere"})
     assert (tmp_path / "config.json").read_bytes() == before
-    with pytest.raises(RunFolderError, match='encoder = "e@1", but now it is "e@2"'):
+    with pytest.raises(UserError, match='encoder = "e@1", but now it is "e@2"'):
         folder.start({"encoder": "e@2"}, {})
-    with pytest.raises(RunFolderError, match="seed = 1, but now it is not set"):
+    with pytest.raises(UserError, match="seed = 1, but now it is not set"):
         RunFolder(tmp_path, {key: value for key, value in settings.items() if key != "seed"})
     folder.finish({"valid": 0})
     assert RunFolder(tmp_path, settings).metrics() == {"valid": 0}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval.responses import sample_responses
+from sampling_worker import dat_by, sample
 
 from data.nouns import load_nouns
 from data.prompts import prompt
@@ -15,14 +15,15 @@ from data.schema import read_responses
 from generate import RandomNouns, TransformersGenerator, transformers_model
 from models.tokens import encode_text
 from rewards.parse import split_list
-from rewards.tasks.dat.scorer import DatScorer, ScorerSettings
+from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.settings import DatSettings
 
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "鳥", "花"]
 
 
 @pytest.fixture(scope="module")
 def scorer() -> DatScorer:
-    return ScorerSettings(noun_checker="jumandic").build()
+    return DatSettings(noun_checker="jumandic").scorer()
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -205,9 +206,9 @@ def test_transformers_rows_carry_the_generators_facts(
     model: Any, tokenizer: Any, scorer: DatScorer, tmp_path: Path
 ) -> None:
     generator = TransformersGenerator(model, tokenizer, name="tiny", max_new_tokens=5, temperature=0.5)
-    sample_responses(generator, scorer, tmp_path, 3, seed=6, batch_size=8)
+    sample(tmp_path, 3, 8, task=dat_by(scorer), writer=generator)
     rows = list(read_responses(tmp_path))
-    assert [(r.source, r.seed, r.temperature, r.reason) for r in rows] == [("tiny", 6, 0.5, "format")] * 3
+    assert [(r.source, r.seed, r.temperature, r.reason) for r in rows] == [("tiny", 3, 0.5, "format")] * 3
     assert all(r.finish_reason in ("stop", "length") for r in rows)
     with pytest.raises(ValueError, match="temperature"):
         TransformersGenerator(model, tokenizer, temperature=0)

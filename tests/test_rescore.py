@@ -5,19 +5,22 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
-from eval.commands import rescore, sample_dat
-from eval.responses import rescore_table, sample_responses
 from fakes import FakeNouns, axis_encoder
-from sampling_worker import NOUNS, sample
+from sampling_worker import NOUNS, dat_by, sample
 from typer.testing import CliRunner
 
+from data.errors import UserError
 from data.schema import read_responses
-from eval.__main__ import app
-from eval.options import SamplingOptions, ScoringOptions
-from generate import GeneratorSettings, RandomNouns
+from eval.__main__ import make_app
+from eval.answered import score_parts
+from eval.options import SamplingOptions
+from eval.run import run_task, score_answers
+from generate import GeneratorSettings
 from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.task import Dat
 
-STRICT = ScoringOptions(noun_checker="jumandic", reject_proper_nouns=True).scorer()
+STRICT = Dat(DatSettings(noun_checker="jumandic", reject_proper_nouns=True))
 
 
 def other_scorer():
@@ -32,8 +35,8 @@ def table(folder):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made") / "run"
-    scoring = ScoringOptions(noun_checker="jumandic").scorer()
-    sample_dat(GeneratorSettings("random"), SamplingOptions(50, batch_size=20), folder, scoring)
+    task = Dat(DatSettings(noun_checker="jumandic"))
+    run_task(task, GeneratorSettings("random"), SamplingOptions(50, batch_size=20), folder)
     return folder
 
 
@@ -45,27 +48,26 @@ def run(made, tmp_path):
 
 def test_scoring_again_equals_scoring_from_scratch(tmp_path):
     sample(tmp_path / "old", 50, 8)
-    sample_responses(RandomNouns(NOUNS), other_scorer(), tmp_path / "scratch", 50, seed=3, batch_size=8)
+    sample(tmp_path / "scratch", 50, 8, task=dat_by(other_scorer()))
     before = table(tmp_path / "old")
-    rescore_table(tmp_path / "old", other_scorer(), tmp_path / "new")
+    score_parts(dat_by(other_scorer()), tmp_path / "old", tmp_path / "new", 50, None, part_rows=8)
     assert table(tmp_path / "new") == table(tmp_path / "scratch")
     assert table(tmp_path / "new") != before == table(tmp_path / "old")
 
 
 def test_what_a_kill_left_is_completed(tmp_path):
     sample(tmp_path / "old", 20, 4)
-    rescore_table(tmp_path / "old", other_scorer(), tmp_path / "new")
+    score_parts(dat_by(other_scorer()), tmp_path / "old", tmp_path / "new", 20, None, part_rows=4)
     whole = table(tmp_path / "new")
     for name in ("part-00001.parquet", "part-00004.parquet"):
         (tmp_path / "new" / name).unlink()
-    judge = other_scorer()
-    rescore_table(tmp_path / "old", judge, tmp_path / "new")
+    score_parts(dat_by(other_scorer()), tmp_path / "old", tmp_path / "new", 20, None, part_rows=4)
     assert table(tmp_path / "new") == whole
 
 
 def test_the_command(run, tmp_path):
-    words = ["rescore", str(run), "--output", str(tmp_path / "new"), "--noun-checker", "jumandic", "--olson"]
-    done = CliRunner().invoke(app, words)
+    words = ["score", "dat", str(run), "--output", str(tmp_path / "new"), "--noun-checker", "jumandic", "--olson"]
+    done = CliRunner().invoke(make_app(), words)
     assert done.exit_code == 0, done.output
     assert "0 of 50" in done.stdout
     rows, old = list(read_responses(tmp_path / "new")), list(read_responses(run))
@@ -74,35 +76,35 @@ def test_the_command(run, tmp_path):
         for name in ("id", "source", "seed", "text", "temperature", "finish_reason"):
             assert getattr(new, name) == getattr(before, name)
     config = json.loads((tmp_path / "new" / "config.json").read_text("utf-8"))
-    assert (config["settings"]["task"], config["settings"]["rules"]["olson"]) == ("rescore", True)
+    assert (config["settings"]["task"], config["settings"]["olson"]) == ("dat", True)
     assert json.loads((tmp_path / "new" / "metrics.json").read_text("utf-8"))["source"] == "random"
 
 
 def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
-    first = rescore(run, tmp_path / "new", STRICT)
-    again = rescore(run, tmp_path / "new", STRICT)
+    first = score_answers(STRICT, run, tmp_path / "new")
+    again = score_answers(STRICT, run, tmp_path / "new")
     assert (first.finished_before, again.finished_before) == (False, True)
-    assert first.summary == again.summary
+    assert first.metrics == again.metrics
     (run / "responses" / "part-00002.parquet").unlink()
-    with pytest.raises(ValueError, match=r"responses_sha256 = .*; give another --output"):
-        rescore(run, tmp_path / "new", STRICT)
+    with pytest.raises(UserError, match=r"answers_sha256 = .*; give another --output"):
+        score_answers(STRICT, run, tmp_path / "new")
 
 
 def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
     for output in (run, run / "responses" / ".." / "."):
-        with pytest.raises(ValueError, match="is the table itself; give another --output"):
-            rescore(run, output, STRICT)
-    with pytest.raises(FileNotFoundError, match="no response table here"):
-        rescore(tmp_path / "none", tmp_path / "new", STRICT)
+        with pytest.raises(UserError, match="is the table itself; give another --output"):
+            score_answers(STRICT, run, output)
+    with pytest.raises(UserError, match="no such file"):
+        score_answers(STRICT, tmp_path / "none", tmp_path / "new")
     (run / "metrics.json").unlink()
-    with pytest.raises(ValueError, match="is not finished"):
-        rescore(run, tmp_path / "new", STRICT)
+    with pytest.raises(UserError, match="is not finished"):
+        score_answers(STRICT, run, tmp_path / "new")
     part = run / "responses" / "part-00001.parquet"
     rows = pq.read_table(part)
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"0"}), part)
-    with pytest.raises(ValueError, match=r"part-00001\.parquet: response table of schema version 0; this sozo reads 1"):
-        rescore(run / "responses", tmp_path / "new", STRICT)
+    with pytest.raises(UserError, match=r"part-00001\.parquet: response table of schema version 0; this sozo reads 1"):
+        score_answers(STRICT, run / "responses", tmp_path / "new")
     part.write_bytes(b"PAR1")
-    with pytest.raises(ValueError, match=r"part-00001\.parquet: not a readable parquet file"):
-        rescore(run / "responses", tmp_path / "new", STRICT)
+    with pytest.raises(UserError, match=r"part-00001\.parquet: not a readable parquet file"):
+        score_answers(STRICT, run / "responses", tmp_path / "new")
     assert not (tmp_path / "new").exists()

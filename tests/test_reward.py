@@ -9,7 +9,8 @@ from fakes import AXES, FakeNouns, axis_encoder, list_text
 
 from rewards import DatReward, make_dat_reward
 from rewards.tasks.dat.reward import ScoredCompletion, completion_text, dat_reward
-from rewards.tasks.dat.scorer import DatRules, DatScorer
+from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.settings import DatRules
 
 TEN, SHIFTED = AXES[:10], AXES[1:11]
 

@@ -13,19 +13,22 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from eval.commands import sample_dat
-from eval.responses import sample_responses, sample_trials
 from fakes import FakeNouns, axis_encoder, list_text
 from grpo_runs import ROOT, _free_port, run
-from sampling_worker import sample, scorer
+from sampling_worker import dat_by, sample, scorer
 
+from data.completion import Completion
+from data.errors import UserError
 from data.nouns import load_nouns
 from data.processes import Processes
 from data.schema import arrow_schema, read_responses
-from eval.options import SamplingOptions, ScoringOptions
-from generate import Completion, GeneratorSettings, RandomNouns
+from eval.draw import draw_parts
+from eval.options import SamplingOptions
+from eval.run import run_task
+from generate import GeneratorSettings, RandomNouns
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.summary import summarise
+from rewards.tasks.dat.task import Dat
 
 WORKER = Path(__file__).parent / "sampling_worker.py"
 
@@ -38,15 +41,21 @@ class Scripted:
     def __init__(self, batches):
         self.batches, self.drawn = batches, []
 
-    def generate(self, n, seed, batch):
+    def answer(self, prompts, seed, batch):
         self.drawn.append(batch)
-        return [Completion(text, "stop") for text in self.batches[batch][:n]]
+        return [Completion(text, "stop") for text in self.batches[batch][: len(prompts)]]
 
     def describe(self):
         return {}
 
 
 GOOD, BAD = list_text("犬猫水山川本車空海石"), "no list"
+
+
+def draw(writer, judge, folder, batch_size, seed=0, **counts):
+    """`num_responses` or `trials` by this writer and this scorer."""
+    task, sampling = dat_by(judge), SamplingOptions(seed=seed, batch_size=batch_size, **counts)
+    draw_parts(task, task.items(), writer, sampling, folder, Processes())
 
 
 def table(folder):
@@ -59,9 +68,8 @@ def table(folder):
 
 def test_rows_carry_everything(tmp_path):
     generator = Scripted([[GOOD, BAD], [GOOD]])
-    sample_responses(
-        generator, DatScorer(FakeNouns("犬猫水山川本車空海石"), axis_encoder()), tmp_path, 3, seed=7, batch_size=2
-    )
+    judge = DatScorer(FakeNouns("犬猫水山川本車空海石"), axis_encoder())
+    draw(generator, judge, tmp_path, 2, seed=7, num_responses=3)
     rows = list(read_responses(tmp_path))
     assert [(r.id, r.source, r.seed, r.temperature, r.finish_reason) for r in rows] == [
         (f"0000000{k}", "scripted", 7, 0.5, "stop") for k in range(3)
@@ -82,15 +90,15 @@ def test_any_number_of_processes_gives_the_same_table(world, tmp_path):
 def test_only_what_is_missing_is_drawn(tmp_path):
     generator = Scripted([[GOOD], [BAD], [GOOD]])
     judge = scorer()
-    sample_responses(generator, judge, tmp_path, 3, seed=0, batch_size=1)
+    draw(generator, judge, tmp_path, 1, num_responses=3)
     before = table(tmp_path)
     (tmp_path / "part-00001.parquet").unlink()
-    sample_responses(generator, judge, tmp_path, 3, seed=0, batch_size=1)
+    draw(generator, judge, tmp_path, 1, num_responses=3)
     assert generator.drawn == [0, 1, 2, 1]
     assert table(tmp_path) == before
 
 
-@pytest.mark.parametrize(("n", "batch_size"), [(0, 4), (-1, 4), (5, 0)])
+@pytest.mark.parametrize(("n", "batch_size"), [(-1, 4), (5, 0)])
 def test_impossible_numbers(n, batch_size, tmp_path):
     with pytest.raises(ValueError, match=f"cannot make {n} responses in batches of {batch_size}"):
         sample(tmp_path, n, batch_size)
@@ -145,7 +153,7 @@ def test_a_half_written_part_is_named_and_the_others_stay(tmp_path):
     whole, part = table(tmp_path), tmp_path / "part-00001.parquet"
     part.write_bytes(whole[part.name][:-40])
     with pytest.raises(
-        ValueError, match=r"part-00001\.parquet: not a readable parquet file .*; delete it and run again"
+        UserError, match=r"part-00001\.parquet: not a readable parquet file .*; delete it and run again"
     ):
         sample(tmp_path, 6, 2)
     part.unlink()
@@ -158,11 +166,11 @@ def test_a_part_of_another_schema_version_or_size_is_refused(tmp_path):
     part = tmp_path / "part-00002.parquet"
     rows = pq.read_table(part)
     pq.write_table(rows.slice(1), part)
-    with pytest.raises(ValueError, match=r"part-00002\.parquet: has 1 rows where 2 belong"):
+    with pytest.raises(UserError, match=r"part-00002\.parquet: has 1 rows where 2 belong"):
         sample(tmp_path, 6, 2)
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"9"}), part)
     assert arrow_schema().names == rows.column_names
-    with pytest.raises(ValueError, match="response table of schema version 9; this sozo reads 1"):
+    with pytest.raises(UserError, match="response table of schema version 9; this sozo reads 1"):
         sample(tmp_path, 6, 2)
 
 
@@ -178,7 +186,7 @@ def test_a_full_disk_is_one_line_and_earlier_rows_are_safe(tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(
-        OSError, match=r"part-00002\.parquet: the disk is full; free some space .* \(earlier parts are safe\)"
+        UserError, match=r"part-00002\.parquet: the disk is full; free some space .* \(earlier parts are safe\)"
     ):
         sample(tmp_path / "full", 8, 2)
     assert sorted(table(tmp_path / "full")) == ["part-00000.parquet", "part-00001.parquet"]
@@ -193,7 +201,7 @@ def test_trials_are_the_first_valid_responses_in_order(tmp_path):
     judge = DatScorer(FakeNouns("犬猫水山川本車空海石木"), axis_encoder())
     other = list_text("木猫水山川本車空海石")
     generator = Scripted([[BAD, GOOD], [BAD, BAD], [GOOD, BAD], [other, GOOD], [GOOD, GOOD]])
-    sample_trials(generator, judge, tmp_path, 3, seed=0, batch_size=2)
+    draw(generator, judge, tmp_path, 2, trials=3)
     assert generator.drawn == [0, 1, 2, 3]
     assert len(list(read_responses(tmp_path))) == 8
     summary = summarise(tmp_path, trials=3)
@@ -203,18 +211,18 @@ def test_trials_are_the_first_valid_responses_in_order(tmp_path):
 
     (tmp_path / "part-00003.parquet").unlink()
     again = Scripted(generator.batches)
-    sample_trials(again, judge, tmp_path, 3, seed=0, batch_size=2)
+    draw(again, judge, tmp_path, 2, trials=3)
     assert again.drawn == [3]
     assert summarise(tmp_path, trials=3) == summary
 
 
 def test_trials_end_when_too_few_responses_are_valid(tmp_path):
     class Hopeless(Scripted):
-        def generate(self, n, seed, batch):
-            return [Completion(GOOD if batch == 0 and k == 0 else BAD) for k in range(n)]
+        def answer(self, prompts, seed, batch):
+            return [Completion(GOOD if batch == 0 and k == 0 else BAD) for k in range(len(prompts))]
 
-    with pytest.raises(ValueError, match=r"^only 1 of 2048 responses are valid, and 2 trials need 2: "):
-        sample_trials(Hopeless([]), scorer(), tmp_path, 2, seed=0, batch_size=1000)
+    with pytest.raises(UserError, match=r"^only 1 of 2048 responses are valid, and 2 trials need 2: "):
+        draw(Hopeless([]), scorer(), tmp_path, 1000, trials=2)
     assert len(list(read_responses(tmp_path))) == 2048
 
 
@@ -234,7 +242,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     assert done.returncode == 0, done.stderr
     assert len(re.findall("Unique words", done.stdout)) == 1
     judge = DatScorer(jumandic_checker, ginza)
-    sample_responses(RandomNouns(load_nouns()), judge, tmp_path / "one", 100, seed=5, batch_size=16)
+    draw(RandomNouns(load_nouns()), judge, tmp_path / "one", 16, seed=5, num_responses=100)
     assert table(tmp_path / "out" / "responses") == table(tmp_path / "one")
     config = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))
     assert (config["settings"]["seed"], config["settings"]["batch_size"], config["processes"]) == (5, 16, 2)
@@ -270,5 +278,5 @@ def test_a_mistake_in_the_recipe_is_one_line(words, message, tmp_path, monkeypat
 
 def test_trials_want_one_process(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ValueError, match="by one process"):
-        sample_dat(GeneratorSettings("random"), SamplingOptions(), tmp_path / "x", ScoringOptions().scorer())
+    with pytest.raises(UserError, match="by one process"):
+        run_task(Dat(), GeneratorSettings("random"), SamplingOptions(), tmp_path / "x")

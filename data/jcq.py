@@ -150,7 +150,7 @@ def _from_hub(name: str, revision: str | None) -> Iterable[Any]:
         return load_dataset(name, split="test", revision=revision)
     except Exception as error:  # the hub's clients raise errors of half a dozen packages
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise OSError(f"{name}: cannot be had from the hub ({cause}); give its test split as a JSONL file") from error
+        raise UserError(f"{name}: cannot be had from the hub ({cause}); give its test split as a JSONL file") from error
 
 
 def _only_file(folder: Path) -> Path:

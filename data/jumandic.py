@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data.errors import UserError
+
 _MAGIC = 0xEF718F77
 _HEADER = 72
 _TOKEN = np.dtype(
@@ -50,7 +52,7 @@ class CompiledDictionary:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         magic, _, _, _, _, _, array_size, token_size, feature_size, _ = struct.unpack("<10I", self._bytes[:40])
         if magic ^ _MAGIC != len(self._bytes) or not self._bytes[40:_HEADER].lower().startswith(b"utf-8\0"):
-            raise ValueError(f"{path}: not a MeCab dictionary compiled as UTF-8; reinstall the package jumandic")
+            raise UserError(f"{path}: not a MeCab dictionary compiled as UTF-8; reinstall the package jumandic")
         self._array = np.frombuffer(self._bytes, "<i4", array_size // 4, _HEADER).reshape(-1, 2)
         self._tokens = np.frombuffer(self._bytes, _TOKEN, token_size // _TOKEN.itemsize, _HEADER + array_size)
         self._features = _HEADER + array_size + token_size

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from data.errors import UserError
 from data.jumandic import default_dictionary
 
 _KINDS = ("普通名詞", "サ変名詞", "時相名詞")
@@ -40,9 +41,9 @@ def load_nouns(path: Path | None = None) -> tuple[str, ...]:
     try:
         nouns = _representatives(line for line in path.read_text("utf-8").splitlines() if _SOURCE.match(line))
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 ({error.reason}); convert it or use the package jumandic") from error
+        raise UserError(f"{path}: not UTF-8 ({error.reason}); convert it or use the package jumandic") from error
     if not nouns:
-        raise ValueError(f"{path}: no nouns found; give JumanDIC's ContentW.dic")
+        raise UserError(f"{path}: no nouns found; give JumanDIC's ContentW.dic")
     return nouns
 
 

@@ -49,9 +49,9 @@ class Rewrite:
         finish_reason: `stop` or `length`, if known.
         score: Cosine distance between story and rewrite, 0 to 2; None without one.
         reason: A `SatReason` value; None with a score.
-        length: Characters, without those of line breaks (`rewards.tasks.sat.compliance`); None before scoring, as all below.
+        length: Characters, without those of line breaks (the task's compliance); None before scoring, as all below.
         one_line: Whether it holds no line break.
-        extras: What it holds beside a story (`rewards.tasks.sat.extras.Extra` values); empty for nothing.
+        extras: What it holds beside a story (the task's extras); empty for nothing.
         copied: Share of the story's character 8-grams found in it, 0 to 1; None for a story shorter than that.
     """
 

@@ -1,4 +1,4 @@
-"""What a user can set, declared once: the same dataclass is a group of flags, a block of YAML and a factory's arguments."""
+"""What a user can set, declared once: one dataclass is flags, a block of YAML and a factory's keyword arguments."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.record import write_json
 
 STATE = "sozo_state.json"
@@ -61,7 +62,7 @@ def read_state(folder: Path) -> WandbRun | None:
             return None
         return WandbRun(str(run_id), values.get("wandb_project"), values.get("wandb_entity"))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: cannot be read ({type(error).__name__}); restore or remove it") from error
+        raise UserError(f"{path}: cannot be read ({type(error).__name__}); restore or remove it") from error
 
 
 def last_checkpoint(output_dir: Path) -> Path | None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+from data.errors import UserError
 from data.schema import Reason
 from rewards.tasks.dat.scorer import DatResult, DatScorer
 from rewards.tasks.dat.settings import DatRules, DatSettings
@@ -313,13 +314,13 @@ def test_a_text_scores_the_same_in_any_company(texts):
 
 
 def test_the_memory_of_bad_words_is_bounded(monkeypatch):
-    monkeypatch.setattr("rewards.tasks.dat.scorer._MAX_CACHED", 20)
+    monkeypatch.setattr("rewards.tasks.dat.words._MAX_CACHED", 20)
     scorer = make_scorer()
     assert one(list_text(TEN), scorer).score == 1.0
     for k in range(10):  # a model that babbles: nine new bad words a time beside a known noun
         babble = [f"走{'々' * (10 * k + i)}" for i in range(9)]
         assert one(list_text(["犬", *babble]), scorer).reason is Reason.NOT_NOUN
-        assert len(scorer._codes) <= 40
+        assert len(scorer._words._codes) <= 40
     assert one(list_text(TEN), scorer) == DatResult(TEN, 1.0, None)
     assert scorer.vectors.encoder.calls == 1  # the nouns were kept
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from data.errors import UserError
 from eval.human import judge_human_correlations
-from eval.ratings import Rating, RatingsFileError, read_ratings
+from eval.ratings import Rating, read_ratings
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
 
@@ -44,7 +45,7 @@ def test_jsonl_and_csv_say_the_same(tmp_path):
 )
 def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, line, message):
     path = jsonl(tmp_path, *rows)
-    with pytest.raises(RatingsFileError) as raised:
+    with pytest.raises(UserError) as raised:
         read_ratings(path)
     assert str(raised.value).startswith(f"{path}, line {line}: ")
     assert message.format(path=path) in str(raised.value)
@@ -67,16 +68,16 @@ def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, line, message):
 def test_a_wrong_line_of_csv_is_named(tmp_path, content, message):
     path = tmp_path / "ratings.csv"
     path.write_bytes(content)
-    with pytest.raises(RatingsFileError, match=message) as raised:
+    with pytest.raises(UserError, match=message) as raised:
         read_ratings(path)
     assert "\n" not in str(raised.value)
 
 
 def test_a_file_that_is_none(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(UserError, match="no such file"):
         read_ratings(tmp_path / "none.csv")
     (tmp_path / "ratings.txt").write_text("x")
-    with pytest.raises(RatingsFileError, match=r"neither \.jsonl nor \.csv"):
+    with pytest.raises(UserError, match=r"neither \.jsonl nor \.csv"):
         read_ratings(tmp_path / "ratings.txt")
     assert read_ratings(jsonl(tmp_path, {**ROW, "score": 0.9}), scale=(0, 1))[0].score == 0.9
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from data.errors import UserError
 from data.jcq import Answer, Question
 from rewards.judges import EndpointJudge, Judgement, Ledger, Status, judge_answers
 from rewards.judges.judgement import judgement_key
 from rewards.tasks.jcq.files import (
-    JcqFileError,
     answers_path,
     judgements_path,
     read_answers,
@@ -98,7 +98,7 @@ def test_the_tool_scores_what_we_score_and_nothing_else(tmp_path):
 def test_a_bad_line_is_named(tmp_path, row, message):
     path = tmp_path / "j.jsonl"
     path.write_text(json.dumps({"answer_id": 1, "judgement": ""}) + "\n" + json.dumps(row) + "\n")
-    with pytest.raises(JcqFileError, match=message) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
     assert f"{path}, line 2" in str(caught.value)
 
@@ -117,9 +117,9 @@ def test_a_bad_line_is_named(tmp_path, row, message):
 def test_bad_answers(tmp_path, content, message):
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
-    with pytest.raises(JcqFileError, match=message):
+    with pytest.raises(UserError, match=message):
         read_answers(path)
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(UserError, match="no such file"):
         read_answers(tmp_path / "no.jsonl")
 
 

@@ -9,7 +9,8 @@ from dataclasses import asdict
 import pytest
 
 from data import jcq
-from data.jcq import CRITERIA, TASKS, Question, QuestionsError, content_hash, load_questions, trial_questions
+from data.errors import UserError
+from data.jcq import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 
 
 def rows(per_task=100):
@@ -47,7 +48,7 @@ def test_trial_questions_are_five_for_each_task_and_marked():
 
 def test_trial_questions_are_not_the_benchmark(tmp_path):
     path = write(tmp_path / "t.jsonl", [asdict(question) for question in trial_questions()])
-    with pytest.raises(QuestionsError, match="5 questions of the task 'unusual uses'"):
+    with pytest.raises(UserError, match="5 questions of the task 'unusual uses'"):
         load_questions(path)
     assert load_questions(path, complete=False) == trial_questions()
 
@@ -72,7 +73,7 @@ def test_one_changed_word_is_not_the_benchmark(tmp_path, pinned):
     changed = rows()
     changed[3]["question"] += "!"
     path = write(tmp_path / "q.jsonl", changed)
-    with pytest.raises(QuestionsError, match="not word for word"):
+    with pytest.raises(UserError, match="not word for word"):
         load_questions(path)
     assert len(load_questions(path, complete=False)) == 700
 
@@ -95,7 +96,7 @@ def test_one_changed_word_is_not_the_benchmark(tmp_path, pinned):
 def test_a_bad_row_is_named_in_one_line(tmp_path, line, message):
     path = tmp_path / "q.jsonl"
     path.write_bytes(b'{"id": 1, "task": "situation", "question": "q"}\n' + line + b"\n")
-    with pytest.raises(QuestionsError) as caught:
+    with pytest.raises(UserError) as caught:
         load_questions(path, complete=False)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
@@ -104,13 +105,13 @@ def test_a_bad_row_is_named_in_one_line(tmp_path, line, message):
 
 def test_an_empty_file_and_missing_files(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n")
-    with pytest.raises(QuestionsError, match="holds no questions"):
+    with pytest.raises(UserError, match="holds no questions"):
         load_questions(tmp_path)
     (tmp_path / "b.jsonl").write_text("\n")
-    with pytest.raises(FileNotFoundError, match="2 JSONL files"):
+    with pytest.raises(UserError, match="2 JSONL files"):
         load_questions(tmp_path)
     for name in (tmp_path / "no", "no.jsonl", "data/no.jsonl", "./no/where"):
-        with pytest.raises(FileNotFoundError, match="no such file"):
+        with pytest.raises(UserError, match="no such file"):
             load_questions(name)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from data.jsonl import JsonLinesError
+from data.errors import UserError
 from data.prompts import prompt
 from data.published import load
 from data.rewrites import Rewrite
@@ -92,14 +92,14 @@ def test_rankings_from_a_file(tmp_path: Path) -> None:
 )
 def test_a_bad_ranking_is_named_in_one_line(row: dict[str, object], message: str, tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", {"story_id": "0", "ranking": ["A", "B"], "rater": "r"}, row)
-    with pytest.raises(JsonLinesError, match=message) as error:
+    with pytest.raises(UserError, match=message) as error:
         load_rankings(file)
     assert str(error.value).startswith(f"{file}, line 2: ")
     assert "\n" not in str(error.value)
 
 
 def test_no_rankings(tmp_path: Path) -> None:
-    with pytest.raises(JsonLinesError, match="holds no rankings"):
+    with pytest.raises(UserError, match="holds no rankings"):
         load_rankings(write(tmp_path / "r.jsonl"))
 
 

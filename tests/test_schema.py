@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data.errors import UserError
 from data.schema import (
     Reason,
     Response,
@@ -75,7 +76,7 @@ def test_parts_come_in_order_from_a_file_a_folder_or_a_run(tmp_path):
 
 
 def test_no_table(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no response table here"):
+    with pytest.raises(UserError, match=r"no response table here"):
         part_paths(tmp_path)
 
 
@@ -89,13 +90,13 @@ def test_another_schema_version_is_refused(tmp_path):
     part = tmp_path / "part-0.parquet"
     newer = arrow_schema().with_metadata({b"sozo_schema_version": b"2"})
     pq.write_table(pa.Table.from_pylist([], schema=newer), part)
-    with pytest.raises(ValueError, match=r"part-0\.parquet: response table of schema version 2; this sozo reads 1"):
+    with pytest.raises(UserError, match=r"part-0\.parquet: response table of schema version 2; this sozo reads 1"):
         list(read_responses(tmp_path))
 
 
 def test_somebody_elses_parquet_is_refused(tmp_path):
     pq.write_table(pa.table({"text": ["x"]}), tmp_path / "part-0.parquet")
-    with pytest.raises(ValueError, match="schema version none"):
+    with pytest.raises(UserError, match="schema version none"):
         list(read_responses(tmp_path))
 
 
@@ -103,7 +104,7 @@ def test_a_torn_part_is_refused_by_its_name(tmp_path):
     part = tmp_path / "part-00007.parquet"
     write_responses(part, [VALID] * 100)
     part.write_bytes(part.read_bytes()[:-50])
-    with pytest.raises(ValueError, match=r"part-00007\.parquet: not a readable parquet file"):
+    with pytest.raises(UserError, match=r"part-00007\.parquet: not a readable parquet file"):
         list(read_responses(tmp_path))
 
 

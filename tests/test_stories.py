@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from data.jsonl import JsonLinesError
+from data.errors import UserError
 from data.rewrites import Rewrite, SatReason, read_rewrites, write_rewrites
 from data.stories import NUM_STORIES, Story, load_stories
 
@@ -71,18 +71,18 @@ def test_a_file_of_ones_own_needs_id_and_text_only(tmp_path: Path) -> None:
 )
 def test_a_bad_story_is_named_in_one_line(line: str, message: str, tmp_path: Path) -> None:
     file = write(tmp_path / "s.jsonl", {"id": "a", "text": "昔々"}, "", line)
-    with pytest.raises(JsonLinesError, match=message) as error:
+    with pytest.raises(UserError, match=message) as error:
         load_stories(file)
     assert str(error.value).startswith(f"{file}, line 3: ")
     assert "\n" not in str(error.value)
 
 
 def test_no_file_and_no_story(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(UserError, match="no such file"):
         load_stories(tmp_path / "x.jsonl")
-    with pytest.raises(FileNotFoundError, match="not a file"):
+    with pytest.raises(UserError, match="not a file"):
         load_stories(tmp_path)
-    with pytest.raises(JsonLinesError, match="holds no stories"):
+    with pytest.raises(UserError, match="holds no stories"):
         load_stories(write(tmp_path / "s.jsonl", ""))
 
 
@@ -134,13 +134,13 @@ def test_others_rewrites_need_story_and_text_only(tmp_path: Path) -> None:
 )
 def test_a_bad_rewrite_is_named_in_one_line(row: dict[str, object], message: str, tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", {"id": "1", "story_id": "a", "text": "昔々"}, row)
-    with pytest.raises(JsonLinesError, match=message) as error:
+    with pytest.raises(UserError, match=message) as error:
         read_rewrites(file, {"a", "b"})
     assert str(error.value).startswith(f"{file}, line 2: ")
     assert "\n" not in str(error.value)
 
 
 def test_no_rewrites(tmp_path: Path) -> None:
-    with pytest.raises(JsonLinesError, match="holds no rewrites"):
+    with pytest.raises(UserError, match="holds no rewrites"):
         read_rewrites(write(tmp_path / "r.jsonl"))
     assert [str(reason) for reason in SatReason] == ["reasoning", "empty", "story_no_vector", "no_vector"]

@@ -1,7 +1,7 @@
 """Intervals of means by the bootstrap: over questions, stories or trials, and over whole questions with many answers.
 
-The 95% interval of a row of Table 11 stays the normal one of `rewards.tasks.dat.summary`: with a hundred trials and more the two agree,
-and 131,072 responses need no resampling.
+The 95% interval of a row of Table 11 stays the normal one: with a hundred trials and more the two agree, and 131,072
+responses need no resampling.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The tasks that sozo has, in one list. One more is one more line here, or SOZO_TASKS=my_package.MyTask in the environment."""
+"""The tasks that sozo has, in one list.
+
+One more is one more line here, or SOZO_TASKS=my_package.MyTask in the environment.
+"""
 
 from __future__ import annotations
 

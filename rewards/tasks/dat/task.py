@@ -1,4 +1,4 @@
-"""The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a response's score is a distance."""
+"""The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a score is a distance."""
 
 from __future__ import annotations
 

@@ -47,11 +47,11 @@ def main() -> None:
     from data.schema import Response, read_responses
     from eval.report.charts import Curve
     from eval.report.study_page import write_report
-    from eval.show import summary_cells
     from generate import GeneratorSettings, load_generator
     from models.tiny import ensure_tiny
     from rewards.tasks.dat.scorer import ScorerSettings
     from rewards.tasks.dat.summary import summarise
+    from rewards.tasks.dat.view import summary_cells
 
     logging.disable_progress_bar()
     config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))

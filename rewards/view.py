@@ -223,6 +223,11 @@ def number(value: float | None, measure: Measure) -> str:
     return f"{value:.2%}" if measure.share else f"{value:.{measure.digits}f}"
 
 
+def percent(part: int, whole: int) -> str:
+    """`part` of `whole` in percent, a dash of nothing."""
+    return f"{part / whole:.2%}" if whole else DASH
+
+
 def estimate_text(measure: Measure, estimate: Mapping[str, Any]) -> str:
     """A stored estimate in one line: mean, interval, n of N."""
     interval = ""

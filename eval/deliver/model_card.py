@@ -12,7 +12,7 @@ from typing import Any
 
 from data.record import write_whole
 from eval.deliver.card_results import card_results
-from eval.deliver.wandb_rows import FinishedRun
+from eval.run import TaskRun
 
 CARD = "README.md"
 _INDEX = "model-index"
@@ -48,7 +48,7 @@ def check_card(folder: Path) -> None:
     _text(card, _index(card, folder))
 
 
-def write_card(folder: Path, run: FinishedRun) -> Path:
+def write_card(folder: Path, run: TaskRun) -> Path:
     """Put a finished run's results into the card of its model's folder; without one, it is made.
 
     Returns:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from eval.deliver.model_card import check_card, write_card
 from eval.deliver.wandb_results import log_results
-from eval.deliver.wandb_rows import FinishedRun
 from eval.options import ResultOptions
+from eval.run import TaskRun
 
 
 def check_delivery(models: Sequence[str], options: ResultOptions) -> None:
@@ -27,9 +27,7 @@ def check_delivery(models: Sequence[str], options: ResultOptions) -> None:
         check_card(folder)
 
 
-def deliver(
-    run: FinishedRun, model: str, options: ResultOptions, folder: Path, home: Path | None = None
-) -> Iterator[str]:
+def deliver(run: TaskRun, model: str, options: ResultOptions, folder: Path, home: Path | None = None) -> Iterator[str]:
     """Send the results where `options` says; a run that is not finished goes nowhere.
 
     Args:

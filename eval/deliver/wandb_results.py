@@ -14,15 +14,14 @@ from typing import Any
 
 from data.record import write_json
 from data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
-from eval.deliver.wandb_rows import Described, FinishedRun, describe
+from eval.deliver.wandb_rows import Described, describe
+from eval.run import TaskRun
 
 _MARK = "wandb.json"
 _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 
 
-def log_results(
-    run: FinishedRun, model: str, *, wanted: bool | None, folder: Path, home: Path | None = None
-) -> str | None:
+def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, home: Path | None = None) -> str | None:
     """Log a finished run, unless it was logged before.
 
     Args:

@@ -16,7 +16,7 @@ import numpy as np
 
 from data.published import load
 from data.schema import iter_tables
-from eval.statistics import expected_unique_words
+from rewards.tasks.dat.rarefaction import expected_unique_words
 from rewards.tasks.dat.summary import DatAccumulator, DatSummary, until_valid
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from rewards.tasks.dat.finished import FinishedDat
 from rewards.tasks.dat.scorer import DatScorer, DatScores
 from rewards.tasks.dat.settings import DatSettings
 from rewards.tasks.dat.summary import summarise
+from rewards.tasks.dat.view import DatView
 
 
 class Dat(Task):
@@ -36,6 +37,7 @@ class Dat(Task):
     batch_size = 1024
     random_nouns = True
     Finished = FinishedDat
+    view = DatView()
 
     def __init__(self, settings: DatSettings | None = None) -> None:
         super().__init__((settings or DatSettings()).settled())

@@ -21,6 +21,7 @@ from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.judging import ask_judge, import_judgements, judging_settings
 from rewards.tasks.jcq.settings import JcqSettings
 from rewards.tasks.jcq.tables import jcq_tables, model_scores
+from rewards.tasks.jcq.view import JcqView
 
 # The questions, answers and judgements once more, as nlp-waseda/JCQ-judge keeps its `data/`.
 JCQ_JUDGE = "jcq-judge"
@@ -40,6 +41,7 @@ class Jcq(Task):
     )
     scores_parts = False
     Finished = FinishedJcq
+    view = JcqView()
 
     def __init__(self, settings: JcqSettings | None = None) -> None:
         super().__init__(settings)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -67,3 +70,8 @@ def rewrite_values(row: Rewrite) -> dict[str, float]:
     """The values of a scored rewrite by the measures' names."""
     values = {"sat/compliant": float(keeps_conditions(row))}
     return values if row.score is None else {"sat": row.score, **values}
+
+
+def stories_digest(stories: Sequence[Story]) -> str:
+    """SHA-256 of what stories say, whatever file they come from."""
+    return hashlib.sha256(json.dumps([asdict(story) for story in stories]).encode()).hexdigest()

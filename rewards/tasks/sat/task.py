@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,10 +13,11 @@ from data.settings import deciding
 from data.stories import Story, write_stories
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
-from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, rewrite_values
+from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, rewrite_values, stories_digest
 from rewards.tasks.sat.score import SatScorer
 from rewards.tasks.sat.settings import SatSettings
 from rewards.tasks.sat.summary import summarise
+from rewards.tasks.sat.view import SatView
 
 
 class Sat(Task):
@@ -35,6 +33,7 @@ class Sat(Task):
     measures = (Measure("sat", paper="score"), Measure("sat/compliant", share=True, group=None))
     scores_parts = False
     Finished = FinishedSat
+    view = SatView()
 
     @cached_property
     def stories(self) -> tuple[Story, ...]:
@@ -95,8 +94,3 @@ def _rewrite(answer: Answer) -> Rewrite:
         answer.temperature,
         answer.finish_reason,
     )
-
-
-def stories_digest(stories: Sequence[Story]) -> str:
-    """SHA-256 of what stories say, whatever file they come from."""
-    return hashlib.sha256(json.dumps([asdict(story) for story in stories]).encode()).hexdigest()

@@ -1,0 +1,88 @@
+"""How SAT's results are shown: the distance, and how far the prompt's conditions were kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from data.stories import load_stories
+from rewards.measure import Measure
+from rewards.tasks.sat.finished import ROWS, STORIES, stories_digest
+from rewards.tasks.sat.summary import SatSummary
+from rewards.view import DASH, CardMetric, View, number, percent
+
+_SCORE, _LENGTH = Measure("sat"), Measure("sat/length", 0)
+
+
+class SatView(View):
+    """The row of Table 7: a distance alone would reward leaving the topic."""
+
+    files = ("config.json", "metrics.json", ROWS)
+    artifacts = (ROWS, STORIES)
+
+    def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
+        """Mean, compliance, and the rewrites without a score."""
+        row = SatSummary.from_json(metrics)
+        rewrites, ci = row.num_rewrites, row.ci95
+        cells = {
+            "Source": row.source,
+            "Mean": f"{number(row.mean, _SCORE)}, {row.scored_stories:,} of {row.num_stories:,} stories",
+            "Std": number(row.std, _SCORE),
+            "95% CI of mean": DASH if ci is None else f"{number(ci[0], _SCORE)} – {number(ci[1], _SCORE)}",
+            "Keep every condition": f"{row.compliant:,} of {rewrites:,} ({percent(row.compliant, rewrites)})",
+            "Mean of these": (
+                f"{number(row.compliant_mean, _SCORE)}, {row.compliant_stories:,} of {row.num_stories:,} stories"
+            ),
+            "  about 400 characters": f"{row.length_ok:,} of {rewrites:,}",
+            "  one line": f"{row.one_line:,} of {rewrites:,}",
+            "  nothing but the story": f"{row.only_story:,} of {rewrites:,}",
+            "  cut off": f"{row.truncated:,} of {rewrites:,}",
+            "Mean length": DASH if row.mean_length is None else f"{number(row.mean_length, _LENGTH)} characters",
+            "Copied from the story": DASH if row.mean_copied is None else f"{row.mean_copied:.1%} of its 8-grams",
+        }
+        return cells | {f"No score: {r}": f"{count:,} of {rewrites:,}" for r, count in row.reasons.items() if count}
+
+    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
+        """The numbers of the row."""
+        row = SatSummary.from_json(metrics)
+        low, high = row.ci95 or (None, None)
+        return {
+            "mean": row.mean,
+            "std": row.std,
+            "ci95_low": low,
+            "ci95_high": high,
+            "scored_stories": row.scored_stories,
+            "num_stories": row.num_stories,
+            "compliant": row.compliant,
+            "num_rewrites": row.num_rewrites,
+            "mean_length": row.mean_length,
+            "mean_copied": row.mean_copied,
+        }
+
+    def card(
+        self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> tuple[dict[str, str], list[CardMetric]]:
+        """Distance and compliance."""
+        row = SatSummary.from_json(metrics)
+        of = f"{row.scored_stories} of {row.num_stories} stories"
+        args = {
+            "embedding_model": settings["sat_embedding_model"],
+            "scored_stories": row.scored_stories,
+            "stories": row.num_stories,
+            "std": row.std,
+            "ci95": row.ci95,
+        }
+        kept = f"{row.compliant} of {row.num_rewrites} rewrites"
+        rate = row.compliant / row.num_rewrites if row.num_rewrites else None
+        packaged = settings["stories_sha256"] == stories_digest(load_stories())
+        where = {
+            "task_name": "Story Alteration Task",
+            "dataset_name": "113 tales retold for sozo" if packaged else f"{row.num_stories} stories of one's own",
+            "dataset_type": "sozo-stories" if packaged else "other-stories",
+        }
+        title = f"SAT rewrites that keep every condition ({kept})"
+        counts = {"compliant": row.compliant, "rewrites": row.num_rewrites}
+        return where, [
+            CardMetric("sat_distance", f"SAT mean distance (0 to 2; {of})", row.mean, args),
+            CardMetric("sat_compliance", title, rate, counts),
+        ]

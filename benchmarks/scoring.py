@@ -143,7 +143,7 @@ def main() -> None:
     args = parser.parse_args()
     scorer = ScorerSettings(noun_checker="jumandic", embedding_model="ja-ginza").build()
     nouns = load_nouns()
-    texts = [completion.text for completion in RandomNouns(nouns).generate(args.responses, seed=0, batch=0)]
+    texts = [completion.text for completion in RandomNouns(nouns).answer([""] * args.responses, seed=0, batch=0)]
     share = texts[: args.responses // NAIVE_SHARE]
     tidy = make_tidy(scorer)
     scorer.score(texts)

@@ -36,8 +36,7 @@ class CompiledDictionary:
     """The compiled dictionary in `folder` (holds `sys.dic` and `matrix.bin`).
 
     Raises:
-        FileNotFoundError: The folder has no compiled dictionary.
-        ValueError: The file is not a MeCab dictionary in UTF-8.
+        UserError: The folder has no compiled dictionary, or one that is not MeCab's in UTF-8.
 
     >>> [entry.feature[:7] for entry in default_dictionary().lookup("林檎")]
     ['名詞,普通名詞']
@@ -47,7 +46,7 @@ class CompiledDictionary:
         self.folder = folder
         path = folder / "sys.dic"
         if not path.is_file():
-            raise FileNotFoundError(f"{path}: no compiled JumanDIC here; pip install 'sozo[offline]' brings one")
+            raise UserError(f"{path}: no compiled JumanDIC here; pip install 'sozo[offline]' brings one")
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         magic, _, _, _, _, _, array_size, token_size, feature_size, _ = struct.unpack("<10I", self._bytes[:40])
@@ -95,5 +94,5 @@ def default_dictionary() -> CompiledDictionary:
     """The dictionary of the installed package jumandic."""
     spec = find_spec("jumandic")
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("the package jumandic is not installed: pip install 'sozo[offline]'")
+        raise UserError("the package jumandic is not installed: pip install 'sozo[offline]'")
     return CompiledDictionary(Path(spec.origin).parent / "dicdir")

@@ -27,9 +27,7 @@ def load_nouns(path: Path | None = None) -> tuple[str, ...]:
             the same list.
 
     Raises:
-        FileNotFoundError: No such file.
-        ModuleNotFoundError: `path` is None and the package jumandic is not installed.
-        ValueError: The file holds no nouns, so it is not a ContentW.dic.
+        UserError: No such file, no nouns in it, or `path` is None and the package jumandic is not installed.
 
     >>> len(load_nouns()), "林檎" in load_nouns()
     (22128, True)
@@ -37,7 +35,7 @@ def load_nouns(path: Path | None = None) -> tuple[str, ...]:
     if path is None:
         return _representatives(f for f in default_dictionary().features() if _COMPILED.match(f))
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such dictionary file; give JumanDIC's ContentW.dic")
+        raise UserError(f"{path}: no such dictionary file; give JumanDIC's ContentW.dic")
     try:
         nouns = _representatives(line for line in path.read_text("utf-8").splitlines() if _SOURCE.match(line))
     except UnicodeDecodeError as error:
@@ -49,5 +47,5 @@ def load_nouns(path: Path | None = None) -> tuple[str, ...]:
 
 def _representatives(entries: Iterable[str]) -> tuple[str, ...]:
     """Representative forms of the entries that people registered (自動獲得 marks those that a program found)."""
-    found = (_REPRESENTATIVE.search(entry) for entry in entries if "自動獲得" not in entry)
-    return tuple(sorted({match[1] for match in found if match}))
+    forms = (_REPRESENTATIVE.search(entry) for entry in entries if "自動獲得" not in entry)
+    return tuple(sorted({form[1] for form in forms if form}))

@@ -1,12 +1,14 @@
-"""The processes of `accelerate launch`: who this one is, and the two places where they wait for each other."""
+"""The processes of one run: who this one is, and where they meet. torch is imported only where there are several."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 # Sampling has no collectives: the fastest process may wait for the slowest for days.
 _PATIENCE = timedelta(days=30)
@@ -14,7 +16,7 @@ _PATIENCE = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Process `rank` of `world`.
+    """Process `rank` of `world`, as they share batches out.
 
     >>> [batch for batch in range(5) if Processes(1, 2).mine(batch)]
     [1, 3]
@@ -35,19 +37,17 @@ class Processes:
     def wait(self) -> None:
         """Return when all processes are here."""
         if self.world > 1:
-            from accelerate import PartialState
-
-            PartialState().wait_for_everyone()
+            wait()
 
 
 def world_size() -> int:
-    """How many processes the launcher started; it has not connected them yet."""
+    """How many processes the launcher started, by its own variable: connecting them here could be too early."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 @contextmanager
 def launched() -> Iterator[Processes]:
-    """This run's processes; one, without importing torch, where nobody launched several."""
+    """This run's processes, connected; one, without importing torch, where nobody launched several."""
     if world_size() == 1:
         yield Processes()
         return
@@ -60,3 +60,35 @@ def launched() -> Iterator[Processes]:
     # Not in a finally: after an error the others do not come, and closing the group would wait for them.
     yield Processes(state.process_index, state.num_processes)
     state.destroy_process_group()
+
+
+def rank() -> int:
+    """This process's number among the connected ones, 0 where it is alone."""
+    group = _connected()
+    return int(group.get_rank()) if group else 0
+
+
+def gather(local: Any) -> list[Any]:
+    """Every connected process's object (pickled), in rank order. All of them must call it together."""
+    group = _connected()
+    if group is None:
+        return [local]
+    everyone: list[Any] = [None] * group.get_world_size()
+    group.all_gather_object(everyone, local)
+    return everyone
+
+
+def wait() -> None:
+    """Return when all connected processes are here."""
+    if _connected():
+        from accelerate import PartialState
+
+        PartialState().wait_for_everyone()
+
+
+def _connected() -> Any:
+    """torch.distributed where it connects several processes; nobody can have connected them without torch."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return None
+    return torch.distributed if torch.distributed.get_world_size() > 1 else None

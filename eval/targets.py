@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from data.study_folder import StudyFolder, StudyRow, read_study, write_study
-from models.adapter import ADAPTER_FILE
+from models.folder import is_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ def _models(given: str) -> Iterable[Target]:
     path = Path(given)
     base = path.resolve().name if path.is_dir() else given.rstrip("/").rpartition("/")[2]
     checkpoints = sorted(path.glob("checkpoint-*"), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
-    found = [(f"{base}/{one.name}", str(one)) for one in checkpoints if _is_model(one)]
-    if not found or _is_model(path):
+    found = [(f"{base}/{one.name}", str(one)) for one in checkpoints if is_model(one)]
+    if not found or is_model(path):
         found.append((f"{base}/final" if found else base, given))
     return [Target(name, model, name) for name, model in found]
 
@@ -98,7 +98,7 @@ def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:
             continue
         made = Path(row.model)
         # metrics.json is the last file that training writes.
-        if made.is_relative_to(folder) and not (_is_model(made) and (made / "metrics.json").is_file()):
+        if made.is_relative_to(folder) and not (is_model(made) and (made / "metrics.json").is_file()):
             raise FileNotFoundError(
                 f"{folder}: the step {made.name} of this study ({name}) is not finished; "
                 "run recipes/reproduce.py again, which goes on where it stopped"
@@ -117,7 +117,3 @@ def _absolute(study: StudyFolder) -> StudyFolder:
 def _safe(name: str) -> str:
     """A name as one folder's: `DPO 1` is DPO-1."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "study"
-
-
-def _is_model(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in ("config.json", ADAPTER_FILE))

@@ -1,16 +1,14 @@
-"""Generators: whatever writes responses; language models among them answer any prompt."""
+"""Generators: whatever answers prompts, a language model or the paper's random nouns."""
 
 from data.completion import Completion
 from generate.load import GeneratorSettings, load_generator
-from generate.protocol import Answerer, Generator, GeneratorError
+from generate.protocol import Generator
 from generate.random_nouns import RandomNouns
 from generate.transformers_model import TransformersGenerator
 
 __all__ = [
-    "Answerer",
     "Completion",
     "Generator",
-    "GeneratorError",
     "GeneratorSettings",
     "RandomNouns",
     "TransformersGenerator",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from generate.load import GeneratorSettings, load_generator
-from generate.protocol import Answerer
+from generate.protocol import Generator
 from rewards.judges.endpoint import EndpointJudge
 from rewards.judges.local import LocalJudge
 from rewards.judges.options import JudgeSettings
@@ -38,11 +38,11 @@ def make_judge(options: JudgeSettings) -> Judge:
         temperature=_GREEDY,
         max_new_tokens=options.judge_max_tokens,
     ).settled()
-    loaded: list[Answerer] = []
+    loaded: list[Generator] = []
 
     def reply(prompts: list[str]) -> Any:
         if not loaded:
-            loaded.append(cast(Answerer, load_generator(settings)))
+            loaded.append(load_generator(settings))
         return loaded[0].answer(prompts, 0, 0)
 
     return LocalJudge(

@@ -11,9 +11,10 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from data.completion import Completion
+from data.errors import UserError
 from data.prompts import messages, prompt
 from generate.kept import KeptCompletions
-from generate.protocol import GeneratorError, request_seeds
+from generate.protocol import request_seeds
 
 _RETRIES = 6
 _OFFICIAL = "https://api.openai.com/v1"
@@ -21,7 +22,7 @@ _LEAST_SECRET = 8  # `none` and the like, for servers without keys, are ordinary
 _FORMS = ("top_k", "generation_config", "openai")
 
 
-class EndpointError(GeneratorError):
+class EndpointError(UserError):
     """The endpoint cannot be reached, refuses the request, or keeps failing."""
 
 

@@ -10,15 +10,11 @@ import torch
 from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
-from generate.protocol import GeneratorError
+from data.errors import UserError
 from models.attention import without_adapter
 
 _NAME = "sozo_shared_prefix"
 _ATTENTION_ARGUMENTS = ("softcap", "s_aux", "position_bias")
-
-
-class UnsupportedModelError(GeneratorError):
-    """The model attends in a way that a shared prefix cannot reproduce; the message says which."""
 
 
 class SharedPrefixCache(Cache):
@@ -36,7 +32,7 @@ class SharedPrefixCache(Cache):
 
     def __init__(self, prefix: DynamicCache, slots: int, most: int, *, room: int | None = None) -> None:
         if not all(type(layer) is DynamicLayer for layer in prefix.layers):
-            raise UnsupportedModelError("a layer's cache is more than keys and values")
+            raise UserError("a layer's cache is more than keys and values")
         super().__init__(layers=[_Layer(self, layer.keys, layer.values, room or slots) for layer in prefix.layers])
         self.lengths = torch.zeros(slots, dtype=torch.long, device=prefix.layers[0].keys.device)
         self.used = 0
@@ -217,7 +213,7 @@ def _attend(
     """transformers' attention function for a `SharedPrefixCache`: `key` is one of its layers."""
     for name in _ATTENTION_ARGUMENTS:
         if kw.get(name) is not None:
-            raise UnsupportedModelError(f"{type(module).__name__} needs {name}, which a shared prompt does not have")
+            raise UserError(f"{type(module).__name__} needs {name}, which a shared prompt does not have")
     return key.attend(query, scaling), None
 
 

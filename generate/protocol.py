@@ -1,4 +1,4 @@
-"""What a generator is: `n` completions as a function of (seed, batch index), so that runs can be resumed."""
+"""What a generator is: completions as a function of prompts, seed and batch index, so that runs can be resumed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from data.completion import Completion
+from data.errors import UserError
 
 
 class Generator(Protocol):
@@ -21,8 +22,8 @@ class Generator(Protocol):
         """Sampling temperature; None where there is none."""
         ...
 
-    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` completions of batch number `batch`: the same for the same three numbers, in any process."""
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`, equal or not: the same for the same arguments, in any process."""
         ...
 
     def describe(self) -> dict[str, Any]:
@@ -30,22 +31,14 @@ class Generator(Protocol):
         ...
 
 
-class Answerer(Generator, Protocol):
-    """A generator that also answers whatever it is asked: a language model, not random nouns."""
-
-    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each of `prompts`, which may differ: the same for the same arguments."""
-        ...
-
-
-class GeneratorError(OSError):
-    """A model or an endpoint cannot be used; the message is one line and says what to do."""
-
-
 def entropy(seed: int, batch: int) -> list[int]:
-    """What seeds batch number `batch`, for `numpy.random.SeedSequence`."""
+    """What seeds batch number `batch`, for `numpy.random.SeedSequence`.
+
+    Raises:
+        UserError: One of them is negative.
+    """
     if seed < 0 or batch < 0:
-        raise ValueError(f"seed and batch must not be negative, but are {seed} and {batch}")
+        raise UserError(f"seed and batch must not be negative, but are {seed} and {batch}")
     return [seed, batch]
 
 

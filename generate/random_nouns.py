@@ -1,4 +1,4 @@
-"""The paper's random baseline as a generator."""
+"""The paper's random baseline as a generator: whatever it is asked, it answers with a list of ten nouns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from data.completion import Completion
+from data.errors import UserError
 from generate.protocol import entropy
 
 NUM_WORDS = 10
@@ -22,11 +23,11 @@ class RandomNouns:
         name: The responses' source.
 
     Raises:
-        ValueError: Fewer than ten nouns, or one comes twice.
+        UserError: Fewer than ten nouns, or one comes twice.
 
     >>> generator = RandomNouns("犬 猫 水 山 川 本 車 空 海 石 鳥 花".split())
-    >>> one, two = generator.generate(2, seed=1, batch=0)
-    >>> len(one.text.splitlines()), generator.generate(2, seed=1, batch=0) == [one, two]
+    >>> first, second = generator.answer([""] * 2, seed=1, batch=0)
+    >>> len(first.text.splitlines()), generator.answer([""] * 2, seed=1, batch=0) == [first, second]
     (10, True)
     """
 
@@ -34,13 +35,13 @@ class RandomNouns:
 
     def __init__(self, nouns: Sequence[str], *, name: str = "random") -> None:
         if len(nouns) < NUM_WORDS or len(set(nouns)) < len(nouns):
-            raise ValueError(f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once")
+            raise UserError(f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once")
         self.name = name
         self._nouns = np.array(nouns, dtype=object)
 
-    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` lists of ten nouns."""
-        rows = self._nouns[self._draw(n, np.random.default_rng(entropy(seed, batch)))]
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """A list of ten nouns for each of `prompts`, whatever they say."""
+        rows = self._nouns[self._draw(len(prompts), np.random.default_rng(entropy(seed, batch)))]
         return [Completion(_LIST % tuple(row)) for row in rows.tolist()]
 
     def _draw(self, n: int, random: np.random.Generator) -> np.ndarray:
@@ -48,12 +49,12 @@ class RandomNouns:
 
         The k-th draw is among the nouns that are left; stepping over the earlier ones, in order, gives its number.
         """
-        drawn = random.integers(0, len(self._nouns) - np.arange(NUM_WORDS), size=(n, NUM_WORDS))
+        numbers = random.integers(0, len(self._nouns) - np.arange(NUM_WORDS), size=(n, NUM_WORDS))
         for k in range(1, NUM_WORDS):
-            taken = np.sort(drawn[:, :k], axis=1)
+            earlier = np.sort(numbers[:, :k], axis=1)
             for j in range(k):
-                drawn[:, k] += drawn[:, k] >= taken[:, j]
-        return drawn
+                numbers[:, k] += numbers[:, k] >= earlier[:, j]
+        return numbers
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""

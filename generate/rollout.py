@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from generate.protocol import GeneratorError
+from data.errors import UserError
 from generate.shared_prefix import sample_tokens
 from models.tokens import encode_prompt, end_tokens
 
@@ -17,7 +17,7 @@ class SharedPrefixRollout:
     Args:
         temperature: Above 0, the one of the GRPO run.
         max_new_tokens: Length limit, the one of the GRPO run.
-        seed: The draw is a function of seed, optimizer step and process: a resumed run goes on as an unbroken one.
+        seed: The draw is a function of seed, optimizer step and process: a resumed run continues as an unbroken one.
         slots: Completions decoded at once.
 
     Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose weights TRL gathers while it lasts), with LoRA too. Under
@@ -35,13 +35,13 @@ class SharedPrefixRollout:
         """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`.
 
         Raises:
-            GeneratorError: The run uses FSDP, the model cannot share its prompt (see `models.attention`), or its logits
+            UserError: The run uses FSDP, the model cannot share its prompt (see `models.attention`), or its logits
                 are no longer finite: the run has diverged.
         """
         from trl.models import unwrap_model_for_generation
 
         if trainer.is_fsdp_enabled:
-            raise GeneratorError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
+            raise UserError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
         tokenizer = trainer.processing_class
         groups: dict[tuple[int, ...], list[int]] = {}
         template_arguments = trainer.chat_template_kwargs or {}
@@ -65,7 +65,7 @@ class SharedPrefixRollout:
                     )
                 except FloatingPointError as error:
                     at = f"step {trainer.state.global_step + 1}"
-                    raise GeneratorError(f"{at}: {error}; if it has diverged, lower learning_rate") from error
+                    raise UserError(f"{at}: {error}; if it has diverged, lower learning_rate") from error
                 for position, row in zip(positions, rows, strict=True):
                     completion_ids[position] = row
             model.train(training)

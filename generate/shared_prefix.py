@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from transformers import DynamicCache
 
+from data.errors import UserError
 from generate.draw import draw
-from generate.prefix_cache import SharedPrefixCache, UnsupportedModelError, shared_attention
+from generate.prefix_cache import SharedPrefixCache, shared_attention
 from models.attention import why_not_shared, without_adapter
 
 
@@ -45,7 +46,7 @@ def sample_tokens(
         New token ids of each response, 1 to `uniforms.shape[1]` of them.
 
     Raises:
-        UnsupportedModelError: See `models.attention.why_not_shared`.
+        UserError: See `models.attention.why_not_shared`.
         FloatingPointError: The model's logits are not finite.
     """
     n, most = uniforms.shape
@@ -54,7 +55,7 @@ def sample_tokens(
     reason = why_not_shared(model, len(prompt) + most)
     if reason:
         name = type(without_adapter(model)).__name__
-        raise UnsupportedModelError(f"{name} cannot share its prompt among samples: {reason}")
+        raise UserError(f"{name} cannot share its prompt among samples: {reason}")
     device = next(model.parameters()).device
     random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
     stop = torch.tensor(list(ends), dtype=torch.long, device=device)

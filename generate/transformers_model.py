@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 
 from data.completion import Completion
-from data.prompts import prompt
-from generate.protocol import GeneratorError, entropy
+from data.errors import UserError
+from generate.protocol import entropy
 from models.allocator import freed_memory_kept
 from models.attention import why_not_shared
 from models.tokens import encode_text, end_tokens
 
 
 class TransformersGenerator:
-    """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1): an `Answerer`.
+    """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
 
     Args:
         model: A causal language model; left in the mode (train or eval) in which it came.
         tokenizer: Its tokenizer. With a chat template the prompt is one user turn, otherwise plain text.
         name: The responses' source.
-        text: The prompt of `generate`; the DAT prompt if None.
         max_new_tokens: Length limit; a response that meets it ends with finish_reason `length`.
         temperature: Above 0.
         slots: Responses decoded at once.
@@ -40,7 +39,6 @@ class TransformersGenerator:
         tokenizer: Any,
         *,
         name: str | None = None,
-        text: str | None = None,
         max_new_tokens: int = 256,
         temperature: float = 1.0,
         slots: int = 256,
@@ -51,40 +49,37 @@ class TransformersGenerator:
         self.temperature = temperature
         self._model, self._tokenizer = model, tokenizer
         self._max_new_tokens, self._slots = max_new_tokens, slots
-        self._text = prompt("dat") if text is None else text
         self._ends = end_tokens(model, tokenizer)
-        self._obstacle = why_not_shared(model, len(encode_text(tokenizer, self._text)) + max_new_tokens)
-
-    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` completions of the prompt; completion k is the same whatever `n` is, but for rounding."""
-        return self.answer([self._text] * n, seed, batch)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each of `prompts`."""
+        """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
         if not prompts:
             return []
         uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
-        rows: dict[str, list[int]] = {}
+        rows_of: dict[str, list[int]] = {}
         for row, text in enumerate(prompts):
-            rows.setdefault(text, []).append(row)
-        new: list[list[int]] = [[] for _ in prompts]
-        single: list[tuple[int, list[int]]] = []
+            rows_of.setdefault(text, []).append(row)
+        tokens: list[list[int]] = [[] for _ in prompts]
+        unshared: list[tuple[int, list[int]]] = []
         try:
             with _in_eval_mode(self._model):
-                for text, same in rows.items():
+                for text, rows in rows_of.items():
                     ids = encode_text(self._tokenizer, text)
-                    if (len(same) == 1 < len(rows)) or why_not_shared(self._model, len(ids) + self._max_new_tokens):
-                        single += [(row, ids) for row in same]
+                    # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
+                    alone = len(rows) == 1 < len(rows_of)
+                    if alone or why_not_shared(self._model, len(ids) + self._max_new_tokens):
+                        unshared += [(row, ids) for row in rows]
                         continue
-                    for row, tokens in zip(same, self._shared(ids, uniforms[same]), strict=True):
-                        new[row] = tokens
-                for (row, _), tokens in zip(single, self._plain([ids for _, ids in single], seed, batch), strict=True):
-                    new[row] = tokens
+                    for row, answer in zip(rows, self._shared(ids, uniforms[rows]), strict=True):
+                        tokens[row] = answer
+                answers = self._plain([ids for _, ids in unshared], seed, batch)
+                for (row, _), answer in zip(unshared, answers, strict=True):
+                    tokens[row] = answer
         except FloatingPointError as error:
-            raise GeneratorError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
-        texts = self._tokenizer.batch_decode(new, skip_special_tokens=True)
-        stopped = [row[-1] in self._ends for row in new]
-        return [Completion(t, "stop" if s else "length") for t, s in zip(texts, stopped, strict=True)]
+            raise UserError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
+        texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
+        reasons = ["stop" if answer[-1] in self._ends else "length" for answer in tokens]
+        return [Completion(text, reason) for text, reason in zip(texts, reasons, strict=True)]
 
     def _shared(self, ids: list[int], uniforms: np.ndarray) -> list[list[int]]:
         from generate.shared_prefix import sample_tokens
@@ -132,14 +127,15 @@ class TransformersGenerator:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
+        obstacle = why_not_shared(self._model, self._max_new_tokens)
+        shared = "shared_prefix, model.generate for a prompt asked once"
         return {
             "generator": "transformers",
-            "sampler": f"model.generate ({self._obstacle})" if self._obstacle else "shared_prefix",
+            "sampler": f"model.generate ({obstacle})" if obstacle else shared,
             "temperature": self.temperature,
             "top_k": 0,
             "top_p": 1.0,
             "max_new_tokens": self._max_new_tokens,
-            "prompt": self._text,
         }
 
 

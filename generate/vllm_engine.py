@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from data.completion import Completion
-from data.prompts import prompt
 from generate.protocol import request_seeds
+from models.folder import ADAPTER_FILE, is_adapter
 from models.tokens import encode_text
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
@@ -32,7 +32,6 @@ class VllmGenerator:
         name: The responses' source.
         revision: Hub revision.
         dtype: As vLLM takes it: auto, bfloat16, float16, float32.
-        text: The prompt of `generate`; the DAT prompt if None.
         max_new_tokens: Length limit.
         temperature: Above 0.
 
@@ -47,7 +46,6 @@ class VllmGenerator:
         name: str | None = None,
         revision: str | None = None,
         dtype: str = "auto",
-        text: str | None = None,
         max_new_tokens: int = 256,
         temperature: float = 1.0,
     ) -> None:
@@ -56,14 +54,12 @@ class VllmGenerator:
         self.name = name or model
         self.temperature = temperature
         self._model, self._limit, self._dtype = model, max_new_tokens, dtype
-        self._prompt = prompt("dat") if text is None else text
         self._vllm, self._lora = vllm, None
         lora: dict[str, Any] = {}
-        adapter = Path(model) / "adapter_config.json"
-        if adapter.is_file():
+        if is_adapter(model):
             from vllm.lora.request import LoRARequest
 
-            values = json.loads(adapter.read_text("utf-8"))
+            values = json.loads((Path(model) / ADAPTER_FILE).read_text("utf-8"))
             self._lora = LoRARequest("adapter", 1, model)
             model = values["base_model_name_or_path"]
             rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
@@ -78,10 +74,6 @@ class VllmGenerator:
                 generation_config="vllm",
                 **lora,
             )
-
-    def generate(self, n: int, seed: int, batch: int) -> list[Completion]:
-        """`n` completions of the prompt."""
-        return self.answer([self._prompt] * n, seed, batch)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
@@ -105,7 +97,6 @@ class VllmGenerator:
             "top_p": 1.0,
             "dtype": self._dtype,
             "max_new_tokens": self._limit,
-            "prompt": self._prompt,
         }
 
 

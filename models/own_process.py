@@ -6,16 +6,25 @@ import os
 import subprocess
 import sys
 
+from data.errors import UserError
+
 _DISTRIBUTED = ("ACCELERATE_", "MASTER_", "TORCHELASTIC_")
 _RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
 
 
-def run_module(module: str, *arguments: str) -> None:
+def run_module(module: str, *arguments: str, failure: str) -> None:
     """`python -m module arguments`, outside the distributed run; what it prints goes to standard error.
 
+    Args:
+        module: Dotted name.
+        arguments: Its command line.
+        failure: What a user is told when it fails.
+
     Raises:
-        subprocess.CalledProcessError: It failed, and has said why.
+        UserError: It failed; what it printed says why.
     """
     environment = {k: v for k, v in os.environ.items() if not k.startswith(_DISTRIBUTED) and k not in _RANKS}
     # Our own standard output may be read by somebody; 2 is standard error even where sys.stderr is no file.
-    subprocess.run([sys.executable, "-m", module, *arguments], env=environment, check=True, stdout=2)
+    done = subprocess.run([sys.executable, "-m", module, *arguments], env=environment, check=False, stdout=2)
+    if done.returncode:
+        raise UserError(f"{failure} (the lines above say why)")

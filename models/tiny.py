@@ -15,19 +15,19 @@ import shutil
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from data.prompts import prompt
+from data.prompts import as_completion, as_prompt, prompt
+from models.folder import TINY
 from models.own_process import run_module
-from training.selection import sft_rows
 
-NAME = "tiny"
+if TYPE_CHECKING:
+    import numpy as np
+
 _SETTINGS: dict[str, Any] = {
     "revision": 3,
-    "nouns": 6144,
     "hidden": 128,
     "layers": 2,
     "embedding_norm": 0.5,
@@ -43,37 +43,44 @@ _CHAT_TEMPLATE = (
 )
 
 
+def tiny_nouns() -> list[str]:
+    """The model's 6,144 nouns, in the order of its tokens.
+
+    `tiny_nouns.txt` is a seeded draw, made once, of dictionary nouns that the jumandic checker and the packaged word
+    vectors know. As a file it stays what it is when the checker learns better.
+    """
+    return files("models").joinpath("tiny_nouns.txt").read_text("utf-8").split()
+
+
 def tiny_folder() -> Path:
-    """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by settings and package versions."""
-    versions = [version(name) for name in ("torch", "transformers", "trl", "jumandic", "ja-ginza")]
-    digest = hashlib.sha256(json.dumps([_SETTINGS, versions, prompt("dat")]).encode()).hexdigest()[:12]
-    return Path(os.environ.get("SOZO_CACHE", Path.home() / ".cache" / "sozo")) / f"{NAME}-{digest}"
+    """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights."""
+    versions = [version(name) for name in ("torch", "transformers", "trl", "ja-ginza")]
+    decisive = json.dumps([_SETTINGS, versions, prompt("dat"), tiny_nouns()])
+    digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
+    return Path(os.environ.get("SOZO_CACHE", Path.home() / ".cache" / "sozo")) / f"{TINY}-{digest}"
 
 
 def ensure_tiny() -> Path:
     """The folder of the warm-started model, made first if it is not there (half a minute on two cores).
 
     It is made in a process of its own, so that it comes out the same inside any distributed run.
+
+    Raises:
+        UserError: It could not be made.
     """
     folder = tiny_folder()
     if not (folder / "config.json").is_file():
-        run_module("models.tiny", str(folder))
+        run_module("models.tiny", str(folder), failure="the embedded model could not be made")
     return folder
 
 
-def choose_nouns() -> tuple[list[str], np.ndarray]:
-    """The model's nouns and their unit vectors: a seeded draw of words that the default checker and encoder accept."""
-    from data.nouns import load_nouns
+def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
+    """The nouns' unit vectors in the packaged encoder, shape (nouns, 300)."""
     from rewards.embeddings import WordVectors, make_encoder
-    from rewards.nouns import make_noun_checker
-    from rewards.parse import script_reason
 
-    nouns = [word for word in load_nouns() if script_reason(word) is None]
-    nouns = [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
     vectors = WordVectors(make_encoder("ja-ginza"))
-    usable = [word for word, row in zip(nouns, vectors.rows(nouns), strict=True) if row >= 0]
-    chosen = sorted(random.Random(_SETTINGS["seed"]).sample(usable, _SETTINGS["nouns"]))
-    return chosen, vectors.matrix[vectors.rows(chosen)]
+    rows = vectors.rows(nouns)
+    return vectors.matrix[rows]
 
 
 def build_tokenizer(nouns: list[str]) -> Any:
@@ -101,6 +108,7 @@ def build_tokenizer(nouns: list[str]) -> Any:
 
 def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     """A small Llama: random weights, but the last embeddings are the principal components of the nouns' `vectors`."""
+    import numpy as np
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -140,12 +148,15 @@ def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Pat
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
 
+    conversational = bool(tokenizer.chat_template)
+    question = as_prompt(prompt("dat"), conversational=conversational)
+    rows = [{"prompt": question, "completion": as_completion(text, conversational=conversational)} for text in texts]
     fixed = {"max_length": None, "save_strategy": "no", "report_to": "none", "use_cpu": True, "bf16": False}
     fixed |= {"activation_checkpointing": False, "dataloader_pin_memory": False, "completion_only_loss": True}
     trainer = SFTTrainer(
         model=model,
         args=SFTConfig(output_dir=str(output_dir), **fixed, **settings),
-        train_dataset=Dataset.from_list(sft_rows(texts, conversational=bool(tokenizer.chat_template))),
+        train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
     )
     trainer.train()
@@ -156,11 +167,11 @@ def main(folder: Path) -> None:
     """Build and warm-start the model and save it in `folder`, which appears only when it is complete."""
     from transformers import set_seed
 
-    from training.tracking import quiet_libraries
+    from models.quiet import quiet_libraries
 
     quiet_libraries(use_cpu=True)
     set_seed(_SETTINGS["seed"])
-    nouns, vectors = choose_nouns()
+    nouns = tiny_nouns()
     draw = random.Random(_SETTINGS["seed"])
     lists = [
         "\n".join(f"{k}. {word}" for k, word in enumerate(draw.sample(nouns, _NUM_WORDS), 1))
@@ -169,7 +180,7 @@ def main(folder: Path) -> None:
     tokenizer = build_tokenizer(nouns)
     work = folder.with_name(f"{folder.name}.{os.getpid()}")
     model = warm_start(
-        build_model(len(tokenizer), vectors),
+        build_model(len(tokenizer), noun_vectors(nouns)),
         tokenizer,
         lists,
         work / "sft",
@@ -184,7 +195,6 @@ def main(folder: Path) -> None:
     )
     model.save_pretrained(work / "model")
     tokenizer.save_pretrained(work / "model")
-    (work / "model" / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")
     try:
         (work / "model").rename(folder)
     except OSError:
@@ -194,8 +204,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    # With a folder it builds the model there; without one it makes sure that it is built, and names its folder.
-    if len(sys.argv) > 1:
-        main(Path(sys.argv[1]))
-    else:
-        sys.stdout.write(f"{ensure_tiny()}\n")
+    main(Path(sys.argv[1]))

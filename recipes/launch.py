@@ -9,8 +9,8 @@ from pathlib import Path
 
 def launch(method: str, run: Callable[[list[str]], Path]) -> int:
     """Run `run(argv)` with the tiny model's YAML for `method` unless `--config` names another; the exit status."""
+    from data.errors import UserError
     from rewards.embeddings import EncoderError
-    from rewards.nouns import JumanppError
     from training.config import ConfigError
 
     argv, rank = sys.argv[1:], int(os.environ.get("RANK", "0"))
@@ -18,7 +18,7 @@ def launch(method: str, run: Callable[[list[str]], Path]) -> int:
         argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]
     try:
         folder = run(argv)
-    except (ConfigError, EncoderError, JumanppError, ModuleNotFoundError, OSError) as error:
+    except (UserError, ConfigError, EncoderError, ModuleNotFoundError, OSError) as error:
         if rank:
             time.sleep(10)  # the launcher ends this process as soon as the first one, which prints, has failed too
         print(f"{method}_dat: {error}", file=sys.stderr, flush=True)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from data.errors import UserError
 from data.settings import setting
 from eval.options import SamplingOptions, ScoringOptions
 from generate import GeneratorSettings
@@ -51,7 +52,6 @@ def main() -> int:
 
     from eval.show import print_run
     from rewards.embeddings import EncoderError
-    from rewards.nouns import JumanppError
 
     rank = int(os.environ.get("RANK", "0"))
     try:
@@ -59,7 +59,7 @@ def main() -> int:
         if not arguments.output_dir or not generator.model:
             raise ValueError("give --model and --output_dir")
         run = sample_dat(generator, sampling, Path(arguments.output_dir), scoring.scorer())
-    except (EncoderError, JumanppError, ImportError, OSError, ValueError, yaml.YAMLError) as error:
+    except (UserError, EncoderError, ImportError, OSError, ValueError, yaml.YAMLError) as error:
         if rank:
             time.sleep(5)  # the launcher ends this process as soon as the first one, which prints, has failed too
         print(f"sample_dat: {' '.join(str(error).split())}", file=sys.stderr, flush=True)

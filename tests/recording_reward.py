@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+from data.processes import rank
 from rewards import DatReward
-from rewards.processes import rank
 from rewards.tasks.dat.reward import completion_text
 from rewards.tasks.dat.settings import DatSettings
 

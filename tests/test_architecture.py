@@ -63,7 +63,7 @@ def test_packages_do_not_print(name):
     "module",
     [
         *("rewards", "eval", "rewards.tasks.jcq", "rewards.tasks.jcq.files", "rewards.judges", "rewards.tasks.sat.run"),
-        *("models.attention", "training"),
+        *("models.attention", "models.tiny", "generate.protocol", "training"),
         *("data.jcq", "data.schema", "data.stories", "data.prompts", "data.nouns"),
     ],
 )

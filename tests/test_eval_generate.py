@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sampling_worker import dat_by, sample
 
+from data.errors import UserError
 from data.nouns import load_nouns
 from data.prompts import prompt
 from data.schema import read_responses
@@ -18,6 +19,7 @@ from rewards.parse import split_list
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.settings import DatSettings
 
+DAT = prompt("dat")
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "鳥", "花"]
 
 
@@ -37,14 +39,14 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def test_ten_distinct_nouns_each_time() -> None:
     for nouns in (NOUNS[:10], NOUNS, load_nouns()):
-        for completion in RandomNouns(nouns).generate(200, seed=0, batch=3):
+        for completion in RandomNouns(nouns).answer([""] * 200, seed=0, batch=3):
             words = words_of(completion.text)
             assert len(set(words)) == 10
             assert set(words) <= set(nouns)
 
 
 def test_every_noun_is_equally_likely_in_every_place() -> None:
-    drawn = [words_of(c.text) for c in RandomNouns(NOUNS).generate(12_000, seed=5, batch=0)]
+    drawn = [words_of(c.text) for c in RandomNouns(NOUNS).answer([""] * 12_000, seed=5, batch=0)]
     for place in range(10):
         counts = Counter(words[place] for words in drawn)
         # 1,000 expected each, standard deviation 30.
@@ -52,20 +54,21 @@ def test_every_noun_is_equally_likely_in_every_place() -> None:
 
 
 def test_seed_and_batch_decide_alone() -> None:
-    one, two = RandomNouns(NOUNS), RandomNouns(NOUNS)
-    two.generate(7, seed=9, batch=9)
-    assert one.generate(5, seed=1, batch=2) == two.generate(5, seed=1, batch=2)
-    assert one.generate(5, seed=1, batch=2) == one.generate(8, seed=1, batch=2)[:5]
-    others = [one.generate(5, seed=2, batch=2), one.generate(5, seed=1, batch=3), one.generate(5, seed=2, batch=1)]
-    assert one.generate(5, seed=1, batch=2) not in others
+    one, two, prompts = RandomNouns(NOUNS), RandomNouns(NOUNS), [DAT] * 5
+    two.answer(["何か"] * 7, seed=9, batch=9)
+    first = one.answer(prompts, seed=1, batch=2)
+    assert first == two.answer(["何か"] * 5, seed=1, batch=2)  # whatever is asked
+    assert first == one.answer([DAT] * 8, seed=1, batch=2)[:5]
+    others = [one.answer(prompts, seed=seed, batch=batch) for seed, batch in ((2, 2), (1, 3), (2, 1))]
+    assert first not in others
 
 
 def test_bad_nouns_and_seeds_are_errors() -> None:
     for nouns in (NOUNS[:9], [*NOUNS, "犬"]):
-        with pytest.raises(ValueError, match="distinct nouns"):
+        with pytest.raises(UserError, match="distinct nouns"):
             RandomNouns(nouns)
-    with pytest.raises(ValueError, match="must not be negative"):
-        RandomNouns(NOUNS).generate(1, seed=-1, batch=0)
+    with pytest.raises(UserError, match="must not be negative"):
+        RandomNouns(NOUNS).answer([""] * 1, seed=-1, batch=0)
 
 
 # Transformers
@@ -113,14 +116,14 @@ def test_transformers_batches_are_repeatable_and_leave_the_caller_alone(model: A
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    first = generator.generate(4, seed=1, batch=0)
+    first = generator.answer([DAT] * 4, seed=1, batch=0)
     assert torch.equal(torch.rand(3), expected)
     assert model.training
-    generator.generate(4, seed=2, batch=0)
-    assert generator.generate(4, seed=1, batch=0) == first
-    assert generator.generate(4, seed=1, batch=1) != first
+    generator.answer([DAT] * 4, seed=2, batch=0)
+    assert generator.answer([DAT] * 4, seed=1, batch=0) == first
+    assert generator.answer([DAT] * 4, seed=1, batch=1) != first
     assert len({c.text for c in first}) == 4
-    assert generator.generate(0, seed=1, batch=0) == []
+    assert generator.answer([DAT] * 0, seed=1, batch=0) == []
 
 
 @pytest.mark.parametrize("obstacle", [None, "forced"])
@@ -145,7 +148,7 @@ def test_transformers_samples_the_models_own_distribution(
     if obstacle:
         monkeypatch.setattr(transformers_model, "why_not_shared", lambda *_: obstacle)
     generator = TransformersGenerator(model, tokenizer, max_new_tokens=1)
-    texts = [completion.text for completion in generator.generate(600, seed=0, batch=0)]
+    texts = [completion.text for completion in generator.answer([DAT] * 600, seed=0, batch=0)]
     # A random model is near uniform over its vocabulary, far more than 50 tokens.
     assert len(set(texts)) > 60
     if obstacle:
@@ -180,7 +183,7 @@ def test_each_prompt_has_its_own_answer(model: Any, tokenizer: Any) -> None:
 
 
 def test_finish_reasons_and_special_tokens(model: Any, tokenizer: Any) -> None:
-    completions = TransformersGenerator(model, tokenizer, max_new_tokens=60).generate(40, seed=3, batch=0)
+    completions = TransformersGenerator(model, tokenizer, max_new_tokens=60).answer([DAT] * 40, seed=3, batch=0)
     reasons = Counter(c.finish_reason for c in completions)
     assert set(reasons) == {"stop", "length"}
     for completion in completions:
@@ -199,7 +202,6 @@ def test_the_chat_template_is_used_where_there_is_one(model: Any, tokenizer: Any
         "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}犬{% endif %}"
     )
     assert chatty.decode(encode_text(chatty, prompt("dat"))) == f"<s>{prompt('dat')}</s>犬"
-    assert TransformersGenerator(model, tokenizer, text="犬").describe()["prompt"] == "犬"
 
 
 def test_transformers_rows_carry_the_generators_facts(

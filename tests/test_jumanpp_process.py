@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rewards.nouns import JumanDicChecker, JumanppChecker, JumanppError, make_noun_checker
+from data.errors import UserError
+from rewards.nouns import JumanDicChecker, JumanppChecker, make_noun_checker
 
 WORDS = ["猫", "食べる", "水", "山", "川", "とても", "本", "車", "電話", "学校"]
 NOUNS = [True, False, True, True, True, False, True, True, True, True]
@@ -69,7 +70,7 @@ def test_an_answer_for_another_word_is_noticed(jumanpp, starts, fault):
 )
 def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, option, timeout, problem):
     checker = jumanpp(f"{option} {starts.option}", timeout=timeout)
-    with pytest.raises(JumanppError, match=problem) as caught:
+    with pytest.raises(UserError, match=problem) as caught:
         checker.check(["猫"])
     message = str(caught.value)
     assert "\n" not in message
@@ -81,10 +82,10 @@ def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, optio
 
 def test_a_failure_is_no_verdict(jumanpp, starts):
     checker = jumanpp(f"--hang 山 {starts.option}", timeout=0.3)
-    with pytest.raises(JumanppError):
+    with pytest.raises(UserError):
         checker.check(["猫", "山"])
     assert verdicts(checker, ["猫", "水"]) == [True, True]
-    with pytest.raises(JumanppError):  # asked again, not remembered
+    with pytest.raises(UserError):  # asked again, not remembered
         checker.check(["山"])
 
 
@@ -128,7 +129,7 @@ def test_close_ends_the_process_and_the_next_word_starts_another(jumanpp, starts
 
 
 def test_missing_command():
-    with pytest.raises(FileNotFoundError, match="no-such-jumanpp is not on the PATH") as caught:
+    with pytest.raises(UserError, match="no-such-jumanpp is not on the PATH") as caught:
         JumanppChecker(command="no-such-jumanpp")
     assert "\n" not in str(caught.value)
 
@@ -143,10 +144,10 @@ def test_auto_takes_jumanpp_where_the_command_is(jumanpp, monkeypatch):
 def test_auto_takes_jumandic_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert isinstance(make_noun_checker("auto"), JumanDicChecker)
-    with pytest.raises(FileNotFoundError, match="install Juman\\+\\+ 2 or choose the noun checker jumandic"):
+    with pytest.raises(UserError, match="install Juman\\+\\+ 2 or choose the noun checker jumandic"):
         make_noun_checker("jumanpp")
 
 
 def test_unknown_name():
-    with pytest.raises(ValueError, match="no noun checker is called 'mecab'; choose auto, jumanpp or jumandic"):
+    with pytest.raises(UserError, match="no noun checker is called 'mecab'; choose auto, jumanpp or jumandic"):
         make_noun_checker("mecab")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from data.errors import UserError
 from data.jumandic import CompiledDictionary, default_dictionary
 from data.nouns import load_nouns
 
@@ -50,21 +51,21 @@ def test_source_and_compiled_dictionary_give_the_same_list(tmp_path, nouns):
 
 
 def test_no_such_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"missing\.dic: no such dictionary file"):
+    with pytest.raises(UserError, match=r"missing\.dic: no such dictionary file"):
         load_nouns(tmp_path / "missing.dic")
 
 
 def test_another_file(tmp_path):
     other = tmp_path / "other.dic"
     other.write_text("犬\n猫\n", "utf-8")
-    with pytest.raises(ValueError, match=r"other\.dic: no nouns found"):
+    with pytest.raises(UserError, match=r"other\.dic: no nouns found"):
         load_nouns(other)
 
 
 def test_a_file_in_another_encoding(tmp_path):
     euc = tmp_path / "euc.dic"
     euc.write_bytes(LINES.encode("euc-jp"))
-    with pytest.raises(ValueError, match=r"euc\.dic: not UTF-8"):
+    with pytest.raises(UserError, match=r"euc\.dic: not UTF-8"):
         load_nouns(euc)
 
 
@@ -82,11 +83,11 @@ def test_lookup_gives_every_homograph():
 
 
 def test_a_folder_without_a_dictionary(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no compiled JumanDIC here"):
+    with pytest.raises(UserError, match=r"no compiled JumanDIC here"):
         CompiledDictionary(tmp_path)
 
 
 def test_a_file_that_is_no_dictionary(tmp_path):
     (tmp_path / "sys.dic").write_bytes(b"x" * 100)
-    with pytest.raises(ValueError, match=r"sys\.dic: not a MeCab dictionary"):
+    with pytest.raises(UserError, match=r"sys\.dic: not a MeCab dictionary"):
         CompiledDictionary(tmp_path)

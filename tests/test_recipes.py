@@ -8,7 +8,6 @@ import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 from grpo_runs import RECIPE, ROOT, eight_processes, flags, run
 
-from models.tiny import tiny_folder
 from training.config import parse
 from training.grpo_config import DatGrpoConfig, GrpoArguments
 from training.table_config import DatDpoConfig, DatSftConfig, DpoArguments, SftArguments
@@ -137,11 +136,3 @@ def test_a_mistake_is_one_line(words, message, tmp_path):
     assert line.startswith("grpo_dat: ")
     assert message in line
     assert not list(tmp_path.iterdir())
-
-
-def test_the_embedded_model_says_where_it_is(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
-    (folder := tiny_folder()).mkdir()
-    (folder / "config.json").touch()  # as if it had been built
-    done = run([sys.executable, "-m", "models.tiny"], tmp_path)
-    assert (done.returncode, done.stdout) == (0, f"{folder}\n")

@@ -12,12 +12,13 @@ import torch
 from fakes import list_text
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from data.errors import UserError
 from data.prompts import prompt
-from generate import GeneratorError, GeneratorSettings, load_generator
-from generate.load import tiny_folder
+from generate import GeneratorSettings, load_generator
 from generate.protocol import request_seeds
-from models.tiny import build_tokenizer
+from models.tiny import build_tokenizer, tiny_folder
 
+DAT = prompt("dat")
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
 
 
@@ -77,19 +78,19 @@ def test_the_backend_is_decided_without_loading_anything(model_folder):
     ],
 )
 def test_what_cannot_be_is_refused_first(settings, message):
-    with pytest.raises((ValueError, OSError), match=message):
+    with pytest.raises(UserError, match=message):
         GeneratorSettings(**settings).settled()
 
 
 def test_a_folder_that_is_no_model(tmp_path):
-    with pytest.raises(GeneratorError, match="holds no model"):
+    with pytest.raises(UserError, match="holds no model"):
         GeneratorSettings(str(tmp_path)).settled()
 
 
 def test_a_hub_that_is_out_of_reach_is_one_line(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
-        GeneratorError, match=r"cannot load the model 'nobody/nothing' \(.*a hub id that can be reached"
+        UserError, match=r"cannot load the model nobody/nothing \(.*a hub id that can be reached"
     ) as error:
         load_generator(GeneratorSettings("nobody/nothing"))
     assert "\n" not in str(error.value)
@@ -98,21 +99,30 @@ def test_a_hub_that_is_out_of_reach_is_one_line(monkeypatch):
 @pytest.mark.parametrize("content", ["{", '{"model_type": "unheard_of"}'])
 def test_a_broken_model_is_one_line(content, tmp_path):
     (tmp_path / "config.json").write_text(content)
-    with pytest.raises(GeneratorError, match="cannot load the model") as error:
+    with pytest.raises(UserError, match="cannot load the model") as error:
         load_generator(GeneratorSettings(str(tmp_path)))
     assert "\n" not in str(error.value)
 
 
-def test_tiny_is_found_in_a_process_of_its_own(tmp_path, monkeypatch):
-    def run(command, **_):
-        assert command == [sys.executable, "-m", "models.tiny"]
-        return subprocess.CompletedProcess(command, 0, f"building\n{tmp_path}\n")
+def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
+    commands = []
 
+    def run(command, *, env, **_):
+        commands.append(command)
+        assert "WORLD_SIZE" not in env
+        return subprocess.CompletedProcess(command, len(commands) - 1)
+
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
+    monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(subprocess, "run", run)
-    assert tiny_folder() == str(tmp_path)
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1, ""))
-    with pytest.raises(GeneratorError, match="could not be made"):
-        tiny_folder()
+    settings = GeneratorSettings("tiny").settled()
+    assert settings.pinned().model == str(tiny_folder()) == commands[0][-1]
+    with pytest.raises(UserError, match="the embedded model could not be made"):
+        settings.pinned()
+    tiny_folder().mkdir()
+    (tiny_folder() / "config.json").touch()  # as if it had been made
+    assert settings.pinned().model == commands[0][-1]
+    assert commands == [[sys.executable, "-m", "models.tiny", str(tiny_folder())]] * 2
 
 
 # Transformers
@@ -120,8 +130,10 @@ def test_tiny_is_found_in_a_process_of_its_own(tmp_path, monkeypatch):
 
 def test_a_folder_is_loaded_and_named(model_folder):
     generator = load_generator(GeneratorSettings(str(model_folder), max_new_tokens=5, source="mine", slots=2))
-    first = generator.generate(4, seed=0, batch=0)
-    assert load_generator(GeneratorSettings(str(model_folder), max_new_tokens=5, slots=3)).generate(4, 0, 0) == first
+    first = generator.answer([DAT] * 4, seed=0, batch=0)
+    assert (
+        load_generator(GeneratorSettings(str(model_folder), max_new_tokens=5, slots=3)).answer([DAT] * 4, 0, 0) == first
+    )
     assert (generator.name, generator.temperature, len(first)) == ("mine", 1.0, 4)
 
 
@@ -135,13 +147,13 @@ def test_a_tokenizer_without_chat_template_and_pad_token(model_folder, tmp_path)
     generator = load_generator(GeneratorSettings(str(bare), max_new_tokens=3))
     assert generator._tokenizer.chat_template is None
     assert generator._tokenizer.pad_token is None
-    assert len(generator.generate(3, seed=0, batch=0)) == 3
+    assert len(generator.answer([DAT] * 3, seed=0, batch=0)) == 3
 
 
 def test_a_missing_tokenizer_is_one_line(model_folder, tmp_path):
     names = [path.name for path in model_folder.iterdir() if "token" in path.name]
     bare = without(model_folder, tmp_path / "bare", *names)
-    with pytest.raises(GeneratorError, match="save the tokenizer in the model's folder") as error:
+    with pytest.raises(UserError, match="save the tokenizer in the model's folder") as error:
         load_generator(GeneratorSettings(str(bare)))
     assert "\n" not in str(error.value)
 
@@ -162,7 +174,7 @@ def test_an_adapter_is_merged_into_its_base(own_tokenizer, model_folder, tmp_pat
     merged = adapted.merge_and_unload().state_dict()
     for name, weight in weights.items():
         torch.testing.assert_close(weight, merged[name])
-    assert len(generator.generate(2, seed=0, batch=0)) == 2
+    assert len(generator.answer([DAT] * 2, seed=0, batch=0)) == 2
 
 
 # vLLM, as its documentation has it
@@ -221,7 +233,7 @@ def test_vllm_samples_the_whole_distribution_with_a_seed_per_row(vllm, model_fol
         str(model_folder), backend="vllm", dtype="bfloat16", temperature=0.9, max_new_tokens=33
     )
     generator = load_generator(settings)
-    first = generator.generate(4, seed=1, batch=2)
+    first = generator.answer([DAT] * 4, seed=1, batch=2)
     assert LLM.made.arguments == {
         "model": str(model_folder),
         "dtype": "bfloat16",
@@ -232,12 +244,12 @@ def test_vllm_samples_the_whole_distribution_with_a_seed_per_row(vllm, model_fol
     }
     ((prompts, params, lora),) = LLM.made.calls
     tokenizer = build_tokenizer(NOUNS)
-    assert [tokenizer.decode(p["prompt_token_ids"]) for p in prompts] == [prompt("dat")] * 4
+    assert [tokenizer.decode(p["prompt_token_ids"]) for p in prompts] == [DAT] * 4
     assert [(p.temperature, p.top_p, p.top_k, p.max_tokens) for p in params] == [(0.9, 1.0, 0, 33)] * 4
     assert [p.seed for p in params] == request_seeds(4, 1, 2)
     assert lora is None
-    assert generator.generate(4, seed=1, batch=2) == first
-    assert generator.generate(4, seed=1, batch=3) != first
+    assert generator.answer([DAT] * 4, seed=1, batch=2) == first
+    assert generator.answer([DAT] * 4, seed=1, batch=3) != first
     generator.answer(["犬", "猫"], seed=1, batch=0)
     assert [tokenizer.decode(p["prompt_token_ids"]) for p in LLM.made.calls[-1][0]] == ["犬", "猫"]
 
@@ -248,7 +260,7 @@ def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, tmp_path, mon
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
     generator = load_generator(GeneratorSettings(str(tmp_path), backend="vllm"))
-    generator.generate(1, seed=0, batch=0)
+    generator.answer([DAT] * 1, seed=0, batch=0)
     arguments = LLM.made.arguments
     assert (arguments["model"], arguments["enable_lora"], arguments["max_lora_rank"]) == ("org/base", True, 16)
     (_, _, lora) = LLM.made.calls[0]
@@ -259,7 +271,7 @@ def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, tmp_path, mon
 
 
 def test_vllm_that_is_not_there_is_named(model_folder):
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sozo\[vllm\]'"):
+    with pytest.raises(UserError, match=r"pip install 'sozo\[vllm\]'"):
         load_generator(GeneratorSettings(str(model_folder), backend="vllm"))
 
 
@@ -272,10 +284,10 @@ def test_request_seeds_differ():
 def test_random_nouns_come_from_a_file_or_from_the_embedded_model(tmp_path):
     nouns = tmp_path / "nouns.txt"
     nouns.write_text("\n".join("犬猫水山川本車空海石木"), "utf-8")
-    (completion,) = load_generator(GeneratorSettings("random", nouns=str(nouns))).generate(1, seed=0, batch=0)
+    (completion,) = load_generator(GeneratorSettings("random", nouns=str(nouns))).answer([DAT], seed=0, batch=0)
     assert {line.split(". ")[1] for line in completion.text.splitlines()} < set("犬猫水山川本車空海石木")
     assert load_generator(GeneratorSettings("random", nouns="tiny")).describe()["nouns"] == 6144
-    with pytest.raises(GeneratorError, match="one noun per line"):
+    with pytest.raises(UserError, match="one noun per line"):
         load_generator(GeneratorSettings("random", nouns=str(tmp_path / "missing.txt")))
-    with pytest.raises(ValueError, match="nouns goes with the model random"):
+    with pytest.raises(UserError, match="nouns goes with the model random"):
         GeneratorSettings("tiny", nouns="tiny").settled()

@@ -17,6 +17,7 @@ from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from data.errors import UserError
 from data.prompts import dat_messages
 from data.schema import write_columns
 from data.wandb_run import last_checkpoint
@@ -170,7 +171,7 @@ def test_an_adapter_that_cannot_be_merged(responses, tmp_path, capfd):
     (tmp_path / "adapter" / "adapter_config.json").write_text(
         '{"peft_type": "LORA", "base_model_name_or_path": "./no"}'
     )
-    with pytest.raises(ConfigError, match=r"cannot start from the LoRA adapter in .*adapter "):
+    with pytest.raises(UserError, match=r"cannot start from the LoRA adapter in .*adapter "):
         train("sft", tmp_path / "adapter", responses, tmp_path / "out")
     assert "adapter: this LoRA adapter cannot be merged: " in capfd.readouterr().err
 
@@ -216,7 +217,7 @@ def test_data_of_another_kind_is_another_run(mini, responses, tmp_path):
 )
 def test_what_cannot_work_is_one_line(method, settings, message, mini, responses, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises((UserError, ConfigError)) as error:
         train(method, mini, responses, tmp_path / "out", **settings)
     assert message in str(error.value)
     assert "\n" not in str(error.value)

@@ -17,14 +17,15 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
+from data.errors import UserError
 from data.prompts import prompt
 from generate import TransformersGenerator, shared_prefix
-from generate.protocol import GeneratorError
 from generate.rollout import SharedPrefixRollout
-from generate.shared_prefix import UnsupportedModelError, draw, sample_tokens
+from generate.shared_prefix import draw, sample_tokens
 from models.attention import why_not_shared
 from models.tiny import build_tokenizer
 
+DAT = prompt("dat")
 PROMPT = [5, 9, 3, 7, 7, 2]
 SMALL = {
     "vocab_size": 700,
@@ -192,12 +193,12 @@ def test_what_cannot_be_shared_is_refused_and_generated_plainly():
     assert "caps" in why_not_shared(gemma2, 20)
     assert "window of 64" in why_not_shared(gemma(), 65)
     assert why_not_shared(gemma(), 64) is None
-    with pytest.raises(UnsupportedModelError, match="Gemma2ForCausalLM cannot share"):
+    with pytest.raises(UserError, match="Gemma2ForCausalLM cannot share"):
         sample_tokens(gemma2, PROMPT, uniforms(2, 3), ends=[])
     tokenizer = build_tokenizer(["犬", "猫", "水"])
     generator = TransformersGenerator(gemma2, tokenizer, max_new_tokens=4, slots=2)
     assert generator.describe()["sampler"].startswith("model.generate (it caps")
-    one, two = generator.generate(5, seed=1, batch=0), generator.generate(5, seed=1, batch=0)
+    one, two = generator.answer([DAT] * 5, seed=1, batch=0), generator.answer([DAT] * 5, seed=1, batch=0)
     assert one == two
     assert len(one) == 5
 
@@ -206,19 +207,18 @@ def test_a_tokenizer_without_a_chat_template_gets_the_plain_prompt():
     tokenizer = build_tokenizer(["犬", "猫", "水"])
     tokenizer.chat_template = None
     generator = TransformersGenerator(llama(vocab_size=len(tokenizer), eos_token_id=1), tokenizer, max_new_tokens=6)
-    assert generator.describe()["prompt"] == prompt("dat")
-    completions = generator.generate(30, seed=0, batch=0)
+    completions = generator.answer([DAT] * 30, seed=0, batch=0)
     assert {c.finish_reason for c in completions} <= {"stop", "length"}
-    assert generator.generate(10, seed=0, batch=0) == completions[:10]
-    assert generator.generate(10, seed=0, batch=1) != completions[:10]
+    assert generator.answer([DAT] * 10, seed=0, batch=0) == completions[:10]
+    assert generator.answer([DAT] * 10, seed=0, batch=1) != completions[:10]
 
 
 def test_a_broken_model_is_one_line():
     tokenizer = build_tokenizer(["犬", "猫", "水"])
     model = llama(vocab_size=len(tokenizer), eos_token_id=1)
     model.lm_head.weight.data.fill_(torch.nan)
-    with pytest.raises(GeneratorError, match="broken one: the model's logits are not finite"):
-        TransformersGenerator(model, tokenizer, name="broken one").generate(2, seed=0, batch=0)
+    with pytest.raises(UserError, match="broken one: the model's logits are not finite"):
+        TransformersGenerator(model, tokenizer, name="broken one").answer([DAT] * 2, seed=0, batch=0)
 
 
 class FakeTrainer:
@@ -256,9 +256,9 @@ def test_a_rollout_is_a_function_of_seed_and_step():
     assert all(other["completion_ids"] != out["completion_ids"] for other in others)
     trainer = FakeTrainer(model, tokenizer)
     trainer.is_fsdp_enabled = True
-    with pytest.raises(GeneratorError, match="sampler: trl"):
+    with pytest.raises(UserError, match="sampler: trl"):
         SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)
     trainer.is_fsdp_enabled = False
     model.lm_head.weight.data.fill_(torch.nan)
-    with pytest.raises(GeneratorError, match=r"step 1: .*not finite.*lower learning_rate"):
+    with pytest.raises(UserError, match=r"step 1: .*not finite.*lower learning_rate"):
         SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable
 from typing import Any
 
+from data.processes import world_size
 from training.config import ConfigError
-
-
-def num_processes() -> int:
-    """Processes of this run by the launcher's own variable: asking TRL would start the process group too early."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def fit_batch(training: Any, per_step: str) -> None:
@@ -29,7 +24,7 @@ def fit_batch(training: Any, per_step: str) -> None:
     wanted = getattr(training, per_step)
     if wanted is not None:
         training.gradient_accumulation_steps = accumulation_steps(
-            per_step, wanted, int(training.per_device_train_batch_size), num_processes()
+            per_step, wanted, int(training.per_device_train_batch_size), world_size()
         )
 
 
@@ -83,7 +78,7 @@ def check_examples(name: str, count: int, training: Any) -> None:
 
     A batch that is not full would weigh its examples more than the others (and on several processes repeat some).
     """
-    batch = training.per_device_train_batch_size * num_processes() * training.gradient_accumulation_steps
+    batch = training.per_device_train_batch_size * world_size() * training.gradient_accumulation_steps
     if count < batch or (training.max_steps <= 0 and count % batch):
         raise ConfigError(
             f"{name} {count} does not fill batches of {batch} (examples_per_step); "

@@ -12,8 +12,8 @@ from typing import Any
 
 from trl import ModelConfig
 
+from data.processes import world_size
 from data.record import MISSING, first_difference, provenance, write_json
-from training.batches import num_processes
 from training.config import ConfigError
 
 # What may change between a run and its continuation. Of a table that has moved, the content is compared.
@@ -28,7 +28,7 @@ def resolved_settings(script: Any, training: Any, model: ModelConfig, facts: dic
         "training": training.to_dict(),
         "model": asdict(model),
         **facts,
-        "world_size": num_processes(),
+        "world_size": world_size(),
         "provenance": provenance(),
     }
     plain: dict[str, Any] = json.loads(json.dumps(settings, default=str))

@@ -8,7 +8,8 @@ from typing import Any
 
 from trl import GRPOConfig
 
-from training.batches import check_groups, check_prompts, fit_batch, num_processes
+from data.processes import world_size
+from training.batches import check_groups, check_prompts, fit_batch
 from training.config import CommonArguments, ConfigError
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
@@ -114,7 +115,7 @@ class DatGrpoConfig(GRPOConfig):
         if self.generation_batch_size is None:
             check_groups(
                 int(self.per_device_train_batch_size),
-                num_processes(),
+                world_size(),
                 int(self.steps_per_generation or self.gradient_accumulation_steps),
                 int(self.num_generations or 0),
             )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from training.config import ConfigError
 
 RewardFunc = Callable[..., list[float | None]]
@@ -40,7 +41,7 @@ def load_reward_funcs(paths: Sequence[str], arguments: dict[str, dict[str, Any]]
         if arguments and path in arguments:
             try:
                 function = function(**arguments[path])
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, UserError) as error:
                 raise ConfigError(f"reward function {path} with {arguments[path]}: {error}") from error
         if not callable(function):
             raise ConfigError(f"reward function {path} cannot be called (it is a {type(function).__name__})")

@@ -15,18 +15,18 @@ from typing import Any
 
 from trl import ModelConfig
 
+from data.errors import UserError
 from data.record import write_json, write_whole
 from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from models.allocator import keep_freed_memory
+from models.quiet import quiet_libraries
 from training.claim import claim, hide_token, release, resolved_settings
-from training.config import ConfigError
-from training.models import load_tokenizer, model_path
+from training.models import model_path, training_tokenizer
 from training.tracking import (
     BarOnly,
     ConsoleLines,
     Examples,
     RunRecorder,
-    quiet_libraries,
     show_examples,
     wandb_run,
 )
@@ -81,8 +81,8 @@ def train(
 
     try:
         path = model_path(model, training)
-        tokenizer = load_tokenizer(path, model.model_revision, say=training.process_index == 0)
-    except ConfigError:
+        tokenizer = training_tokenizer(path, model.model_revision, say=training.process_index == 0)
+    except UserError:
         if claimed:
             release(output)
         raise

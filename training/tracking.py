@@ -5,9 +5,6 @@ The files of ours in a checkpoint are written last, so their presence says that 
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +14,7 @@ from tqdm import tqdm
 from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from data.processes import wait
 from data.wandb_run import write_state
 from rewards.tasks.dat.reward import DatReward
 
@@ -69,7 +67,7 @@ class RunRecorder(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Complete the checkpoint that the trainer has just written."""
-        _wait_for_all()  # every process has written its part of the checkpoint
+        wait()  # every process has written its part of the checkpoint
         if not state.is_world_process_zero:
             return
         checkpoint = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
@@ -138,25 +136,3 @@ def wandb_run() -> Any:
     except ModuleNotFoundError:
         return None
     return wandb.run
-
-
-def _wait_for_all() -> None:
-    import torch
-
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.barrier()
-
-
-def quiet_libraries(*, use_cpu: bool) -> None:
-    """Spare readers what they can do nothing about, and everybody bars where there is no terminal."""
-    # TRL 1.16 uses transformers' old name of activation checkpointing.
-    warnings.filterwarnings("ignore", message=".*gradient_checkpointing", category=FutureWarning)
-    if use_cpu:
-        os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns that it found no GPU
-    if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")  # which TRL asks before it shows a bar of its own
-        from datasets import disable_progress_bars
-        from transformers.utils import logging
-
-        disable_progress_bars()
-        logging.disable_progress_bar()

@@ -75,6 +75,11 @@ def as_prompt(text: str, *, conversational: bool) -> list[Message] | str:
     return messages(text) if conversational else plain(text)
 
 
+def as_completion(text: str, *, conversational: bool) -> list[Message] | str:
+    """`text` as the completion of such a prompt."""
+    return [{"role": "assistant", "content": text}] if conversational else text
+
+
 def dat_dataset(n: int, *, conversational: bool = True) -> list[dict[str, object]]:
     """`n` copies of the DAT prompt as GRPO rows (column `prompt`): conversations, or plain text for a base model."""
     return [{"prompt": as_prompt(prompt("dat"), conversational=conversational)} for _ in range(n)]

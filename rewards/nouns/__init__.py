@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from data.errors import UserError
 from rewards.nouns.jumandic import JumanDicChecker
-from rewards.nouns.jumanpp import JumanppChecker, JumanppError
+from rewards.nouns.jumanpp import JumanppChecker
 from rewards.nouns.rules import MAX_WORD_CHARS, Morpheme, NounChecker, NounRules, Verdict, judge
 
 __all__ = [
     "MAX_WORD_CHARS",
     "JumanDicChecker",
     "JumanppChecker",
-    "JumanppError",
     "Morpheme",
     "NounChecker",
     "NounRules",
@@ -24,9 +24,7 @@ def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> Nou
     """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where the command is found, else jumandic).
 
     Raises:
-        ValueError: There is no checker of that name.
-        FileNotFoundError: The command `jumanpp` is not there.
-        ModuleNotFoundError: The packages jumandic and fugashi are not there.
+        UserError: There is no checker of that name, or it needs a command or a package that is not there.
     """
     if name == "auto":
         name = "jumanpp" if JumanppChecker.available() else "jumandic"
@@ -34,4 +32,4 @@ def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> Nou
         return JumanppChecker(rules)
     if name == "jumandic":
         return JumanDicChecker(rules)
-    raise ValueError(f"no noun checker is called {name!r}; choose auto, jumanpp or jumandic")
+    raise UserError(f"no noun checker is called {name!r}; choose auto, jumanpp or jumandic")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from data.errors import UserError
 from data.jumandic import CompiledDictionary, Entry, default_dictionary
 from rewards.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
 
@@ -38,7 +39,7 @@ class JumanDicChecker(MorphemeChecker):
     """Noun checker on JumanDIC by MeCab.
 
     Raises:
-        ModuleNotFoundError: The packages jumandic and fugashi are not installed.
+        UserError: The packages jumandic and fugashi are not installed.
 
     >>> [v.is_noun for v in JumanDicChecker().check(["林檎", "自然言語処理", "走る", "苹果", "电脑"])]
     [True, True, False, True, False]
@@ -55,7 +56,7 @@ class JumanDicChecker(MorphemeChecker):
         try:
             import fugashi
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError("the package fugashi is not installed: pip install 'sozo[offline]'") from error
+            raise UserError("the package fugashi is not installed: pip install 'sozo[offline]'") from error
         return fugashi.GenericTagger(f'-r "{self._dictionary.folder / "mecabrc"}" -d "{self._dictionary.folder}"')
 
     def analyse(self, word: str) -> Analysis:

@@ -15,13 +15,10 @@ import time
 import warnings
 from typing import Any
 
+from data.errors import UserError
 from rewards.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
 
 _ATTEMPTS = 3
-
-
-class JumanppError(RuntimeError):
-    """Juman++ did not answer, however often it was restarted."""
 
 
 class JumanppChecker(MorphemeChecker):
@@ -37,7 +34,7 @@ class JumanppChecker(MorphemeChecker):
         timeout: Seconds to wait for one word. The first answer of a new process takes longer; ten times that is given.
 
     Raises:
-        FileNotFoundError: There is no such command.
+        UserError: There is no such command; later, Juman++ does not answer however often it is restarted.
     """
 
     name = "jumanpp"
@@ -47,7 +44,7 @@ class JumanppChecker(MorphemeChecker):
     ) -> None:
         super().__init__(rules)
         if shutil.which(command) is None:
-            raise FileNotFoundError(
+            raise UserError(
                 f"the command {command} is not on the PATH; install Juman++ 2 or choose the noun checker jumandic"
             )
         self.command = [command, *option.split()]
@@ -70,7 +67,7 @@ class JumanppChecker(MorphemeChecker):
                 except (OSError, EOFError, TimeoutError, ValueError) as error:
                     problem = str(error) or type(error).__name__
                     self.close()
-            raise JumanppError(
+            raise UserError(
                 f"{' '.join(self.command)} failed {_ATTEMPTS} times on the word {word!r} ({problem}); "
                 "try it in a shell, or choose the noun checker jumandic"
             )

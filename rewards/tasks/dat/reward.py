@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from data.processes import gather, rank
 from data.schema import Reason
 from rewards.duplicates import SeenResponses
 from rewards.embeddings import DEFAULT_ENCODER
 from rewards.nouns import NounRules
-from rewards.processes import gather, rank
 from rewards.tasks.dat.scorer import DatRules, DatScorer, ScorerSettings
 
 Completion = str | Sequence[dict[str, Any]]

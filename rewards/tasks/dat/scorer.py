@@ -124,7 +124,7 @@ class DatScorer:
 
         Raises:
             EncoderError: The encoder gives no word a vector.
-            JumanppError: Juman++ cannot be kept alive.
+            UserError: Juman++ cannot be kept alive.
         """
         # All look-ups first, all arithmetic after: in between, the vectors would push the dictionary out of the cache.
         chunks = [self._numbers(texts[i : i + _CHUNK]) for i in range(0, len(texts), _CHUNK)]

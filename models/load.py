@@ -1,0 +1,62 @@
+"""A model's weights and tokenizer in memory; a LoRA adapter comes merged into its base model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from models.folder import cannot_load, cause, is_adapter
+
+
+def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -> tuple[Any, Any]:
+    """Model and tokenizer, on the CPU.
+
+    Args:
+        path: A folder or a hub id.
+        revision: Hub revision.
+        dtype: Of the weights: auto, bfloat16, float16 or float32.
+
+    Raises:
+        UserError: One of them cannot be loaded.
+    """
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    try:
+        if not is_adapter(path):
+            model = AutoModelForCausalLM.from_pretrained(path, revision=revision, dtype=dtype)
+            return model, load_tokenizer(path, revision)
+        from peft import AutoPeftModelForCausalLM
+
+        adapted = AutoPeftModelForCausalLM.from_pretrained(path, dtype=dtype)
+        base = adapted.peft_config["default"]
+        model = adapted.merge_and_unload()
+    except UserError:
+        raise
+    except Exception as error:  # whatever a folder or the hub holds, the user needs one line
+        raise cannot_load(path, error) from error
+    if (Path(path) / "tokenizer_config.json").is_file():
+        return model, load_tokenizer(path)
+    return model, load_tokenizer(base.base_model_name_or_path, base.revision)
+
+
+def load_tokenizer(path: str, revision: str | None = None) -> Any:
+    """The tokenizer of a model.
+
+    Raises:
+        UserError: There is no such model, or it has no tokenizer.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(path, revision=revision)
+    except Exception as error:
+        if not Path(path).is_dir():
+            raise cannot_load(path, error) from error
+        raise UserError(
+            f"{path}: its tokenizer cannot be loaded ({cause(error)}); save the tokenizer in the model's folder"
+        ) from error

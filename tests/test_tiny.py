@@ -1,0 +1,24 @@
+"""The embedded model's nouns: a file, so that a checker that learns better does not silently make another model."""
+
+import random
+
+from data.nouns import load_nouns
+from models import tiny
+from models.tiny import noun_vectors, tiny_folder, tiny_nouns
+from rewards.embeddings import WordVectors
+from rewards.parse import script_reason
+
+
+def test_the_nouns_are_a_seeded_draw_of_what_checker_and_vectors_know(jumandic_checker, ginza):
+    words = [word for word in load_nouns() if script_reason(word) is None]
+    words = [word for word, verdict in zip(words, jumandic_checker.check(words), strict=True) if verdict.is_noun]
+    known = [word for word, row in zip(words, WordVectors(ginza).rows(words), strict=True) if row >= 0]
+    assert tiny_nouns() == sorted(random.Random(0).sample(known, 6144))
+    assert noun_vectors(tiny_nouns()[:3]).shape == (3, 300)
+
+
+def test_other_nouns_are_another_model(monkeypatch):
+    before = tiny_folder()
+    monkeypatch.setattr(tiny, "tiny_nouns", lambda: ["犬", "猫"])
+    assert tiny_folder().parent == before.parent
+    assert tiny_folder() != before

@@ -20,6 +20,6 @@ class RecordingReward(DatReward):
 
 def make(*, folder):
     """The factory that `reward_args` names."""
-    reward = RecordingReward(DatSettings(noun_checker="jumandic").scorer)
+    reward = RecordingReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
     reward.folder = Path(folder)
     return reward

@@ -360,7 +360,7 @@ def test_settings_build_what_they_name(tmp_path, monkeypatch):
         embedding_cache=cache,
         reject_proper_nouns=True,
     )
-    scorer = settings.scorer()
+    scorer = DatScorer.of(settings)
     description = scorer.describe()
     assert description["noun_checker"] == "jumandic"
     assert description["embedding_model"] == "openai:some-model"
@@ -370,4 +370,4 @@ def test_settings_build_what_they_name(tmp_path, monkeypatch):
 
 def test_unknown_names_in_settings():
     with pytest.raises((ValueError, UserError), match="no noun checker"):
-        DatSettings(noun_checker="mecab").scorer()
+        DatScorer.of(DatSettings(noun_checker="mecab"))

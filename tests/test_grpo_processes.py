@@ -43,7 +43,7 @@ def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
     ranks = [
         [json.loads(line) for line in (tmp_path / f"{rank}.jsonl").read_text("utf-8").splitlines()] for rank in range(2)
     ]
-    one = DatReward(DatSettings(noun_checker="jumandic").scorer)
+    one = DatReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
     earlier, crossing = set(), 0
     for left, right in zip(*ranks, strict=True):
         assert len(left["texts"]) == len(right["texts"]) == 4
@@ -71,6 +71,6 @@ def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
     # DeepSpeed writes tied weights twice.
     assert {name: trained[name].shape for name in start} == {name: weight.shape for name, weight in start.items()}
     assert any(not trained[name].equal(start[name]) for name in start)
-    scored = DatReward(DatSettings(noun_checker="jumandic").scorer)
+    scored = DatReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
     scored(completions=generated(output))
     assert any(item.score is not None for item in scored.last)

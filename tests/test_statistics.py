@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.statistics import expected_unique_words
+from rewards.tasks.dat.rarefaction import expected_unique_words
 
 
 def occurrences(responses):

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from data.schema import Response, write_responses
-from eval.statistics import expected_unique_words
 from eval.table11_text import paper_cells, patterns, to_json, to_markdown
+from rewards.tasks.dat.rarefaction import expected_unique_words
 from rewards.tasks.dat.table11 import table11
 
 

@@ -1,4 +1,4 @@
-"""What the numbers are worth: intervals, comparisons, correlations, and unique words at equal sample size.
+"""What the numbers are worth: intervals, comparisons and correlations.
 
 One rule holds everywhere: what cannot be known is None with a `reason`, never a number. One value has no interval,
 equal values have no correlation, NaN has no mean. What is drawn at random is a function of the values, their order and
@@ -10,7 +10,6 @@ from eval.statistics.correlation import Correlation, correlate_models, pearson
 from eval.statistics.holm import holm
 from eval.statistics.independent import IndependentComparison, compare_independent
 from eval.statistics.paired import PairedComparison, compare_paired
-from rewards.tasks.dat.rarefaction import expected_unique_words
 
 __all__ = [
     "Correlation",
@@ -21,7 +20,6 @@ __all__ = [
     "compare_independent",
     "compare_paired",
     "correlate_models",
-    "expected_unique_words",
     "holm",
     "mean_interval",
     "pearson",

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from data.schema import Reason
 from rewards.distance import mean_pairwise_distance
 from rewards.duplicates import response_keys
-from rewards.embeddings import Encoder, WordVectors
-from rewards.nouns import NounChecker, NounRules
+from rewards.embeddings import Encoder, WordVectors, make_encoder
+from rewards.nouns import NounChecker, NounRules, make_noun_checker
 from rewards.parse import NUM_WORDS, split_list
-from rewards.tasks.dat.settings import DatRules
+from rewards.tasks.dat.settings import DatRules, DatSettings
 from rewards.tasks.dat.words import CODE, PROPER, REASONS, SCRIPT_CODES, WIKIPEDIA, WordTable
 
 _CHUNK = 2048  # the strings of a chunk stay in cache
@@ -91,9 +91,7 @@ class DatScorer:
 
     A score is the mean over the word pairs of 1 - cos, in [0, 2] (times 100 with `olson`).
 
-    >>> from rewards.embeddings import make_encoder
-    >>> from rewards.nouns import make_noun_checker
-    >>> scorer = DatScorer(make_noun_checker("jumandic"), make_encoder("ja-ginza"))
+    >>> scorer = DatScorer.of(DatSettings(noun_checker="jumandic"))
     >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
     >>> result = scorer.score([text, "1. 犬"])
     >>> round(result[0].score, 2), str(result[1].reason)
@@ -107,6 +105,13 @@ class DatScorer:
         self.rules = rules or DatRules()
         self.vectors = WordVectors(encoder, cache_dir)
         self._words = WordTable(checker, self.vectors, self.rules)
+
+    @classmethod
+    def of(cls, settings: DatSettings) -> Self:
+        """Load the checker and the encoder; see `make_noun_checker` and `make_encoder` for the errors."""
+        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision)
+        cache = Path(settings.embedding_cache) if settings.embedding_cache else None
+        return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache)
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""

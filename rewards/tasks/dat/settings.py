@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from data.settings import setting
-from rewards.embeddings import DEFAULT_ENCODER, make_encoder
+from rewards.embeddings import DEFAULT_ENCODER
 from rewards.nouns import NounRules, make_noun_checker
-
-if TYPE_CHECKING:
-    from rewards.tasks.dat.scorer import DatScorer
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ class DatRules:
 class DatSettings(NounRules, DatRules):
     """Checker, encoder and rules: all that a DAT score depends on.
 
-    >>> DatSettings(noun_checker="jumandic").scorer().describe()["embedding_model"]
+    >>> DatSettings(noun_checker="jumandic").embedding_model
     'ja-ginza'
     """
 
@@ -50,11 +45,3 @@ class DatSettings(NounRules, DatRules):
     def settled(self) -> DatSettings:
         """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
         return replace(self, noun_checker=make_noun_checker(self.noun_checker, self).name)
-
-    def scorer(self) -> DatScorer:
-        """Load the checker and the encoder; see `make_noun_checker` and `make_encoder` for the errors."""
-        from rewards.tasks.dat.scorer import DatScorer
-
-        encoder = make_encoder(self.embedding_model, revision=self.embedding_revision)
-        cache = Path(self.embedding_cache) if self.embedding_cache else None
-        return DatScorer(make_noun_checker(self.noun_checker, self), encoder, self, cache_dir=cache)

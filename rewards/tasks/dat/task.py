@@ -45,8 +45,7 @@ class Dat(Task):
     @cached_property
     def scorer(self) -> DatScorer:
         """Checker and encoder, loaded when first needed."""
-        scorer: DatScorer = self.settings.scorer()
-        return scorer
+        return DatScorer.of(self.settings)
 
     def items(self) -> Sequence[Item]:
         """The one prompt."""

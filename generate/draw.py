@@ -64,6 +64,6 @@ def draw(
 
 def _invert(cumulative: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Per row the first index whose cumulative mass exceeds the target; rounding never picks one without mass."""
-    found = torch.searchsorted(cumulative, target[:, None], right=True)[:, 0]
+    index = torch.searchsorted(cumulative, target[:, None], right=True)[:, 0]
     last = (cumulative < cumulative[:, -1:]).sum(dim=1)
-    return torch.minimum(found, last)
+    return torch.minimum(index, last)

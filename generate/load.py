@@ -13,7 +13,9 @@ from data.errors import UserError
 from data.settings import deciding, setting
 from generate.openai_endpoint import public_url
 from generate.protocol import Generator
-from models.folder import TINY, cannot_load, check_model, pinned
+from models.folder import TINY, cannot_load, check_model
+from models.load import load_model, pinned
+from models.tiny import tiny_nouns
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM = "random"
@@ -90,7 +92,7 @@ class GeneratorSettings:
         return "transformers"
 
     def pinned(self) -> GeneratorSettings:
-        """With the folder of `tiny`, and of a hub model the commit (see `models.folder.pinned`).
+        """With the folder of `tiny`, and of a hub model the commit (see `models.load.pinned`).
 
         Raises:
             UserError: The model cannot be found or made.
@@ -135,7 +137,6 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
     import torch
 
     from generate.transformers_model import TransformersGenerator
-    from models.load import load_model
 
     model, tokenizer = load_model(settings.model, revision=settings.model_revision, dtype=settings.dtype)
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
@@ -149,8 +150,6 @@ def _nouns(name: str | None) -> Sequence[str]:
 
         return load_nouns()
     if name == TINY:
-        from models.tiny import tiny_nouns
-
         return tiny_nouns()
     try:
         return Path(name).read_text("utf-8").split()

@@ -8,6 +8,7 @@ import numpy as np
 
 from data.errors import UserError
 from generate.shared_prefix import sample_tokens
+from generate.transformers_model import in_eval_mode
 from models.tokens import encode_prompt, end_tokens
 
 
@@ -50,16 +51,15 @@ class SharedPrefixRollout:
             groups.setdefault(tuple(ids), []).append(position)
         random = np.random.default_rng([self._seed, *self._call(trainer.state.global_step), trainer.args.process_index])
         completion_ids: list[list[int]] = [[] for _ in prompts]
-        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
-            training = model.training
-            model.eval()
-            for same, positions in groups.items():
+        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
+            ends = end_tokens(model, tokenizer)
+            for ids, positions in groups.items():
                 try:
                     rows = sample_tokens(
                         model,
-                        same,
+                        ids,
                         random.random((len(positions), self._max_new_tokens)),
-                        ends=end_tokens(model, tokenizer),
+                        ends=ends,
                         temperature=self._temperature,
                         slots=self._slots,
                     )
@@ -68,7 +68,6 @@ class SharedPrefixRollout:
                     raise UserError(f"{at}: {error}; if it has diverged, lower learning_rate") from error
                 for position, row in zip(positions, rows, strict=True):
                     completion_ids[position] = row
-            model.train(training)
         return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}
 
     def _call(self, step: int) -> tuple[int, int]:

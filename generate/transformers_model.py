@@ -62,7 +62,7 @@ class TransformersGenerator:
         tokens: list[list[int]] = [[] for _ in prompts]
         unshared: list[tuple[int, list[int]]] = []
         try:
-            with _in_eval_mode(self._model):
+            with in_eval_mode(self._model):
                 for text, rows in rows_of.items():
                     ids = encode_text(self._tokenizer, text)
                     # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
@@ -145,7 +145,8 @@ def _cut(row: list[int], ends: list[int]) -> list[int]:
 
 
 @contextmanager
-def _in_eval_mode(model: Any) -> Iterator[None]:
+def in_eval_mode(model: Any) -> Iterator[None]:
+    """The model in evaluation mode; afterwards in the one in which it came."""
     training = model.training
     model.eval()
     try:

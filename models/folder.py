@@ -36,29 +36,6 @@ def check_model(name: str) -> None:
         raise UserError(f"{name}: no such folder; give a model's folder, a hub id, or {TINY}")
 
 
-def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
-    """Where a model's files are, and their version: `tiny` is built, the commit of a hub model looked up.
-
-    So all processes, and weights and tokenizer, take one version of it.
-
-    Raises:
-        UserError: The model cannot be found or made.
-    """
-    if name == TINY:
-        from models.tiny import ensure_tiny
-
-        return str(ensure_tiny()), revision
-    if Path(name).is_dir():
-        return name, revision
-    from transformers import AutoConfig
-
-    try:
-        config = AutoConfig.from_pretrained(name, revision=revision)
-    except Exception as error:  # whatever the hub holds, the user needs one line
-        raise cannot_load(name, error) from error
-    return name, getattr(config, "_commit_hash", None) or revision
-
-
 def cannot_load(name: str, error: Exception) -> UserError:
     """What a user is told of a model that does not load."""
     return UserError(

@@ -1,4 +1,4 @@
-"""A model's weights and tokenizer in memory; a LoRA adapter comes merged into its base model."""
+"""A model by its name, as weights and tokenizer in memory; a LoRA adapter comes merged into its base model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,29 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from models.folder import cannot_load, cause, is_adapter
+from models.folder import TINY, cannot_load, cause, is_adapter
+from models.tiny import ensure_tiny
+
+
+def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
+    """Where a model's files are, and their version: `tiny` is built, the commit of a hub model looked up.
+
+    So all processes, and weights and tokenizer, take one version of it.
+
+    Raises:
+        UserError: The model cannot be found or made.
+    """
+    if name == TINY:
+        return str(ensure_tiny()), revision
+    if Path(name).is_dir():
+        return name, revision
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(name, revision=revision)
+    except Exception as error:  # whatever the hub holds, the user needs one line
+        raise cannot_load(name, error) from error
+    return name, getattr(config, "_commit_hash", None) or revision
 
 
 def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -> tuple[Any, Any]:

@@ -14,11 +14,12 @@ import random
 import shutil
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data.errors import UserError
 from data.prompts import as_completion, as_prompt, prompt
 from models.folder import TINY
 from models.own_process import run_module
@@ -53,8 +54,15 @@ def tiny_nouns() -> list[str]:
 
 
 def tiny_folder() -> Path:
-    """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights."""
-    versions = [version(name) for name in ("torch", "transformers", "trl", "ja-ginza")]
+    """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights.
+
+    Raises:
+        UserError: A package is missing.
+    """
+    try:
+        versions = [version(name) for name in ("torch", "transformers", "trl", "ja-ginza")]
+    except PackageNotFoundError as error:
+        raise UserError(f"the embedded model needs the package {error.name}: pip install 'sozo[offline]'") from error
     decisive = json.dumps([_SETTINGS, versions, prompt("dat"), tiny_nouns()])
     digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
     return Path(os.environ.get("SOZO_CACHE", Path.home() / ".cache" / "sozo")) / f"{TINY}-{digest}"
@@ -93,14 +101,10 @@ def build_tokenizer(nouns: list[str]) -> Any:
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n?[0-9]+\. "), "isolated")
     tokenizer.decoder = decoders.Fuse()
+    # An added token is cut out before the text is split: the whole prompt is one token.
     tokenizer.add_tokens([AddedToken(prompt("dat"), normalized=False)])
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        padding_side="left",
-    )
+    special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, padding_side="left", **special)
     fast.chat_template = _CHAT_TEMPLATE
     fast.model_max_length = 128
     return fast
@@ -130,21 +134,14 @@ def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     centred = vectors - vectors.mean(axis=0)
     _, _, components = np.linalg.svd(centred, full_matrices=False)
     meaning = torch.tensor(centred @ components[:hidden].T)
+    # The nouns are the last tokens. Equal lengths: at first no noun is likelier than another.
     embeddings = model.get_input_embeddings().weight.data
     embeddings[-len(meaning) :] = meaning * _SETTINGS["embedding_norm"] / meaning.norm(dim=1, keepdim=True)
     return model
 
 
 def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Path, **settings: Any) -> Any:
-    """Fine-tune a model in memory on `texts`, on the CPU and with no checkpoints; return the model.
-
-    Args:
-        model: A causal language model.
-        tokenizer: Its tokenizer.
-        texts: The responses to imitate.
-        output_dir: Where TRL may write.
-        settings: Further fields of TRL's `SFTConfig`.
-    """
+    """The model fine-tuned in memory to write `texts`, on the CPU; `settings` are further fields of TRL's SFTConfig."""
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
 
@@ -178,7 +175,7 @@ def main(folder: Path) -> None:
         for _ in range(_SETTINGS["lists"])
     ]
     tokenizer = build_tokenizer(nouns)
-    work = folder.with_name(f"{folder.name}.{os.getpid()}")
+    work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
     model = warm_start(
         build_model(len(tokenizer), noun_vectors(nouns)),
         tokenizer,

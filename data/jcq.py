@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jsonl import read_objects
-from data.record import write_whole
+from data.jsonl import read_objects, write_objects
 from data.schema import utf8_safe
 
 DATASET = "nlp-waseda/JCQ"
@@ -93,7 +92,7 @@ def load_questions(
 
 def write_questions(path: Path, questions: Iterable[Question]) -> None:
     """Write a JSONL file that `load_questions` reads, whole or not at all."""
-    write_whole(path, "".join(json.dumps(asdict(q), ensure_ascii=False) + "\n" for q in questions).encode())
+    write_objects(path, map(asdict, questions))
 
 
 def trial_questions() -> tuple[Question, ...]:

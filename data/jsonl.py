@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from data.errors import UserError
+from data.record import write_whole
+
+
+class Record(Protocol):
+    """Anything with an id."""
+
+    @property
+    def id(self) -> str:
+        """Unique in its file."""
+        ...
+
+
+T = TypeVar("T", bound=Record)
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -28,6 +41,34 @@ def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         for number, line in enumerate(file):
             if line.strip():
                 yield number, f"{path}, line {number + 1}", parse_object(path, number, line)
+
+
+def read_records(path: Path, record: Callable[[str, dict[str, Any]], T], what: str, example: str) -> tuple[T, ...]:
+    """The records of a file, each with an `id` of its own.
+
+    Args:
+        path: The file.
+        record: From where an object stands, and the object, to a record.
+        what: What the records are.
+        example: What a line looks like, for the message about an empty file.
+
+    Raises:
+        UserError: No such file, a line cannot be used, an id comes twice, or there is no record.
+    """
+    records: dict[str, T] = {}
+    for where, row in read_objects(path):
+        new = record(where, row)
+        if new.id in records:
+            raise UserError(f"{where}: the id {new.id!r} comes twice; make ids unique")
+        records[new.id] = new
+    if not records:
+        raise UserError(f"{path}: holds no {what}; write one per line: {example}")
+    return tuple(records.values())
+
+
+def write_objects(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write a file of JSON lines, whole or not at all. Lone surrogates must have been written out (`utf8_safe`)."""
+    write_whole(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode())
 
 
 def parse_object(path: Path, number: int, line: bytes) -> dict[str, Any]:

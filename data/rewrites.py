@@ -9,7 +9,6 @@ A row carries a score or a reason, never both and never neither (unless it is no
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -18,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jsonl import id_column, read_objects, text_column
-from data.record import write_whole
+from data.jsonl import id_column, read_records, text_column, write_objects
 from data.schema import utf8_safe
 
 SCHEMA_VERSION = 1
@@ -83,33 +81,27 @@ def read_rewrites(path: Path, stories: Collection[str] | None = None, source: st
     Raises:
         UserError: A line is no rewrite, its story is not among `stories`, an id comes twice, or there is none.
     """
-    rows: dict[str, Rewrite] = {}
     numbers: Counter[str] = Counter()
-    for where, row in read_objects(path):
+
+    def rewrite(where: str, row: dict[str, Any]) -> Rewrite:
         story = id_column(row, "story_id", where)
         if stories is not None and story not in stories:
             raise UserError(f"{where}: there is no story {story!r}; give the file with the stories that were used")
-        default, numbers[story] = f"{story}-{numbers[story]}", numbers[story] + 1
-        row_id = id_column(row, "id", where, default)
-        if row_id in rows:
-            raise UserError(f"{where}: the id {row_id!r} comes twice; make ids unique")
         schema = row.get("schema", SCHEMA_VERSION)
         if schema != SCHEMA_VERSION:
             raise UserError(f"{where}: row of schema version {schema!r}; this sozo reads {SCHEMA_VERSION}")
+        row_id = id_column(row, "id", where, f"{story}-{numbers[story]}")
+        numbers[story] += 1
         text, facts = text_column(row, "text", where), _facts(row, where, source or path.name)
-        rows[row_id] = Rewrite(row_id, story, text, **facts, **_result(row, where))
-    if not rows:
-        raise UserError(f'{path}: holds no rewrites; write one per line: {{"story_id": "...", "text": "..."}}')
-    return tuple(rows.values())
+        return Rewrite(row_id, story, text, **facts, **_result(row, where))
+
+    return read_records(path, rewrite, "rewrites", '{"story_id": "...", "text": "..."}')
 
 
 def write_rewrites(path: Path, rewrites: Sequence[Rewrite]) -> None:
     """Write a JSONL file, whole or not at all. Lone surrogates are stored as `\\udXXX`: no UTF-8 file can hold them."""
-    lines = []
-    for rewrite in rewrites:
-        values = {k: utf8_safe(v) if isinstance(v, str) else v for k, v in asdict(rewrite).items()}
-        lines.append(json.dumps({"schema": SCHEMA_VERSION, **values}, ensure_ascii=False, allow_nan=False) + "\n")
-    write_whole(path, "".join(lines).encode())
+    safe = ({k: utf8_safe(v) if isinstance(v, str) else v for k, v in asdict(row).items()} for row in rewrites)
+    write_objects(path, ({"schema": SCHEMA_VERSION, **values} for values in safe))
 
 
 def _facts(row: dict[str, Any], where: str, source: str) -> dict[str, Any]:

@@ -7,15 +7,14 @@ and length. Scores on them are not the paper's, whatever the encoder.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from data.errors import UserError
-from data.jsonl import id_column, read_objects, text_column
-from data.record import write_whole
+from data.jsonl import id_column, read_records, text_column, write_objects
 
 NUM_STORIES = 113
 
@@ -55,21 +54,17 @@ def load_stories(path: Path | None = None) -> tuple[Story, ...]:
     if path is None:
         with as_file(files("data").joinpath("stories.jsonl")) as packaged:
             return load_stories(packaged)
-    stories: dict[str, Story] = {}
-    for where, row in read_objects(path):
-        text = text_column(row, "text", where)
-        names = {name: text_column(row, name, where, "") for name in ("title", "origin", "source")}
-        story = Story(id_column(row, "id", where), text=text, **names)
-        if story.id in stories:
-            raise UserError(f"{where}: the id {story.id!r} comes twice; make ids unique")
-        if not text.strip():
-            raise UserError(f"{where}: the story {story.id!r} has no text; write one or leave the line out")
-        stories[story.id] = story
-    if not stories:
-        raise UserError(f'{path}: holds no stories; write one per line: {{"id": "...", "text": "..."}}')
-    return tuple(stories.values())
+    return read_records(path, _story, "stories", '{"id": "...", "text": "..."}')
+
+
+def _story(where: str, row: dict[str, Any]) -> Story:
+    text, story_id = text_column(row, "text", where), id_column(row, "id", where)
+    if not text.strip():
+        raise UserError(f"{where}: the story {story_id!r} has no text; write one or leave the line out")
+    names = {name: text_column(row, name, where, "") for name in ("title", "origin", "source")}
+    return Story(story_id, text=text, **names)
 
 
 def write_stories(path: Path, stories: Iterable[Story]) -> None:
     """Write a JSONL file that `load_stories` reads, whole or not at all."""
-    write_whole(path, "".join(json.dumps(asdict(story), ensure_ascii=False) + "\n" for story in stories).encode())
+    write_objects(path, map(asdict, stories))

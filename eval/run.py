@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
+from data.jsonl import write_objects
 from data.processes import launched, world_size
-from data.record import write_whole
 from data.run_folder import RunFolder
 from data.schema import count_rows, part_paths
 from data.settings import deciding
@@ -20,7 +20,7 @@ from eval.answered import answers_digest, count_answers, read_answers, score_par
 from eval.draw import draw_answers, scorer_facts
 from eval.options import SamplingOptions
 from eval.statistics import mean_interval
-from eval.summary import items_content, summarise_measures
+from eval.summary import summarise_measures
 from generate.load import GeneratorSettings
 from rewards.finished import ITEMS, Finished
 from rewards.task import Answer, Complete, Task
@@ -122,7 +122,8 @@ def _finish(
     if answers is None and not task.scores_parts:
         answers = tuple(read_answers(task, folder.path, None))
     if task.Finished is Finished:
-        write_whole(folder.path / ITEMS, items_content(task.items()))
+        rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
+        write_objects(folder.path / ITEMS, rows)
     complete = Complete(folder.path, source, lambda values: asdict(mean_interval(values)), answers or (), trials)
     outcome = task.finish(complete)
     metrics = summarise_measures(task, folder.path, source) if outcome is None else outcome.metrics

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import numpy as np
 from eval.statistics import mean_interval
 from rewards.finished import Finished
 from rewards.measure import Estimate, Measure
-from rewards.task import Item, Task
+from rewards.task import Task
 
 _Z95 = 1.959963984540054
 
@@ -54,9 +52,3 @@ def _estimate(run: Finished, measure: Measure, answers: int) -> Estimate:
     mean = float(values.mean())
     margin = None if n < 2 else _Z95 * float(np.std(values, ddof=1)) / math.sqrt(n)
     return Estimate(mean, *((None, None) if margin is None else (mean - margin, mean + margin)), n, answers)
-
-
-def items_content(items: Sequence[Item]) -> bytes:
-    """What was asked, as a file of a run's folder, so that the folder can be read alone."""
-    rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in items)
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()

@@ -133,5 +133,5 @@ def test_no_hub_is_one_line(monkeypatch):
         raise ConnectionError("cannot\nreach")
 
     monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
-    with pytest.raises(OSError, match=r"cannot be had from the hub \(ConnectionError: cannot reach\)"):
+    with pytest.raises(UserError, match=r"cannot be had from the hub \(ConnectionError: cannot reach\)"):
         load_questions()

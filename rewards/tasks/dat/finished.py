@@ -7,10 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from data.prompts import prompt
-from data.schema import iter_tables
 from rewards.finished import Finished
 from rewards.measure import Estimate, Measure
-from rewards.tasks.dat.summary import DatSummary
+from rewards.tasks.dat.summary import DatSummary, valid_scores
 
 
 class FinishedDat(Finished):
@@ -35,9 +34,7 @@ class FinishedDat(Finished):
         """Scores of the valid responses that count, float32, shape (valid,); or 1 for each valid response, else 0."""
         if measure.short == "valid":
             return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.num_responses - self.summary.valid])
-        parts = [table["score"].drop_null().to_numpy() for table in iter_tables(self.folder, ("score",))]
-        scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float32)
-        return scores[: self.summary.valid]
+        return valid_scores(self.folder)[: self.summary.valid]
 
     def estimate(self, measure: Measure) -> Estimate:
         """The mean with its normal interval, of the valid ones among all; the valid share without one."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -44,8 +45,8 @@ class PairedComparison:
 
 
 def compare_paired(
-    base: Mapping[Hashable, float | None],
-    other: Mapping[Hashable, float | None],
+    base: Mapping[Any, float | None],
+    other: Mapping[Any, float | None],
     *,
     level: float = 0.95,
     resamples: int = RESAMPLES,

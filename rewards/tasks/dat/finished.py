@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +14,9 @@ from rewards.tasks.dat.summary import DatSummary, valid_scores
 
 
 class FinishedDat(Finished):
-    """A table of DAT responses."""
+    """A table of DAT responses. That of a fixed number holds more of them than the benchmark's trials."""
+
+    kinds = ("trials", "responses")
 
     @property
     def kind(self) -> str:
@@ -24,6 +27,11 @@ class FinishedDat(Finished):
     def prompts(self) -> dict[str, str]:
         """The one prompt."""
         return {"": prompt("dat")}
+
+    def shown(self, measure: Measure) -> Measure:
+        """Two decimals for Olson's scores (0 to 200)."""
+        olson = not measure.share and (self.summary.mean or 0.0) > 2
+        return replace(measure, digits=2) if olson else measure
 
     @cached_property
     def summary(self) -> DatSummary:

@@ -22,7 +22,6 @@ from rewards.tasks.dat.summary import DatAccumulator, DatSummary, until_valid
 if TYPE_CHECKING:
     import pyarrow as pa
 
-METHODS = ("random", "base", "SFT", "DPO 1", "DPO 2", "GRPO")
 _COLUMNS = ("id", "source", "words", "score", "reason")
 _CURVE_POINTS = 40
 

@@ -10,7 +10,7 @@ METHODS = ("random", "base", "SFT", "DPO 1", "DPO 2", "GRPO")
 """Of the tables of trained models, in the papers' order; `random` belongs to no model."""
 
 CORRELATIONS = {("jcq", "people"): "Table 8", ("jcq", "dat"): "Table 9", ("jcq", "sat"): "Table 10", ("dat", "sat"): ""}
-"""Two tasks, or a task's judge and people, whose correlation the paper gives -> its table (DAT and SAT: in the text)."""
+"""Two tasks, or a task's judge and people, whose correlation the paper gives -> its table; empty for its text."""
 
 _CORRELATION_FILES = {("jcq", "people"): "jcq_judge_human_correlation"}
 

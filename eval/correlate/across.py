@@ -1,4 +1,4 @@
-"""Correlations between tasks across models: Tables 9 and 10, DAT and SAT (paper, sections 4.3.2 to 4.3.4), and others."""
+"""Correlations between tasks across models: Tables 9 and 10 (paper, sections 4.3.2 to 4.3.4), and all other pairs."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Correlations:
         people, ratings = self.people, None
         if people is not None:
             ratings = {"used": len(people.ratings), "raters": people.raters, "left_out": people.left_out}
-        values = {
+        values: dict[str, Any] = {
             "models": [row.to_json() for row in self.rows],
             "scales": list(self.scales),
             "models_with_both": {pair.table or pair.both: pair.models for pair in self.pairs},
@@ -80,7 +80,7 @@ class Correlations:
 
     def metrics(self) -> dict[str, Any]:
         """For `metrics.json`: how many models and cells there are."""
-        values = {
+        values: dict[str, Any] = {
             "models_with_both": {pair.table or pair.both: pair.models for pair in self.pairs},
             _people_key(): counts(self.rated),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +61,7 @@ class DatSummary:
         return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None, "valid_rate": self.valid_rate}
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> DatSummary:
+    def from_json(cls, values: Mapping[str, Any]) -> DatSummary:
         """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
         own = {field.name: values[field.name] for field in fields(cls)}
         return cls(**{**own, "ci95": tuple(own["ci95"]) if own["ci95"] else None})

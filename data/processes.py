@@ -45,6 +45,11 @@ def world_size() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def is_first() -> bool:
+    """Whether this is the first of the launched processes, or the only one; nothing need be connected yet."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def launched() -> Iterator[Processes]:
     """This run's processes, connected; one, without importing torch, where nobody launched several."""

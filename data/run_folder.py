@@ -1,35 +1,41 @@
-"""A run's folder: what was asked (`config.json`), what came out (`metrics.json`), the rows (`responses/`).
+"""A run's folder: what was asked (`config.json`), what came out (`metrics.json`, written last), and what lies between.
 
-A folder belongs to one result. The same command goes on where it stopped; another command is refused.
+A folder belongs to one result: the same command resumes where it stopped, and another one is refused. So is the same
+one while it is still at work. Evaluation, training and the steps of a study all keep their runs so.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
+from data.lock import lock, unlock
+from data.processes import is_first
 from data.record import MISSING, first_difference, provenance, write_json
 
 _FORMAT = 1
-
-
-class RunFolderError(ValueError):
-    """The folder cannot take this run; the message is one line and says what to do."""
+_OTHER = "give another output folder"
 
 
 class RunFolder:
     """The folder of one run.
 
+    A run that is continued is locked from here on, a new one from `start`, both until `finish` or the end of the
+    process; of several launched processes the first one holds the lock. A finished run is only read.
+
     Args:
         path: The folder; need not exist.
-        settings: All that the user asked for and that determines the result (JSON values). A folder with other settings
-            is refused.
+        settings: All that the user asked for and that decides the result, as JSON values (`data.settings.deciding`).
+        config: Where that is written; None is `config.json` in the folder.
+        locks: Whether this process does the work; a study only keeps the record of a step.
 
     Raises:
-        RunFolderError: The folder holds another run, or files that nobody can account for.
+        UserError: The folder holds another run, or files that nobody can account for, or is in use.
 
     >>> import tempfile
     >>> folder = RunFolder(Path(tempfile.mkdtemp()), {"seed": 1})
@@ -39,44 +45,44 @@ class RunFolder:
     {'mean': 0.8}
     """
 
-    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+    def __init__(self, path: Path, settings: dict[str, Any], *, config: Path | None = None, locks: bool = True) -> None:
         self.path = path
         self.responses = path / "responses"
+        self._file = config or path / "config.json"
         self._settings = _as_json(settings)
-        there = next(p for p in (path, *path.absolute().parents) if p.exists())
-        if not there.is_dir():
-            raise RunFolderError(f"{there}: is a file; give a folder as --output")
-        if not os.access(there, os.W_OK | os.X_OK):
-            raise RunFolderError(f"{there}: cannot be written; give another --output")
-        self._config = self._read("config.json")
-        if self._config is None:
-            for name in ("metrics.json", "responses"):
-                if (path / name).exists():
-                    raise RunFolderError(f"{path}: holds {name} but no config.json; give another --output")
-        else:
-            if self._config.get("format") != _FORMAT:
-                raise RunFolderError(f"{path}: config.json is not of this version of sozo; give another --output")
-            self._compare("settings", self._settings)
+        self._locks = locks and is_first()
+        parent = next(p for p in (path, *path.absolute().parents) if p.exists())
+        if not parent.is_dir():
+            raise UserError(f"{parent}: is a file; give a folder")
+        self._config: dict[str, Any] | None = None
+        self._read_config()
+        if self.metrics() is not None:
+            return
+        if not os.access(parent, os.W_OK | os.X_OK):
+            raise UserError(f"{parent}: cannot be written; {_OTHER}")
+        if path.exists():
+            self._lock()
 
     @property
     def begun(self) -> bool:
-        """Whether `config.json` is there: `start` will compare and not write."""
+        """Whether the settings are written: `start` will compare and not write."""
         return self._config is not None
 
     def metrics(self) -> dict[str, Any] | None:
-        """What the run came to, if it is finished."""
-        return self._read("metrics.json")
+        """The run's result, if it is finished."""
+        return _read(self.path / "metrics.json")
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
-        """Write `config.json`, or check that the one that is there promises the same result.
+        """Write `config.json`, or check that the one in the folder promises the same result.
 
         Args:
-            loaded: What determines the result but is known only when everything is loaded: scorer, revisions, decoder.
+            loaded: What decides the result but is known only when everything is loaded: scorer, revisions, decoder.
             facts: What else is worth recording; never compared.
 
         Raises:
-            RunFolderError: The folder was begun with other models or rules, or cannot be written.
+            UserError: The folder was begun with other models or rules, cannot be written, or is in use.
         """
+        self._lock()
         loaded = _as_json(loaded)
         if self._config is not None:
             self._compare("loaded", loaded)
@@ -84,41 +90,64 @@ class RunFolder:
         environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}
         config = {"format": _FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}
         try:
-            write_json(self.path / "config.json", config)
+            write_json(self._file, config)
         except OSError as error:
-            raise RunFolderError(f"{self.path}: cannot be written ({error.strerror}); give another --output") from error
+            raise UserError(f"{self.path}: cannot be written ({error.strerror}); {_OTHER}") from error
         self._config = _as_json(config)
+
+    def withdraw(self) -> None:
+        """Take a `start` back of which nothing was made, so that the folder is free for other settings."""
+        self._file.unlink(missing_ok=True)
+        unlock(self.path)
+        with suppress(OSError):  # something else is in it
+            self.path.rmdir()
 
     def reopen(self) -> None:
         """Take the results away, so that the run counts as unfinished until `finish`; no rows are touched."""
+        if self.path.exists():  # nothing is made of a run that may yet fail to load its model
+            self._lock()
         (self.path / "metrics.json").unlink(missing_ok=True)
 
     def finish(self, metrics: dict[str, Any]) -> None:
-        """Write `metrics.json`: the run is finished. What was left of half-written parts and batches is removed."""
+        """Write `metrics.json`: the run is finished, and its folder free. What was half written is removed."""
         write_json(self.path / "metrics.json", metrics)
         for partial in self.responses.glob(".part-*.tmp"):
             partial.unlink(missing_ok=True)
+        unlock(self.path)
 
-    def _read(self, name: str) -> dict[str, Any] | None:
-        path = self.path / name
-        try:
-            values = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise RunFolderError(f"{path}: cannot be read; give another --output") from error
-        if not isinstance(values, dict):
-            raise RunFolderError(f"{path}: is no JSON object; give another --output")
-        return values
+    def _lock(self) -> None:
+        if self._locks:
+            lock(self.path)
+            self._read_config()  # another process may have begun between our first look and the lock
+
+    def _read_config(self) -> None:
+        self._config = _read(self._file)
+        if self._config is not None:
+            if self._config.get("format") != _FORMAT:
+                raise UserError(f"{self._file}: is not of this version of sozo; {_OTHER}")
+            self._compare("settings", self._settings)
+        elif names := [name for name in ("metrics.json", "responses") if (self.path / name).exists()]:
+            raise UserError(f"{self.path}: holds {names[0]} but no {self._file.name}; {_OTHER}")
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
-        there = (self._config or {}).get(section, {})
-        difference = first_difference(there, wanted)
-        if difference:
-            key, old, new = difference
-            raise RunFolderError(
-                f"{self.path}: holds a run with {key} = {_show(old)}, but now it is {_show(new)}; give another --output"
+        if difference := first_difference((self._config or {}).get(section, {}), wanted):
+            key, old, new = (_show(value) for value in difference)
+            raise UserError(
+                f"{self.path}: holds a run with {key[1:-1]} = {old}, but now it is {new}; "
+                f"{_OTHER}, or the same settings to continue it"
             )
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        values = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read; {_OTHER}") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: is no JSON object; {_OTHER}")
+    return values
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,12 @@ from dataclasses import field, fields
 from typing import Any
 
 
+class _Line(str):
+    """The line of `--help`, with what else is known of a field: transformers hands all its metadata on to argparse."""
+
+    decides = True
+
+
 def setting(default: Any, text: str, *, decides: bool = True) -> Any:
     """A dataclass field with the line that `--help` shows.
 
@@ -15,7 +21,9 @@ def setting(default: Any, text: str, *, decides: bool = True) -> Any:
         decides: Whether it can change a result. A folder of results is not continued with another value of such a
             field; what only changes speed or place (a cache, a concurrency) may change.
     """
-    return field(default=default, metadata={"help": text, "decides": decides})
+    line = _Line(text)
+    line.decides = decides
+    return field(default=default, metadata={"help": line})
 
 
 def deciding(settings: Any) -> dict[str, Any]:
@@ -29,4 +37,6 @@ def deciding(settings: Any) -> dict[str, Any]:
     >>> deciding(Example())
     {'seed': 1}
     """
-    return {f.name: getattr(settings, f.name) for f in fields(settings) if f.metadata.get("decides", True)}
+    return {
+        f.name: getattr(settings, f.name) for f in fields(settings) if getattr(f.metadata.get("help"), "decides", True)
+    }

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from data.record import write_json
+from data.errors import UserError
+from data.record import write_whole
 
 STUDY = "study.json"
 _FORMAT = 1
@@ -35,7 +37,7 @@ class StudyFolder:
     Args:
         name: What it is called.
         paper_model: The paper's name of the model it starts from (`Swallow-8B`); None if the paper has none.
-        rows: By the paper's names of the methods (`rewards.tasks.dat.table11.METHODS`), in their order.
+        rows: By the paper's names of the methods (`data.published.METHODS`), in their order.
     """
 
     name: str
@@ -46,48 +48,41 @@ class StudyFolder:
 def write_study(folder: Path, study: StudyFolder) -> None:
     """Write `study.json`; paths inside the folder are stored relative to it, so that it can be moved."""
 
-    def stored(path: str | Path) -> str:
-        whole, inside = Path(path).resolve(), folder.resolve()
-        return f"./{whole.relative_to(inside)}" if whole.is_relative_to(inside) else str(path)
+    def stored(path: str | Path | None) -> str | None:
+        if path is None:
+            return None
+        absolute, base = Path(path).resolve(), folder.resolve()
+        return f"./{absolute.relative_to(base)}" if absolute.is_relative_to(base) else str(path)
 
-    rows = {
-        name: {"model": None if row.model is None else stored(row.model), "responses": stored(row.responses)}
-        for name, row in study.rows.items()
-    }
+    rows = {name: {"model": stored(row.model), "responses": stored(row.responses)} for name, row in study.rows.items()}
     values = {"format": _FORMAT, "name": study.name, "paper_model": study.paper_model, "rows": rows}
-    try:
-        there = json.loads((folder / STUDY).read_bytes())
-    except (OSError, ValueError):
-        there = None
-    if there != values:  # a study that is finished stays as it is
-        write_json(folder / STUDY, values)
+    content = (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
+    path = folder / STUDY
+    if not path.is_file() or path.read_bytes() != content:  # a finished study is not touched
+        write_whole(path, content)
 
 
 def read_study(folder: Path) -> StudyFolder | None:
     """The study of a folder; None if it is no study's.
 
     Raises:
-        ValueError: `study.json` cannot be used.
+        UserError: `study.json` cannot be used.
     """
     path = folder / STUDY
     if not path.is_file():
         return None
+
+    def place(stored: Any) -> str:
+        return str(folder / stored) if stored.startswith("./") else stored
+
     try:
         values = json.loads(path.read_bytes())
         if values["format"] != _FORMAT:
             raise ValueError("it is of another version of sozo")
         rows = {
-            name: StudyRow(
-                None if row["model"] is None else _found(folder, row["model"]), Path(_found(folder, row["responses"]))
-            )
+            name: StudyRow(None if row["model"] is None else place(row["model"]), Path(place(row["responses"])))
             for name, row in values["rows"].items()
         }
         return StudyFolder(str(values["name"]), values["paper_model"], rows)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path}: cannot be used ({error}); run recipes/reproduce.py again, which writes it"
-        ) from error
-
-
-def _found(folder: Path, path: str) -> str:
-    return str(folder / path) if path.startswith("./") else path
+        raise UserError(f"{path}: cannot be used ({error}); run recipes/reproduce.py again, which writes it") from error

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from data.errors import UserError
+from data.errors import UserError, one_line_errors
 
 
 def with_flags(
@@ -45,7 +43,7 @@ def with_flags(
             name: group(**{f.name: values.pop(f.name) for f in fields(group) if f.name not in without})
             for name, group in every.items()
         }
-        with one_line_errors():
+        with one_line_errors("error"):
             command(**values, **settings)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -84,16 +82,3 @@ def spread(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list
             words.append(flag)
         words.append(word)
     return words
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Exit 2 with one line for what a user can fix, 130 for an interruption; a bug keeps its traceback."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; the same command continues where it stopped\n")
-        raise typer.Exit(130) from None
-    except UserError as error:
-        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
-        raise typer.Exit(2) from None

@@ -35,25 +35,20 @@ def summarise_measures(task: Task, folder: Path, source: str) -> dict[str, Any]:
         "num_answers": len(answers),
         "valid": sum(answer.reason is None for answer in answers),
         "reasons": dict(sorted(reasons.items())),
-        "measures": {measure.name: asdict(estimate_of(run, measure)) for measure in task.measures},
+        "measures": {m.name: asdict(_estimate(run, m, len(answers))) for m in task.measures},
     }
 
 
-def estimate_of(run: Finished, measure: Measure) -> Estimate:
-    """The mean of a measure: as `metrics.json` has it, else over items (over answers if it is not per item)."""
-    stored = run.estimate(measure)
-    if stored is not None:
-        return stored
+def _estimate(run: Finished, measure: Measure, answers: int) -> Estimate:
     if measure.per_item:
-        interval = mean_interval([value for value in run.by_item(measure).values() if value is not None])
-        return Estimate(interval.mean, interval.low, interval.high, *run.counts(measure))
+        by_item = run.by_item(measure)
+        interval = mean_interval([value for value in by_item.values() if value is not None])
+        return Estimate(interval.mean, interval.low, interval.high, interval.n, len(run.prompts))
     # Answers may be hundreds of thousands: the normal interval, which needs no resampling, as in a row of Table 11.
     values = run.by_answer(measure)
-    n, of = run.counts(measure)
+    n = len(values)
     if not n:
-        return Estimate(None, None, None, 0, of)
+        return Estimate(None, None, None, 0, answers)
     mean = float(values.mean())
-    if n < 2:
-        return Estimate(mean, None, None, n, of)
-    margin = _Z95 * float(np.std(values, ddof=1)) / math.sqrt(n)
-    return Estimate(mean, mean - margin, mean + margin, n, of)
+    margin = None if n < 2 else _Z95 * float(np.std(values, ddof=1)) / math.sqrt(n)
+    return Estimate(mean, *((None, None) if margin is None else (mean - margin, mean + margin)), n, answers)

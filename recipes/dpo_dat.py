@@ -19,7 +19,6 @@ One GPU, and one node of eight; any flag of TRL's DPOConfig and ModelConfig goes
         --config recipes/swallow-8b/dpo.yaml --responses runs/swallow-8b/base
 """
 
-import sys
 from pathlib import Path
 
 from launch import launch
@@ -35,4 +34,4 @@ def run(argv: list[str]) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(launch("dpo", run))
+    launch("dpo", run)

@@ -14,7 +14,6 @@ One GPU, and one node of eight; any flag of TRL's GRPOConfig and ModelConfig goe
 `--sampler` chooses who draws the completions: shared_prefix (the default), trl or vllm.
 """
 
-import sys
 from pathlib import Path
 
 from launch import launch
@@ -30,4 +29,4 @@ def run(argv: list[str]) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(launch("grpo", run))
+    launch("grpo", run)

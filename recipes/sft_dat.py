@@ -13,7 +13,6 @@ One GPU, and one node of eight; any flag of TRL's SFTConfig and ModelConfig goes
         --config recipes/swallow-8b/sft.yaml --responses runs/random
 """
 
-import sys
 from pathlib import Path
 
 from launch import launch
@@ -29,4 +28,4 @@ def run(argv: list[str]) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(launch("sft", run))
+    launch("sft", run)

@@ -11,9 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from fakes import write_responses
-
-from data.schema import Response
+from data.schema import Response, write_responses
 
 
 def main():

@@ -114,9 +114,9 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     assert "1 of 3 (33.33%)" in again.stdout
     assert part.stat().st_mtime_ns == written
 
-    assert_one_line_error(run_eval(*command, "--olson"), "olson = false", "now it is true", "another --output")
+    assert_one_line_error(run_eval(*command, "--olson"), "olson = false", "now it is true", "another output folder")
     file.write_text('{"text": "other"}\n')
-    assert_one_line_error(run_eval(*command), "answers_sha256", "another --output")
+    assert_one_line_error(run_eval(*command), "answers_sha256", "another output folder")
 
 
 def test_every_user_error_is_one_line(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
     again = run_eval(*command)
     assert "finished before" in again.stdout
     assert f"30 of {metrics['num_responses']} (" in again.stdout
-    assert_one_line_error(run_eval(*command, "--seed", 1), "seed = 0, but now it is 1", "another --output")
+    assert_one_line_error(run_eval(*command, "--seed", 1), "seed = 0, but now it is 1", "another output folder")
     assert_one_line_error(run_eval(*command, "--temperature", 0.5), "temperature = 1.0, but now it is 0.5")
 
 

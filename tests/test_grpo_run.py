@@ -50,11 +50,12 @@ def finished(tmp_path_factory, mini):
 
 def test_a_run_leaves_its_settings_metrics_and_model(finished):
     output = finished[0] / "out"
-    settings = json.loads((output / "run_config.json").read_text("utf-8"))
+    record = json.loads((output / "run_config.json").read_text("utf-8"))
+    settings = record["settings"]
     assert settings["training"]["learning_rate"] == 5e-4
     assert settings["rewards"][0]["path"] == "rewards.make_dat_reward"
     assert settings["rewards"][0]["embedding_model"] == "ja-ginza"
-    assert "trl" in settings["provenance"]["packages"]
+    assert "trl" in record["environment"]["packages"]
     assert json.loads((output / "metrics.json").read_text("utf-8"))["train_loss"] is not None
     logged = [entry for entry in history(output) if "reward" in entry]
     assert [entry["step"] for entry in logged] == [1, 2, 3, 4]
@@ -87,7 +88,11 @@ def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):
         for item in record.run.config.update
         if item.key == "sozo"
     ]
-    assert config == json.loads((output / "run_config.json").read_text("utf-8"))
+    record = json.loads((output / "run_config.json").read_text("utf-8"))
+    decide, free = record["settings"], record["free"]
+    assert config.pop("provenance")["packages"] == record["environment"]["packages"]
+    assert config == {**decide, "training": decide["training"] | free["training"], "script": decide["script"]}
+    assert {"run_name", "output_dir"} <= set(free["training"])
     keys = {
         item.key or "/".join(item.nested_key)
         for record in records
@@ -114,8 +119,8 @@ def test_a_finished_run_is_left_alone_and_another_one_is_refused(finished):
     assert other.returncode == 2
     (line,) = other.stderr.splitlines()
     assert line == (
-        "grpo_dat: out holds a run with training.learning_rate = 0.0005, but now it is 0.001; "
-        "give another --output_dir, or the same settings to continue it"
+        "grpo_dat: out: holds a run with training.learning_rate = 0.0005, but now it is 0.001; "
+        "give another output folder, or the same settings to continue it"
     )
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 

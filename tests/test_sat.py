@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rewards.tasks.sat.run import SatSettings, score_file
 
+from data.errors import UserError
 from data.prompts import sat_messages
 from data.rewrites import Rewrite, read_rewrites, write_rewrites
-from data.run_folder import RunFolderError
 from data.stories import Story, load_stories
 from rewards.embeddings import EncoderError, make_text_encoder
 from rewards.tasks.sat.score import TEXT_LIMIT, SatScorer, what_counts
@@ -305,7 +305,7 @@ def test_a_folder_belongs_to_one_result(small: tuple[Path, SatSettings], tmp_pat
     file, given_settings = small
     score_file(file, tmp_path / "run", given_settings)
     write_rewrites(file, [Rewrite("a", "桃", "別の話。", "m")])
-    with pytest.raises(RunFolderError, match="holds a run with rewrites_sha256"):
+    with pytest.raises(UserError, match="holds a run with rewrites_sha256"):
         score_file(file, tmp_path / "run", given_settings)
     with pytest.raises(ValueError, match="there is no story '桃'"):
         score_file(file, tmp_path / "other")

@@ -5,7 +5,6 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fakes import write_responses
 
 from data.errors import UserError
 from data.schema import (
@@ -17,6 +16,7 @@ from data.schema import (
     read_responses,
     utf8_safe,
     write_columns,
+    write_responses,
 )
 
 WORDS = tuple("犬猫水山川本車空海石")

@@ -125,7 +125,7 @@ def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):
     assert log_probability(output, good) - log_probability(output, bad) > (
         log_probability(mini, good) - log_probability(mini, bad) + 1
     )
-    facts = json.loads((output / "run_config.json").read_text("utf-8"))["selection"]
+    facts = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]["selection"]
     assert (facts["chosen"]["invalid"], facts["rejected"]["invalid"]) == (0, 16)
     assert (facts["rejected"]["lowest_score"], facts["chosen"]["lowest_score"]) == (0.0, 0.9)
 
@@ -198,9 +198,9 @@ def test_data_of_another_kind_is_another_run(mini, responses, tmp_path):
     settings = {"max_steps": 1}
     train("sft", mini, tmp_path / "moved", output, **settings)  # a table that has only moved
     (tmp_path / "moved" / "part-00000.parquet").unlink()
-    with pytest.raises(ConfigError, match=r"out holds a run with selection\.of = 128, but now it is 64; give another"):
+    with pytest.raises(UserError, match=r"out: holds a run with selection\.of = 128, but now it is 64; give another"):
         train("sft", mini, tmp_path / "moved", output, **settings)
-    with pytest.raises(ConfigError, match=r"holds a run with script\.top_k = 64, but now it is 32"):
+    with pytest.raises(UserError, match=r"holds a run with script\.top_k = 64, but now it is 32"):
         train("sft", mini, responses, output, top_k=32, **settings)
 
 
@@ -229,8 +229,9 @@ def test_a_recipe_without_a_table_says_so(method, tmp_path, monkeypatch, capsys)
     monkeypatch.syspath_prepend(ROOT / "recipes")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [f"{method}_dat.py"])
-    status = importlib.import_module("launch").launch(method, importlib.import_module(f"{method}_dat").run)
-    assert status == 2
+    with pytest.raises(SystemExit) as end:
+        importlib.import_module("launch").launch(method, importlib.import_module(f"{method}_dat").run)
+    assert end.value.code == 2
     assert capsys.readouterr().err == (
         f"{method}_dat: responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote\n"
     )

@@ -13,8 +13,10 @@ from typing import Any, NoReturn, Protocol, TypeVar
 import yaml
 from trl import ModelConfig, TrlParser
 
+from data.errors import UserError
 
-class ConfigError(ValueError):
+
+class ConfigError(UserError):
     """The user's settings cannot work; the message says what to change."""
 
 

@@ -16,11 +16,12 @@ from typing import Any
 from trl import ModelConfig
 
 from data.errors import UserError
-from data.record import write_json, write_whole
+from data.record import folder_sha256, write_whole
+from data.run_folder import RunFolder
 from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from models.allocator import keep_freed_memory
 from models.quiet import quiet_libraries
-from training.claim import claim, hide_token, release, resolved_settings
+from training.claim import hide_token, resolved_settings, split
 from training.models import model_path, training_tokenizer
 from training.tracking import (
     BarOnly,
@@ -63,15 +64,20 @@ def train(
         examples: Training examples for W&B.
 
     Raises:
-        ConfigError: Settings that cannot work, a model that cannot be loaded, an `output_dir` with another run.
+        UserError: Settings that cannot work, a model that cannot be loaded, an `output_dir` with another run.
     """
     output = Path(training.output_dir)
     hide_token(training)
     settings = resolved_settings(script, training, model, facts)
-    claimed = claim(output, settings, main_process=training.process_index == 0)
-    if (output / "metrics.json").is_file():
+    decide, free = split(settings, script)
+    folder = RunFolder(output, decide, config=output / "run_config.json")
+    if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
+    new = not folder.begun
+    if training.process_index == 0:
+        name = Path(str(model.model_name_or_path))
+        folder.start({"model_sha256": folder_sha256(name) if name.is_dir() else None}, {"free": free})
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
 
     quiet_libraries(use_cpu=training.use_cpu)
@@ -83,8 +89,8 @@ def train(
         path = model_path(model, training)
         tokenizer = training_tokenizer(path, model.model_revision, say=training.process_index == 0)
     except UserError:
-        if claimed:
-            release(output)
+        if new and training.process_index == 0:
+            folder.withdraw()
         raise
     training.model_init_kwargs = {
         "revision": model.model_revision,
@@ -102,7 +108,7 @@ def train(
     trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
     if script.share_prompt:
         _share_prompt(trainer)
-    _fit(trainer, recorder, checkpoint)
+    _fit(trainer, recorder, checkpoint, folder)
     return output
 
 
@@ -117,7 +123,7 @@ def _share_prompt(trainer: Any) -> None:
             share_prompt(accelerator.unwrap_model(reference), say=False)
 
 
-def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None) -> None:
+def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: RunFolder) -> None:
     """Train from `checkpoint` or the start, save, push; metrics.json comes last."""
     from transformers import PrinterCallback, ProgressCallback
 
@@ -139,7 +145,7 @@ def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None) -> None:
         trainer.push_to_hub()
     if trainer.accelerator.is_main_process:
         shutil.rmtree(output / _ROWS, ignore_errors=True)
-        write_json(output / "metrics.json", result.metrics)
+        folder.finish(result.metrics)
     trainer.end()
 
 

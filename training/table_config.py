@@ -7,10 +7,11 @@ from typing import Any
 
 from trl import DPOConfig, SFTConfig
 
+from data.settings import setting
 from training.batches import check_examples, fit_batch
 from training.config import CommonArguments, ConfigError
 
-_RESPONSES = {"help": "Response table: a run's folder, a folder of parquet parts or one part."}
+_RESPONSES = "Response table: a run's folder, a folder of parquet parts or one part."
 _PER_STEP = {"help": "Examples per optimizer step over all processes; sets gradient_accumulation_steps."}
 _LOGGED = {"help": "Training examples shown in a W&B table when the run starts."}
 
@@ -25,7 +26,7 @@ class SftArguments(CommonArguments):
         examples_logged: Of these, how many W&B shows.
     """
 
-    responses: str | None = field(default=None, metadata=_RESPONSES)
+    responses: str | None = setting(None, _RESPONSES, decides=False)  # what it holds is compared, not where it is
     top_k: int = field(default=16384, metadata={"help": "How many of the highest-scoring responses to imitate."})
     examples_logged: int = field(default=8, metadata=_LOGGED)
 
@@ -45,7 +46,7 @@ class DpoArguments(CommonArguments):
         examples_logged: Of these pairs, how many W&B shows.
     """
 
-    responses: str | None = field(default=None, metadata=_RESPONSES)
+    responses: str | None = setting(None, _RESPONSES, decides=False)  # what it holds is compared, not where it is
     num_pairs: int = field(default=16384, metadata={"help": "Pairs of a high-scoring and a low-scoring response."})
     examples_logged: int = field(default=8, metadata=_LOGGED)
 

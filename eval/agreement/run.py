@@ -9,9 +9,10 @@ from typing import Any
 
 from rewards.tasks.sat.run import ROWS, STORIES
 
+from data.errors import UserError
 from data.progress import responses_bar
 from data.record import write_json, write_whole
-from data.run_folder import RunFolder, RunFolderError
+from data.run_folder import RunFolder
 from eval.agreement.appendix_c import appendix_c
 from eval.agreement.evaluations import Runs, own_scores, sat_runs, scores_by, scores_by_people, stories_of
 from eval.agreement.figure import curve_figure
@@ -104,10 +105,10 @@ def _folder(output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | 
     }
     try:
         return RunFolder(output, settings)
-    except RunFolderError as error:
+    except UserError as error:
         if judge is None or not (output / LEDGER).is_file():
             raise
-        raise RunFolderError(f"{error} (with a copy of its {LEDGER}, nothing is asked twice)") from error
+        raise UserError(f"{error} (with a copy of its {LEDGER}, nothing is asked twice)") from error
 
 
 def _judge(

@@ -29,10 +29,8 @@ function word(key) {
   return found ? found.cloneNode(true) : document.createTextNode(key);
 }
 
-const digits = DIGITS_OF_KINDS;
-
 function startReader({ models, items }) {
-  const kinds = Object.keys(digits).filter((kind) => items.some((item) => item.kind === kind));
+  const kinds = ["jcq", "sat", "dat"].filter((kind) => items.some((item) => item.kind === kind));
   const state = { kind: kinds[0], shown: [], place: 0 };
 
   const chosen = () => [...byId("models").querySelectorAll("input:checked")].map((box) => Number(box.value));
@@ -81,7 +79,7 @@ function startReader({ models, items }) {
       if (!entry.status) made.append(word("not_asked"));
       return made;
     }
-    return element("span", "badge valid", entry.score.toFixed(digits[state.kind]));
+    return element("span", "badge valid", entry.score.toFixed(state.kind === "jcq" ? 2 : 4));
   }
 
   function card(entry, number) {
@@ -101,10 +99,7 @@ function startReader({ models, items }) {
     made.append(element("pre", "", entry.text));
     if (entry.facts) {
       const facts = element("small");
-      for (const [name, value] of Object.entries(entry.facts)) {
-        if (Array.isArray(value)) facts.append(`${value.join(", ")} `);
-        else if (typeof value !== "boolean" && value !== null) facts.append(word(name), ` ${value} `);
-      }
+      facts.append(word("length"), ` ${entry.facts.length} ${(entry.facts.extras || []).join(", ")}`);
       made.append(facts);
     }
     if (entry.note) {

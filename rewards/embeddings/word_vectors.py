@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from data.errors import UserError
 from rewards.embeddings.encoders import Encoder, Matrix
 
 NO_VECTOR = -1
@@ -18,7 +19,7 @@ _COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "do
 _MIN_ROWS = 1024
 
 
-class EncoderError(RuntimeError):
+class EncoderError(UserError):
     """The encoder returned something that cannot be word vectors."""
 
 

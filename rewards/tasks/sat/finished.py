@@ -63,8 +63,7 @@ class FinishedSat(Finished):
         if measure.name != self.main.name:
             return None
         row = self.summary
-        low, high = row.ci95 or (None, None)
-        return Estimate(row.mean, low, high, row.scored_stories, row.num_stories)
+        return Estimate(row.mean, *(row.ci95 or (None, None)), row.scored_stories, row.num_stories)
 
 
 def rewrite_values(row: Rewrite) -> dict[str, float]:

@@ -1,0 +1,118 @@
+"""A run's folder: one process at a time, whatever way the last one ended."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from data.errors import UserError, one_line_errors
+from data.lock import lock, unlock
+from data.run_folder import RunFolder
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from data.run_folder import RunFolder
+folder = RunFolder(Path(sys.argv[1]), {"seed": 1})
+folder.start({}, {})
+print("at work", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process at work in `tmp_path / "run"`."""
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path / "run"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "at work\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.fixture(autouse=True)
+def free(tmp_path):
+    yield
+    unlock(tmp_path / "run")
+
+
+def test_a_second_process_gets_one_line_and_changes_nothing(holder, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    before = {path: path.read_bytes() for path in run.iterdir()}
+    message = rf"run: process {holder.pid} on .* is at work here; wait for it or end it"
+    with pytest.raises(UserError, match=message):
+        RunFolder(run, {"seed": 1})
+    with pytest.raises(UserError, match="seed = 1, but now it is 2"):  # the more useful answer
+        RunFolder(run, {"seed": 2})
+    assert {path: path.read_bytes() for path in run.iterdir()} == before
+    # Of launched processes only the first one asks for the lock; the others work under it.
+    monkeypatch.setenv("RANK", "1")
+    assert RunFolder(run, {"seed": 1}).begun
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_the_lock_of_a_dead_process_keeps_nobody_out(holder, tmp_path, end):
+    run = tmp_path / "run"
+    holder.send_signal(end)
+    holder.wait()
+    assert (run / "_lock").is_file()
+    folder = RunFolder(run, {"seed": 1})
+    assert (run / "_lock").read_text().startswith(f"process {os.getpid()} on ")
+    folder.start({}, {})
+    folder.finish({"mean": 1.0})
+    assert sorted(path.name for path in run.iterdir()) == ["config.json", "metrics.json"]
+
+
+def test_a_new_run_is_locked_from_its_start_and_a_finished_one_only_read(holder, tmp_path):
+    fresh = RunFolder(tmp_path / "other", {"seed": 1})
+    fresh.reopen()
+    assert not (tmp_path / "other").exists()
+    fresh.start({}, {})
+    assert (tmp_path / "other" / "_lock").is_file()
+    assert not RunFolder(tmp_path / "other", {"seed": 1}).metrics()  # the same process may look again
+    fresh.finish({})
+    (tmp_path / "run" / "metrics.json").write_text('{"mean": 1.0}')  # as if the other process had just ended its work
+    before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir())
+    assert RunFolder(tmp_path / "run", {"seed": 1}).metrics() == {"mean": 1.0}
+    assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()) == before
+    with pytest.raises(UserError, match="is at work here"):
+        RunFolder(tmp_path / "run", {"seed": 1}).reopen()
+
+
+def test_who_began_between_our_look_and_our_lock_is_noticed(tmp_path):
+    ours = RunFolder(tmp_path / "run", {"seed": 1})
+    RunFolder(tmp_path / "run", {"seed": 2}).start({}, {})
+    with pytest.raises(UserError, match="seed = 2, but now it is 1"):
+        ours.start({}, {})
+
+
+def test_a_start_that_came_to_nothing_is_withdrawn(tmp_path):
+    folder = RunFolder(tmp_path / "run", {"seed": 1}, config=tmp_path / "run" / "run_config.json")
+    folder.start({"model_sha256": None}, {"free": {"run_name": "x"}})
+    assert json.loads((tmp_path / "run" / "run_config.json").read_text())["free"] == {"run_name": "x"}
+    folder.withdraw()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_lock_is_taken_once_and_given_back(tmp_path):
+    for _ in range(2):
+        lock(tmp_path / "run")
+    unlock(tmp_path / "run")
+    unlock(tmp_path / "run")
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_a_mistake_is_one_line_and_a_bug_is_not(capsys):
+    for error, status, line in (
+        (UserError("no such\n folder"), 2, "program: no such folder\n"),
+        (KeyboardInterrupt(), 130, "interrupted; the same command continues where it stopped\n"),
+    ):
+        with pytest.raises(SystemExit) as end, one_line_errors("program"):
+            raise error
+        assert (end.value.code, capsys.readouterr().err) == (status, line)
+    with pytest.raises(ValueError, match="a bug"), one_line_errors("program"):
+        raise ValueError("a bug")

@@ -59,11 +59,11 @@ class KeptCompletions:
 
 
 def _read(content: bytes) -> dict[int, Completion]:
-    found = {}
+    completions = {}
     for line in content.split(b"\n"):
         try:
             number, text, finish_reason = json.loads(line)
         except ValueError:
-            continue  # torn, or the rest after the last line feed
-        found[number] = Completion(text, finish_reason)
-    return found
+            continue  # torn, or what follows the last line feed
+        completions[number] = Completion(text, finish_reason)
+    return completions

@@ -53,11 +53,11 @@ class SharedPrefixRollout:
         completion_ids: list[list[int]] = [[] for _ in prompts]
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
             ends = end_tokens(model, tokenizer)
-            for ids, positions in groups.items():
+            for prompt, positions in groups.items():
                 try:
                     rows = sample_tokens(
                         model,
-                        ids,
+                        prompt,
                         random.random((len(positions), self._max_new_tokens)),
                         ends=ends,
                         temperature=self._temperature,

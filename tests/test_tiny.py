@@ -1,7 +1,11 @@
 """The embedded model's nouns: a file, so that a checker that learns better does not silently make another model."""
 
 import random
+from importlib.metadata import PackageNotFoundError
 
+import pytest
+
+from data.errors import UserError
 from data.nouns import load_nouns
 from models import tiny
 from models.tiny import noun_vectors, tiny_folder, tiny_nouns
@@ -22,3 +26,12 @@ def test_other_nouns_are_another_model(monkeypatch):
     monkeypatch.setattr(tiny, "tiny_nouns", lambda: ["犬", "猫"])
     assert tiny_folder().parent == before.parent
     assert tiny_folder() != before
+
+
+def test_a_missing_package_is_one_line(monkeypatch):
+    def version(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(tiny, "version", version)
+    with pytest.raises(UserError, match=r"needs the package torch: pip install 'sozo\[offline\]'"):
+        tiny_folder()

@@ -75,8 +75,8 @@ def _common_prompt(call: dict[str, Any]) -> int:
     known = {"input_ids", "labels", "attention_mask", "fused_lm_head", *_HARMLESS}
     if ids is None or labels is None or any(value is not None for key, value in call.items() if key not in known):
         return 0
-    asked = torch.nonzero((labels != -100).any(dim=0))
-    prompt = int(asked[0]) if len(asked) else 0
+    predicted = torch.nonzero((labels != -100).any(dim=0))
+    prompt = int(predicted[0]) if len(predicted) else 0
     if mask is not None and not (mask[:, :prompt].all() and (mask[:, 1:] <= mask[:, :-1]).all()):
         return 0  # padding anywhere but at the end
     return prompt if bool((ids[:, :prompt] == ids[:1, :prompt]).all()) else 0

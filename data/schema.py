@@ -124,15 +124,6 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def write_responses(path: Path, responses: Sequence[Response]) -> None:
-    """Write rows as one parquet part (see `write_columns`)."""
-    names = arrow_schema().names
-    columns = {name: [getattr(r, name) for r in responses] for name in names}
-    columns["text"] = [utf8_safe(t) for t in columns["text"]]
-    columns["words"] = [w and [utf8_safe(x) for x in w] for w in columns["words"]]
-    write_columns(path, columns)
-
-
 def part_paths(path: Path) -> list[Path]:
     """The parquet parts of a table, in order: `path` itself, or part-*.parquet in it or in its folder `responses`."""
     if path.is_file():

@@ -28,6 +28,10 @@ Runs = Annotated[
     list[str], typer.Argument(metavar="DIR", help="Folders of finished runs, however deep: DIR, or NAME=DIR.")
 ]
 
+Base = Annotated[
+    str | None, typer.Option(help="The model to compare the others with (default: a study's base, or the first).")
+]
+
 
 def main() -> None:
     """Measure the creativity of language models in Japanese. Every command writes into a folder and can be repeated."""
@@ -67,9 +71,7 @@ def run(
 def report(
     runs: Runs,
     output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path("report.html"),
-    base: Annotated[
-        str | None, typer.Option(help="The model to compare the others with (default: a study's base, or the first).")
-    ] = None,
+    base: Base = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
 ) -> None:
     """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
@@ -78,6 +80,20 @@ def report(
     from eval.show import print_pages
 
     print_pages(write_evaluation(output, find_evaluated(runs), base=base, title=title))
+
+
+def compare(runs: Runs, base: Base = None) -> None:
+    """What changed from one model to the others: the report's tables of changes, here in the terminal."""
+    from eval.compare import all_changes, bases
+    from eval.finished import find_evaluated
+    from eval.report.tables import change_tables
+    from eval.show import print_changes
+
+    models = find_evaluated(runs)
+    tables = change_tables(models, all_changes(models, bases(models, base)))
+    if not tables:
+        raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
+    print_changes(tables)
 
 
 def correlate(
@@ -218,6 +234,7 @@ def make_app() -> typer.Typer:
         score.command(name)(_score_command(task))
     app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")
     app.command()(with_flags(report))
+    app.command()(with_flags(compare))
     app.command()(with_flags(correlate))
     app.command()(with_flags(agreement, without=("judge_prompt",)))
     return app

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from data.errors import UserError
 from data.record import MISSING, first_difference
-from eval.finished import Finished
+from rewards.finished import Finished
 
 
-def not_alike(one: Finished, other: Finished) -> str | None:
+def not_alike(run: Finished, other: Finished) -> str | None:
     """The first thing on which their scores depend and in which they differ; None if they are on one scale."""
-    found = first_difference(one.scale, other.scale)
-    if found is None:
+    difference = first_difference(run.scale, other.scale)
+    if difference is None:
         return None
-    key, *values = found
-    a, b = ("not set" if value is MISSING else value for value in values)
-    return f"{key} is {a} and {b}"
+    key, *values = difference
+    before, after = ("not set" if value is MISSING else value for value in values)
+    return f"{key} is {before} and {after}"
 
 
-def check_alike(what: str, runs: Sequence[tuple[str, Finished]], mend: str) -> None:
+def check_alike(what: str, runs: Sequence[tuple[str, Finished]], remedy: str) -> None:
     """Refuse runs of which one has its scores on another scale than the first.
 
     Args:
         what: The benchmark.
         runs: Model and run.
-        mend: What to do about it.
+        remedy: What to do about it.
 
     Raises:
-        ValueError: With the first difference, in one line.
+        UserError: With the first difference, in one line.
     """
     for name, run in runs[1:]:
         first, other = runs[0]
         if reason := not_alike(other, run):
-            raise ValueError(
-                f"{what} of {first} ({other.folder}) and of {name} ({run.folder}) do not compare: {reason}; {mend}"
+            raise UserError(
+                f"{what} of {first} ({other.folder}) and of {name} ({run.folder}) do not compare: {reason}; {remedy}"
             )

@@ -8,132 +8,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS
-from rewards.tasks.sat.run import ROWS, STORIES
-
-from data.jcq import Answer, Question, load_questions
-from data.rewrites import Rewrite, read_rewrites
-from data.stories import Story, load_stories
+from data.errors import UserError
+from data.published import METHODS
 from data.study_folder import StudyFolder, read_study
-from rewards.judges.judgement import Judgement, judgement_key, latest
-from rewards.judges.ledger import read_judgements
-from rewards.tasks.dat.summary import DatSummary, valid_scores
-from rewards.tasks.dat.table11 import METHODS
-from rewards.tasks.jcq.files import read_answers
-from rewards.tasks.jcq.tables import ModelScores, model_scores
-from rewards.tasks.sat.summary import SatSummary, story_scores
-
-_KINDS = {"dat": "trials", "rescore": "responses", "jcq": "jcq", "sat": "sat"}
-
-
-@dataclass(frozen=True)
-class Finished:
-    """One finished run.
-
-    Attributes:
-        folder: The run's folder.
-        settings: What was asked for, from `config.json`.
-        loaded: What became known on loading (scorer, decoder), from `config.json`.
-        metrics: What came out, from `metrics.json`.
-    """
-
-    folder: Path
-    settings: dict[str, Any]
-    loaded: dict[str, Any]
-    metrics: dict[str, Any]
-
-    @property
-    def scale(self) -> dict[str, Any]:
-        """What the scores depend on beside the model: runs in which it differs cannot be compared (`eval.alike`)."""
-        return dict(self.loaded.get("scorer", {}))
-
-
-@dataclass(frozen=True)
-class FinishedDat(Finished):
-    """A table of DAT responses."""
-
-    @cached_property
-    def summary(self) -> DatSummary:
-        """The row of Table 11."""
-        return DatSummary.from_json(self.metrics)
-
-    @cached_property
-    def scores(self) -> np.ndarray:
-        """Scores of the valid responses, shape (valid,), 0 to 2; of a run of trials, of those that count."""
-        return valid_scores(self.folder)[: self.summary.valid]
-
-
-@dataclass(frozen=True)
-class FinishedJcq(Finished):
-    """Answers to JCQ with their judgements."""
-
-    @property
-    def scale(self) -> dict[str, Any]:
-        """Judge, its prompt and parameters, and the questions."""
-        return {name: self.settings.get(name) for name in ("judge", "questions_sha256")}
-
-    @cached_property
-    def questions(self) -> tuple[Question, ...]:
-        """What was asked."""
-        return load_questions(self.folder / QUESTIONS, complete=False)
-
-    @cached_property
-    def answers(self) -> tuple[Answer, ...]:
-        """What the model wrote."""
-        return read_answers(self.folder / ANSWERS)
-
-    @cached_property
-    def judgements(self) -> tuple[Judgement | None, ...]:
-        """What holds of each answer now; None where the judge was not asked."""
-        asked = {question.id: question.question for question in self.questions}
-        judge = dict(self.settings["judge"])
-        name, prompt = judge.pop("model"), judge.pop("prompt")
-        found = latest(read_judgements(self.folder / LEDGER))
-        return tuple(
-            found.get(judgement_key(asked[a.question_id], a.answer, name, prompt, judge)) for a in self.answers
-        )
-
-    @cached_property
-    def scores(self) -> ModelScores:
-        """Question by question."""
-        return model_scores(self.metrics["source"], self.questions, self.answers, self.judgements)
-
-
-@dataclass(frozen=True)
-class FinishedSat(Finished):
-    """Rewrites of stories with their scores."""
-
-    @property
-    def scale(self) -> dict[str, Any]:
-        """The scorer and the stories."""
-        return {**super().scale, "stories_sha256": self.settings.get("stories_sha256")}
-
-    @cached_property
-    def summary(self) -> SatSummary:
-        """The row of Table 7."""
-        return SatSummary.from_json(self.metrics)
-
-    @cached_property
-    def stories(self) -> tuple[Story, ...]:
-        """What was to be rewritten."""
-        return load_stories(self.folder / STORIES)
-
-    @cached_property
-    def rewrites(self) -> tuple[Rewrite, ...]:
-        """What the model wrote."""
-        return read_rewrites(self.folder / ROWS)
-
-    @cached_property
-    def scores(self) -> dict[str, float]:
-        """Story id -> distance, 0 to 2, of the stories that have one."""
-        return story_scores(self.rewrites)
+from rewards.finished import Finished
+from rewards.tasks import task_types
 
 
 @dataclass(frozen=True)
@@ -142,28 +26,27 @@ class Evaluated:
 
     Attributes:
         name: The runs' source, or what the caller calls it.
-        method: Of a study's row, the paper's name of the method (`rewards.tasks.dat.table11.METHODS`).
+        method: Of a study's row, the paper's name of the method (`data.published.METHODS`).
         paper_model: Of a study, the paper's name of the model that it starts from.
         study: Which study it is a row of: the study's folder.
-        trials: DAT by trials (the benchmark: 100 valid responses).
-        responses: DAT by responses in all (Table 11).
-        jcq: JCQ.
-        sat: SAT.
+        runs: By task and kind (`Finished.kind`).
     """
 
     name: str
     method: str | None = None
     paper_model: str | None = None
     study: Path | None = None
-    trials: FinishedDat | None = None
-    responses: FinishedDat | None = None
-    jcq: FinishedJcq | None = None
-    sat: FinishedSat | None = None
+    runs: Mapping[tuple[str, str], Finished] = field(default_factory=dict)
 
-    @property
-    def dat(self) -> FinishedDat | None:
-        """The table of responses where there is one, which holds more of them, else the benchmark's trials."""
-        return self.responses or self.trials
+    def of_task(self, task: str) -> list[Finished]:
+        """All runs of a task, the one that says most last (`Finished.kinds`)."""
+        runs = [run for (name, _), run in self.runs.items() if name == task]
+        return sorted(runs, key=lambda run: run.kinds.index(run.kind) if run.kind in run.kinds else -1)
+
+    def run(self, task: str) -> Finished | None:
+        """The run of a task that says most; None without one."""
+        runs = self.of_task(task)
+        return runs[-1] if runs else None
 
 
 def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
@@ -177,8 +60,8 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         place holds several studies, a row is called STUDY/ROW.
 
     Raises:
-        FileNotFoundError: A place is not there, or holds no finished run.
-        ValueError: A run cannot be read, or one model has two runs of one kind.
+        UserError: A place is not there or holds no finished run, a run cannot be read, or one model has two runs of one
+            kind.
     """
     models: dict[str, Evaluated] = {}
     for place in places:
@@ -186,22 +69,21 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         named = bool(equals) and not Path(place).exists()
         folder = Path(path if named else place)
         if not folder.is_dir():
-            raise FileNotFoundError(f"{folder}: no such folder; give the --output of earlier runs")
-        found = sorted(_runs(folder), key=lambda one: (str(one.study or ""), _order(one.model)))
-        if not found:
-            raise FileNotFoundError(f"{folder}: holds no finished run; finish one first: python -m eval run")
-        several = len({one.study for one in found if one.study}) > 1  # their rows have the same names
-        models_here = [f"{one.study.name}/{one.model}" if several and one.study else one.model for one in found]
-        alone = len(set(models_here)) == 1
-        for one, model in zip(found, models_here, strict=True):
+            raise UserError(f"{folder}: no such folder; give the --output of earlier runs")
+        rows = sorted(_rows(folder), key=lambda row: (str(row.study or ""), _order(row.model)))
+        if not rows:
+            raise UserError(f"{folder}: holds no finished run; finish one first: python -m eval run")
+        several = len({row.study for row in rows if row.study}) > 1  # their rows have the same names
+        names = [f"{row.study.name}/{row.model}" if several and row.study else row.model for row in rows]
+        alone = len(set(names)) == 1
+        for row, model in zip(rows, names, strict=True):
             name = model if not named else prefix if alone else f"{prefix}/{model}"
-            there = models.setdefault(name, Evaluated(name, one.method, one.paper_model, one.study))
-            if (other := getattr(there, one.kind)) is not None:
-                raise ValueError(
-                    f"{name} has two runs of one kind, {other.folder} and {one.run.folder}; name the folders: NAME=DIR"
-                )
-            changes: dict[str, Any] = {one.kind: one.run}
-            models[name] = replace(there, **changes)
+            known = models.setdefault(name, Evaluated(name, row.method, row.paper_model, row.study))
+            key = (row.run.task, row.run.kind)
+            if key in known.runs:
+                folders = f"{known.runs[key].folder} and {row.run.folder}"
+                raise UserError(f"{name} has two runs of one kind, {folders}; name the folders: NAME=DIR")
+            models[name] = replace(known, runs={**known.runs, key: row.run})
     return tuple(models.values())
 
 
@@ -211,16 +93,17 @@ def _order(name: str) -> tuple[int, list[Any]]:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Row:
+    """A finished run and whose it is."""
+
     model: str
-    method: str | None
-    paper_model: str | None
-    study: Path | None
-    kind: str
     run: Finished
+    method: str | None = None
+    paper_model: str | None = None
+    study: Path | None = None
 
 
-def _runs(folder: Path) -> Iterator[_Found]:
+def _rows(folder: Path) -> Iterator[_Row]:
     """The finished runs under a folder. What lies under a study's folder belongs to the study."""
     studies: dict[Path, tuple[Path, StudyFolder]] = {}
     seen: set[Path] = set()
@@ -230,42 +113,40 @@ def _runs(folder: Path) -> Iterator[_Found]:
         if study := read_study(place):
             studies[place] = place, study
             for method, row in study.rows.items():  # its tables may lie elsewhere
-                if row.responses.resolve() not in seen and (found := _run(row.responses)):
+                if row.responses.resolve() not in seen and (run := _run(row.responses)):
                     seen.add(row.responses.resolve())
-                    yield _Found(method, method, study.paper_model, place, *found)
+                    yield _Row(method, run, method, study.paper_model, place)
         elif place.parent in studies:
             studies[place] = studies[place.parent]
-        if {"config.json", "metrics.json"} <= set(names) and place.resolve() not in seen and (found := _run(place)):
+        if {"config.json", "metrics.json"} <= set(names) and place.resolve() not in seen and (run := _run(place)):
             inside.clear()
-            source = str(found[1].metrics["source"])
+            source = str(run.metrics["source"])
             root, of = studies.get(place, (None, None))
             if of is not None and source in of.rows:
-                yield _Found(source, source, of.paper_model, root, *found)
+                yield _Row(source, run, source, of.paper_model, root)
             else:
-                yield _Found(source, None, None, None, *found)
+                yield _Row(source, run)
 
 
-def _run(place: Path) -> tuple[str, Finished] | None:
-    """The kind and the finished run of a folder; None of a model's, or of a run that is under way."""
+def _run(place: Path) -> Finished | None:
+    """The finished run of a folder; None of a model's, or of a run that is under way."""
     if not ((place / "config.json").is_file() and (place / "metrics.json").is_file()):
         return None
     config, settings = _read(place / "config.json"), {}
     if isinstance(config.get("settings"), dict):
         settings = config["settings"]
-    kind = _KINDS.get(settings.get("task", ""))
-    if kind is None:
+    task = task_types().get(settings.get("task", ""))
+    if task is None:
         return None
-    if kind == "trials" and not settings.get("trials"):
-        kind = "responses"
-    make: Callable[..., Finished] = {"jcq": FinishedJcq, "sat": FinishedSat}.get(kind, FinishedDat)
-    return kind, make(place, settings, config.get("loaded", {}), _read(place / "metrics.json"))
+    metrics = _read(place / "metrics.json")
+    return task.Finished(task.name, task.measures[0], place, settings, config.get("loaded", {}), metrics)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: cannot be read ({error})") from error
+        raise UserError(f"{path}: cannot be read ({error})") from error
     if not isinstance(values, dict):
-        raise ValueError(f"{path}: is no JSON object")
+        raise UserError(f"{path}: is no JSON object")
     return values

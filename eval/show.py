@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from eval.page import PageRun
+    from eval.report.tables import PageTable
     from eval.run import TaskRun
+
+_COLOURS = {"": "", "up": "green", "down": "red"}
 
 
 def print_run(run: TaskRun) -> None:
@@ -52,6 +55,26 @@ def print_page(run: PageRun) -> None:
     console.print(run.page, markup=False, highlight=False, emoji=False)
     lines = [str(run.folder / name) for name in run.files]
     print_lines([*lines, f"not finished: {run.stopped}"] if run.stopped else lines)
+
+
+def print_changes(tables: Sequence[PageTable]) -> None:
+    """The report's tables of changes, a row for each model and the measures in columns."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from eval.report.labels import english
+
+    for page_table in tables:
+        table = Table(title=english(page_table.name), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in page_table.columns:
+            table.add_column(Text(english(column)))
+        for name, cells in page_table.rows:
+            below = f"{english('from_base')} {page_table.against[name]}"
+            shown = [Text("\n".join((cell.value, *cell.small)), _COLOURS[cell.mark]) for cell in cells]
+            table.add_row(Text(f"{name}\n{below}"), *shown)
+        _console().print(table)
+        print_lines(english(note) for note in page_table.notes)
 
 
 def _console() -> Console:

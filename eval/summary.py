@@ -35,20 +35,25 @@ def summarise_measures(task: Task, folder: Path, source: str) -> dict[str, Any]:
         "num_answers": len(answers),
         "valid": sum(answer.reason is None for answer in answers),
         "reasons": dict(sorted(reasons.items())),
-        "measures": {m.name: asdict(_estimate(run, m, len(answers))) for m in task.measures},
+        "measures": {measure.name: asdict(estimate_of(run, measure)) for measure in task.measures},
     }
 
 
-def _estimate(run: Finished, measure: Measure, answers: int) -> Estimate:
+def estimate_of(run: Finished, measure: Measure) -> Estimate:
+    """The mean of a measure: as `metrics.json` has it, else over items (over answers if it is not per item)."""
+    stored = run.estimate(measure)
+    if stored is not None:
+        return stored
     if measure.per_item:
-        by_item = run.by_item(measure)
-        interval = mean_interval([value for value in by_item.values() if value is not None])
-        return Estimate(interval.mean, interval.low, interval.high, interval.n, len(run.prompts))
+        interval = mean_interval([value for value in run.by_item(measure).values() if value is not None])
+        return Estimate(interval.mean, interval.low, interval.high, *run.counts(measure))
     # Answers may be hundreds of thousands: the normal interval, which needs no resampling, as in a row of Table 11.
     values = run.by_answer(measure)
-    n = len(values)
+    n, of = run.counts(measure)
     if not n:
-        return Estimate(None, None, None, 0, answers)
+        return Estimate(None, None, None, 0, of)
     mean = float(values.mean())
-    margin = None if n < 2 else _Z95 * float(np.std(values, ddof=1)) / math.sqrt(n)
-    return Estimate(mean, *((None, None) if margin is None else (mean - margin, mean + margin)), n, answers)
+    if n < 2:
+        return Estimate(mean, None, None, n, of)
+    margin = _Z95 * float(np.std(values, ddof=1)) / math.sqrt(n)
+    return Estimate(mean, mean - margin, mean + margin, n, of)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rewards.tasks.dat.table11 import METHODS, Table11, Table11Row
+from data.published import METHODS
+from rewards.page_parts import percent
+from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import dat_number as number
-from rewards.view import percent
 
 _PAPER_RESPONSES = 131_072  # in all, of each row
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,16 @@ class ScoredAnswer:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class GridScores:
+    """One answer of a run in the grid: its kind of item, and criterion -> score, empty without one."""
+
+    id: str
+    item: str
+    group: str
+    scores: Mapping[str, float]
+
+
 def item_of(answer_id: str) -> str:
     """The item that an answer's id names; nothing in a table of a task that asks one thing only.
 
@@ -50,7 +60,12 @@ class Finished:
         settings: What was asked for, from `config.json`.
         loaded: What became known on loading (scorer, decoder), from `config.json`.
         metrics: What came out, from `metrics.json`.
+        kinds: What `kind` can be, of a task whose runs have several: the one that says most last.
+        grid: The cells in which correlations take the task apart: (kind of item, criterion), both names for people.
     """
+
+    kinds: ClassVar[tuple[str, ...]] = ()
+    grid: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     task: str
     main: Measure
@@ -100,3 +115,21 @@ class Finished:
         """The mean as `metrics.json` has it; None where it does not."""
         stored = self.metrics.get("measures", {}).get(measure.name)
         return None if stored is None else Estimate(**{key: stored[key] for key in ("mean", "low", "high", "n", "of")})
+
+    def counts(self, measure: Measure) -> tuple[int, int]:
+        """n of N: items with a value among all; answers of a measure that is not per item."""
+        if not measure.per_item:
+            return len(self.by_answer(measure)), sum(1 for _ in self.answers())
+        return sum(value is not None for value in self.by_item(measure).values()), len(self.prompts)
+
+    def shown(self, measure: Measure) -> Measure:
+        """The measure with the decimals that suit this run's numbers."""
+        return measure
+
+    def grid_means(self) -> Mapping[tuple[str, str], float | None]:
+        """The mean in each cell of `grid`; the last one is the task's score."""
+        return {}
+
+    def grid_scores(self) -> Iterator[GridScores]:
+        """Every answer with what it got by each criterion of the grid, to set beside people's ratings."""
+        return iter(())

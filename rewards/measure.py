@@ -28,6 +28,11 @@ class Measure:
     paper: str = ""
 
     @property
+    def task(self) -> str:
+        """The task's name: what stands before the slash."""
+        return self.name.partition("/")[0]
+
+    @property
     def short(self) -> str:
         """Its name within its task: what follows the slash.
 

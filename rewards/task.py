@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from data.answers_file import read_answers_file
 from data.settings import deciding
-from rewards.finished import Finished
+from rewards.finished import ITEM_SEPARATOR, Finished, item_of
 from rewards.measure import Measure
 from rewards.view import View
 
@@ -188,7 +188,11 @@ class Task:
         Raises:
             UserError: The file or a line cannot be used.
         """
-        return (Answer(row.id, row.item, row.text, source or path.name) for row in read_answers_file(path))
+        for row in read_answers_file(path):
+            # A table names an answer's item by the answer's id, as `eval.draw` writes it.
+            named = not row.item or item_of(row.id) == row.item
+            answer_id = row.id if named else f"{row.item}{ITEM_SEPARATOR}{row.id}"
+            yield Answer(answer_id, row.item, row.text, source or path.name)
 
     def refuse_training(self, items: Iterable[Item]) -> None:
         """Refuse items that a model must never be trained on, such as a benchmark's own.

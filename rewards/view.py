@@ -6,115 +6,15 @@ measure of any task; a task with tables of its own overrides what it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rewards.finished import Finished
 from rewards.measure import Measure
-
-DASH = "–"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What a reader sees in one place of a table.
-
-    Args:
-        value: The number, or a dash.
-        small: Lines below it: its 95% interval, what it rests on (n of N).
-        paper: The paper's figure.
-        change: The difference from the base model with its interval.
-        mark: `up` or `down` where that difference is significant.
-        heat: The number, where the table is a heat map.
-    """
-
-    value: str
-    small: tuple[str, ...] = ()
-    paper: str = ""
-    change: str = ""
-    mark: str = ""
-    heat: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table of models.
-
-    Args:
-        label: Label of its heading (`labels.yaml`; a key that has no label is shown as it is).
-        measure: Its cells are the measure's estimates, each with its difference from the base.
-        cell: Else: what a finished run shows here.
-        cells: Or what all runs of the table show together (`eval` calls it once).
-        change: Of `cell`: the measure whose difference stands below it.
-        paper: The column in the papers' table, if not the measure's own.
-    """
-
-    label: str
-    measure: str | None = None
-    cell: Callable[[Any], Cell] | None = None
-    cells: Callable[[Sequence[Any]], Sequence[Cell]] | None = None
-    change: str | None = None
-    paper: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelTable:
-    """A table of the report with a row for each model that has a finished run.
-
-    Args:
-        name: Label of its title.
-        columns: After the models' names.
-        notes: Labels of what stands below it.
-        kind: Takes only runs of this kind (`Finished.kind`); None takes the model's best one.
-        heat: Whether it is a heat map.
-        paper: The papers' table of other models (`data.published`), shown below.
-        training: The papers' table of trained models, whose figures stand in the cells of a study's rows.
-    """
-
-    name: str
-    columns: tuple[Column, ...]
-    notes: tuple[str, ...] = ()
-    kind: str | None = None
-    heat: bool = False
-    paper: str | None = None
-    training: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One answer in the report's reader.
-
-    Args:
-        text: What the model wrote.
-        score: Its value; None where it has none.
-        status: Why not, or how its judgement ended.
-        more: What else the reader shows: `marks` (name -> value), `note` (a text), `facts` (name -> value).
-    """
-
-    text: str
-    score: float | None
-    status: str | None
-    more: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderItem:
-    """An item in the report's reader with one model's answers. Items of several models with equal keys are one.
-
-    Args:
-        key: What makes it the same item: its id and its text.
-        group: What kind of item it is.
-        title: Its name.
-        text: What was asked.
-        entries: The model's answers.
-    """
-
-    key: tuple[str, str]
-    group: str
-    title: str
-    text: str
-    entries: Sequence[Entry]
+from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +41,14 @@ class View:
     Attributes:
         files: Names under the run's folder that the terminal lists below the table.
         artifacts: What goes into W&B's artifact beside config.json and metrics.json.
+        words: Labels that the report's reader needs (`Entry.more`).
+        sample: How many answers to an item the reader shows; None shows all. A task of samples comes last in it.
     """
 
     files: tuple[str, ...] = ("config.json", "metrics.json", "responses")
     artifacts: tuple[str, ...] = ("responses",)
+    words: tuple[str, ...] = ()
+    sample: int | None = None
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """The terminal's table: heading -> cell."""
@@ -192,14 +96,26 @@ class View:
             rows.append(CardMetric(measure.name.replace("/", "_"), title, estimate["mean"], counted))
         return {"task_name": name, "dataset_name": name, "dataset_type": name}, rows
 
-    def tables(self, measures: Sequence[Measure], runs: Sequence[Finished]) -> tuple[ModelTable, ...]:
-        """Tables of the report over models with a finished run."""
-        columns = tuple(Column(m.short, measure=m.name) for m in measures)
-        return (ModelTable(measures[0].name, columns),)
+    def labels(self) -> dict[str, tuple[str, str]]:
+        """Key -> (English, Japanese): `labels.yaml` beside the view's own file, if there is one."""
+        import yaml
 
-    def settings_shown(self, run: Finished) -> list[tuple[str, str]]:
-        """What the run's numbers rest on, for the report: labels and values."""
+        path = Path(inspect.getfile(type(self))).with_name("labels.yaml")
+        pairs = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
+        return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
+
+    def section(self, measures: Sequence[Measure], runs: Sequence[Finished]) -> Section:
+        """Tables and pictures of the report; `runs` are the best ones of the models that have any."""
+        columns = tuple(Column(measure.short, measure) for measure in measures)
+        return Section((ModelTable(measures[0].task, columns),))
+
+    def settings_shown(self, run: Finished) -> list[tuple[str, Any]]:
+        """What the run's numbers rest on, for the report: labels and values; None for what is not known."""
         return []
+
+    def scale_text(self, run: Finished) -> str:
+        """The same in a sentence, beside correlations; nothing for a task that has nothing to say."""
+        return ", ".join(f"{name} {value}" for name, value in run.scale.items())
 
     def reader(self, run: Finished) -> Iterator[ReaderItem]:
         """Every item with this run's answers, for the report's reader."""
@@ -209,23 +125,7 @@ class View:
             entries.setdefault(answer.item, []).append(Entry(answer.text, score, answer.reason))
         for item, shown in entries.items():
             prompt = run.prompts[item]
-            yield ReaderItem((item, prompt), "", item or run.task, prompt, shown)
-
-
-def number(value: float | None, measure: Measure) -> str:
-    """A measure's value as people read it; a dash for none.
-
-    >>> number(0.5, Measure("a", share=True)), number(0.5, Measure("b", digits=2)), number(None, Measure("c"))
-    ('50.00%', '0.50', '–')
-    """
-    if value is None:
-        return DASH
-    return f"{value:.2%}" if measure.share else f"{value:.{measure.digits}f}"
-
-
-def percent(part: int, whole: int) -> str:
-    """`part` of `whole` in percent, a dash of nothing."""
-    return f"{part / whole:.2%}" if whole else DASH
+            yield ReaderItem((item, prompt), "", item or run.task, prompt, shown[: self.sample])
 
 
 def estimate_text(measure: Measure, estimate: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from data.schema import arrow_schema, utf8_safe, write_columns
 from rewards.judges.protocol import Reply
 from rewards.nouns import Verdict
 
@@ -74,3 +75,12 @@ class FakeJudge:
 
     async def close(self):
         self.closed += 1
+
+
+def write_responses(path, responses):
+    """Write rows as one parquet part (see `write_columns`)."""
+    names = arrow_schema().names
+    columns = {name: [getattr(r, name) for r in responses] for name in names}
+    columns["text"] = [utf8_safe(t) for t in columns["text"]]
+    columns["words"] = [w and [utf8_safe(x) for x in w] for w in columns["words"]]
+    write_columns(path, columns)

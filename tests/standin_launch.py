@@ -11,7 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-from data.schema import Response, write_responses
+from fakes import write_responses
+
+from data.schema import Response
 
 
 def main():

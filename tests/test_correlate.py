@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from published_check.derived import Derived, Verdict
+from published_check.p_values import p_value
 from published_check.page import PAGE, to_markdown
 from published_check.published import derive_published
 from published_check.rounding import Printed
@@ -13,7 +14,6 @@ from published_check.tables import same_models
 
 from data.published import load, load_text
 from eval.statistics import holm, pearson
-from eval.statistics.correlation import p_value
 
 
 @pytest.fixture(scope="module")

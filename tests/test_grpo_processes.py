@@ -8,6 +8,7 @@ from mini_model import build_mini
 from safetensors.torch import load_file
 
 from rewards import DatReward
+from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.settings import DatSettings
 
 

@@ -3,17 +3,16 @@
 import math
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from published_check.p_values import p_value
 from scipy import stats
 
 from eval.statistics import (
-    cluster_means,
     compare_independent,
     compare_paired,
     correlate_models,
@@ -21,7 +20,6 @@ from eval.statistics import (
     mean_interval,
     pearson,
 )
-from eval.statistics.correlation import p_value
 
 SCORES = [3.0, 4.0, 2.0, 5.0, 4.0, 3.5, 1.0, 4.5, 3.0, 2.5]
 NAN, INF = float("nan"), float("inf")
@@ -57,39 +55,18 @@ def test_a_seed_is_a_result_and_another_seed_another():
     assert mean_interval(SCORES, seed=1, resamples=99) != mean_interval(SCORES, seed=2, resamples=99)
 
 
-def test_answers_to_one_question_are_not_independent():
-    # Ten answers to each of ten questions, all alike: as much is known as from one answer to each.
-    values, questions = np.repeat(SCORES, 10), np.repeat(np.arange(10), 10).tolist()
-    alone = mean_interval(SCORES, seed=3)
-    assert mean_interval(values, questions, seed=3) == replace(alone, n=100)
-    naive = mean_interval(values, seed=3)
-    clustered = mean_interval(values, questions, seed=3)
-    assert clustered.high - clustered.low > 2.5 * (naive.high - naive.low)
-
-
-def test_clusters_of_unequal_size_weigh_by_their_answers():
-    # Question a has one answer (1), b has three (2): samples are aa, ab, ba, bb with means 1, 7/4, 7/4, 2.
-    found = mean_interval([1, 2, 2, 2], ["a", "b", "b", "b"], level=0.4)
-    assert (found.mean, found.low, found.high) == (1.75, 1.75, 1.75)
-    assert cluster_means([1, 2, 2, 5], ["a", "b", "b", "b"]) == {"a": 1.0, "b": 3.0}
-    with pytest.raises(ValueError, match="4 values but 3 clusters"):
-        mean_interval([1, 2, 2, 2], ["a", "b", "b"])
-
-
 @pytest.mark.parametrize(
-    ("values", "clusters", "mean", "reason"),
+    ("values", "mean", "reason"),
     [
-        ([], None, None, "no values"),
-        ([2.5], None, 2.5, "only one of values"),
-        ([2.5, 2.5, 2.5], None, 2.5, "all 3 values are equal"),
-        ([1, NAN, 2], None, None, "1 of 3 values not finite"),
-        ([1, INF], None, None, "1 of 2 values not finite"),
-        ([1, 5], ["q", "q"], 3, "only one of clusters"),
-        ([1, 5, 5, 1], ["q", "q", "r", "r"], 3, "all 2 clusters are equal"),
+        ([], None, "no values"),
+        ([2.5], 2.5, "only one of values"),
+        ([2.5, 2.5, 2.5], 2.5, "all 3 values are equal"),
+        ([1, NAN, 2], None, "1 of 3 values not finite"),
+        ([1, INF], None, "1 of 2 values not finite"),
     ],
 )
-def test_what_says_nothing_gives_no_interval(values, clusters, mean, reason):
-    found = mean_interval(values, clusters)
+def test_what_says_nothing_gives_no_interval(values, mean, reason):
+    found = mean_interval(values)
     assert (found.mean, found.low, found.high, found.reason) == (mean, None, None, reason)
 
 

@@ -5,6 +5,7 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes import write_responses
 
 from data.errors import UserError
 from data.schema import (
@@ -16,7 +17,6 @@ from data.schema import (
     read_responses,
     utf8_safe,
     write_columns,
-    write_responses,
 )
 
 WORDS = tuple("犬猫水山川本車空海石")

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from fakes import write_responses
 
-from data.schema import Response, write_responses
+from data.errors import UserError
+from data.schema import Response
 from eval.table11_text import paper_cells, patterns, to_json, to_markdown
 from rewards.tasks.dat.rarefaction import expected_unique_words
 from rewards.tasks.dat.table11 import table11
@@ -106,5 +108,5 @@ def test_a_word_counts_once_for_each_response(tmp_path):
 def test_what_is_not_there(folders, tmp_path):
     with pytest.raises(ValueError, match=r"has no model 'tiny'; it has Qwen2\.5-7B, Swallow-8B, llm-jp-3-7\.2b"):
         table11(folders, "tiny")
-    with pytest.raises(FileNotFoundError, match="no response table here"):
+    with pytest.raises(UserError, match="no response table here"):
         table11({"base": tmp_path / "nothing"})

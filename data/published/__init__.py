@@ -6,6 +6,24 @@ import csv
 from importlib.resources import files
 from typing import Any
 
+METHODS = ("random", "base", "SFT", "DPO 1", "DPO 2", "GRPO")
+"""Of the tables of trained models, in the papers' order; `random` belongs to no model."""
+
+CORRELATIONS = {("jcq", "people"): "Table 8", ("jcq", "dat"): "Table 9", ("jcq", "sat"): "Table 10", ("dat", "sat"): ""}
+"""Two tasks, or a task's judge and people, whose correlation the paper gives -> its table; empty for its text."""
+
+_CORRELATION_FILES = {("jcq", "people"): "jcq_judge_human_correlation"}
+
+
+def correlations(first: str, second: str) -> list[dict[str, str]]:
+    """The rows of the paper's correlations of two tasks, digit for digit; none where it has none.
+
+    >>> correlations("dat", "sat")
+    [{'pearson': '0.933', 'p': '0.021'}]
+    """
+    pair = (first, second)
+    return load_text(_CORRELATION_FILES.get(pair, f"{first}_{second}_correlation")) if pair in CORRELATIONS else []
+
 
 def names() -> list[str]:
     """Names of all tables.

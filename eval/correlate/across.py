@@ -1,14 +1,16 @@
-"""Correlations between benchmarks across models: Tables 9 and 10, and DAT with SAT (paper, sections 4.3.2 to 4.3.4)."""
+"""Correlations between tasks across models: Tables 9 and 10 (paper, sections 4.3.2 to 4.3.4), and all other pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any
 
-from data.published import load
-from eval.correlate.scores import CELLS, ModelRow
+from data.published import CORRELATIONS, correlations
+from eval.correlate.scores import ModelRow
 from eval.statistics import Correlation, correlate_models, holm
+from rewards.task import Task
 
 ENOUGH = 3  # models, for a correlation
 
@@ -18,8 +20,8 @@ class Cell:
     """One cell of Table 8, 9 or 10.
 
     Attributes:
-        task: Task, or `All`.
-        criterion: Criterion, or `mean` of the four.
+        task: Kind of item, or `All`.
+        criterion: Criterion, or `mean` of them.
         correlation: Over the pairs that both sides have.
         p_holm: Its p-value corrected for the number of the table's cells; None where it has none.
         of: Pairs that there could be; some may lack a score.
@@ -35,73 +37,91 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""
-        found = asdict(self.correlation)
-        return {"task": self.task, "criterion": self.criterion, **found, **{k: getattr(self, k) for k in _OWN}}
-
-
-_OWN = ("p_holm", "of", "paper")
+        own = {"p_holm": self.p_holm, "of": self.of, "paper": self.paper}
+        return {"task": self.task, "criterion": self.criterion, **asdict(self.correlation), **own}
 
 
 @dataclass(frozen=True, slots=True)
-class Across:
-    """Correlations across models.
+class Pair:
+    """Two tasks across models.
 
     Attributes:
-        jcq_dat: Table 9, a cell for each of `CELLS`; None if fewer than three models have both.
-        jcq_sat: Table 10.
-        dat_sat: Section 4.3.4.
-        models: How many models have both, by table: `Table 9`, `Table 10`, `DAT and SAT`.
+        first: A task. If one of the two has a grid, this one has.
+        second: Another task, of which the first measure counts.
+        models: How many models have both.
+        cells: A cell for each of the first one's grid; None if it has none, or fewer than three models have both.
+        correlation: Of the first measures, where there is no grid; None likewise.
+        grid: Whether the first one has a grid.
     """
 
-    jcq_dat: tuple[Cell, ...] | None
-    jcq_sat: tuple[Cell, ...] | None
-    dat_sat: Correlation | None
-    models: dict[str, int]
+    first: str
+    second: str
+    models: int
+    cells: tuple[Cell, ...] | None
+    correlation: Correlation | None
+    grid: bool
+
+    @property
+    def both(self) -> str:
+        """The two tasks for people."""
+        return f"{self.first.upper()} and {self.second.upper()}"
+
+    @property
+    def table(self) -> str:
+        """The paper's table; empty if it is none."""
+        return CORRELATIONS.get((self.first, self.second), "")
+
+    @property
+    def key(self) -> str:
+        """In results files."""
+        return self.table.lower().replace(" ", "_") or f"{self.first}_{self.second}"
 
 
-def models_with_both(rows: Sequence[ModelRow]) -> dict[str, int]:
-    """How many models have both benchmarks of each comparison.
+def across_models(rows: Sequence[ModelRow], tasks: Sequence[type[Task]]) -> tuple[Pair, ...]:
+    """Every pair of tasks that the papers correlate or that a model has both of, with what the models allow.
 
-    >>> models_with_both([])
-    {'Table 9': 0, 'Table 10': 0, 'DAT and SAT': 0}
+    A model counts where it has both tasks, so random nouns do not.
+
+    Args:
+        rows: The models.
+        tasks: Those with a grid first (`eval.correlate.scores.correlated_tasks`).
     """
-    return {
-        "Table 9": sum(bool(row.jcq and row.dat) for row in rows),
-        "Table 10": sum(bool(row.jcq and row.sat) for row in rows),
-        "DAT and SAT": sum(bool(row.dat and row.sat) for row in rows),
-    }
+    pairs = []
+    for first, second in combinations(tasks, 2):
+        both = [row for row in rows if row.scores[first.name] and row.scores[second.name]]
+        if both or (first.name, second.name) in CORRELATIONS:
+            pairs.append(_pair(first, second, both))
+    return tuple(pairs)
 
 
-def across_models(rows: Sequence[ModelRow]) -> Across:
-    """All correlations that the models allow. A model counts where it has both benchmarks, so random nouns do not."""
-    models = models_with_both(rows)
-    dat = {row.model: row.dat.mean if row.dat else None for row in rows}
-    sat = {row.model: row.sat.mean if row.sat else None for row in rows}
-    return Across(
-        _table(rows, dat, "jcq_dat_correlation") if models["Table 9"] >= ENOUGH else None,
-        _table(rows, sat, "jcq_sat_correlation") if models["Table 10"] >= ENOUGH else None,
-        correlate_models(dat, sat) if models["DAT and SAT"] >= ENOUGH else None,
-        models,
-    )
+def _pair(first: type[Task], second: type[Task], both: Sequence[ModelRow]) -> Pair:
+    grid, cells, correlation = first.Finished.grid, None, None
+    means = _means(both, second.name)
+    # A run can be finished and have no mean: it has no pair in any cell.
+    known = [row for row in both if means[row.model] is not None]
+    if len(both) >= ENOUGH and grid:
+        columns = [{row.model: row.grids[first.name][name] for row in known} for name in grid]
+        correlated = [correlate_models(column, means) for column in columns]
+        cells = make_cells(grid, correlated, [len(known)] * len(grid), first.name, second.name)
+    elif len(both) >= ENOUGH:
+        correlation = correlate_models(_means(both, first.name), means)
+    return Pair(first.name, second.name, len(both), cells, correlation, bool(grid))
 
 
-def _table(rows: Sequence[ModelRow], other: Mapping[str, float | None], published: str) -> tuple[Cell, ...]:
-    both = [row for row in rows if row.jcq and other[row.model] is not None]
-    found = [
-        correlate_models({row.model: row.jcq_cells[task, criterion] for row in both}, other)
-        for task, criterion in CELLS
-    ]
-    return make_cells(CELLS, found, [len(both)] * len(CELLS), published)
+def _means(rows: Sequence[ModelRow], task: str) -> dict[str, float | None]:
+    return {row.model: scored.mean for row in rows if (scored := row.scores[task])}
 
 
 def make_cells(
-    names: Sequence[tuple[str, str]], found: Sequence[Correlation], of: Sequence[int], published: str
+    names: Sequence[tuple[str, str]], correlated: Sequence[Correlation], of: Sequence[int], first: str, second: str
 ) -> tuple[Cell, ...]:
-    """The cells of one table, their p-values corrected together, beside the paper's."""
-    paper = {(row["task"].lower(), row["criterion"]): row["pearson"] for row in load(published)}
+    """The cells of one table, their p-values corrected together, beside the paper's (`data.published.correlations`)."""
+    published = correlations(first, second)
+    paper: Mapping[tuple[str, str], float] = {
+        (row["task"].lower(), row["criterion"]): float(row["pearson"]) for row in published
+    }
+    corrected = holm([correlation.p for correlation in correlated])
     return tuple(
         Cell(task, criterion, correlation, p_holm, pairs, paper.get((task.lower(), criterion)))
-        for (task, criterion), correlation, p_holm, pairs in zip(
-            names, found, holm([one.p for one in found]), of, strict=True
-        )
+        for (task, criterion), correlation, p_holm, pairs in zip(names, correlated, corrected, of, strict=True)
     )

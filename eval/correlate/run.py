@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.record import write_json, write_whole
 from data.run_folder import RunFolder
 from eval.page import PageRun
@@ -16,42 +17,41 @@ _FILES = ("config.json", "metrics.json", "correlations.json", "correlations.md")
 
 
 def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None = None) -> PageRun:
-    """Correlate the benchmarks over the models of finished runs (Tables 9 and 10, DAT and SAT), people with the judge.
+    """Correlate the tasks over the models of finished runs (Tables 9 and 10, DAT and SAT), people with the judge.
 
     The folder gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are.
 
     Args:
         places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.finished.find_evaluated`.
         output: The run's folder; another set of scores needs another one.
-        ratings: People's ratings of JCQ answers (`eval.ratings`): adds Table 8.
+        ratings: People's ratings of answers that a judge scored (`eval.ratings`): adds Table 8.
 
     Raises:
-        OSError: A file cannot be read, or the disk is full.
-        ValueError: Fewer than three models have two benchmarks (and there are no ratings), scores do not compare,
-            ratings fit no answer, or the folder holds another run; the message is one line.
+        UserError: Fewer than three models have two tasks (and there are no ratings), scores do not compare, ratings fit
+            no answer, or the folder holds another run; the message is one line.
     """
-    from eval.correlate.across import ENOUGH, across_models, models_with_both
-    from eval.correlate.people import read_people
-    from eval.correlate.runs_text import counts, to_json, to_markdown
-    from eval.correlate.scores import check_jcq_alike, model_rows, scales
+    from eval.correlate.across import ENOUGH, across_models
+    from eval.correlate.people import rated_task, read_people
+    from eval.correlate.runs_text import Correlations
+    from eval.correlate.scores import check_task_alike, correlated_tasks, model_rows, scales
     from eval.finished import find_evaluated
 
     models = find_evaluated(places)
     rows = model_rows(models)
-    both = models_with_both(rows)
-    if ratings is None and max(both.values()) < ENOUGH:
-        said = ", ".join(f"{name} {n}" for name, n in both.items())
-        raise ValueError(
+    pairs = across_models(rows, correlated_tasks(models))
+    if ratings is None and max(pair.models for pair in pairs) < ENOUGH:
+        counted = ", ".join(f"{pair.table or pair.both} {pair.models}" for pair in pairs)
+        raise UserError(
             f"a correlation needs {ENOUGH} models with both benchmarks; of the {len(models)} models with finished runs "
-            f"there are, for {said}; run more: python -m eval run"
+            f"there are, for {counted}; run more: python -m eval run"
         )
     people = None
     if ratings is not None:
-        check_jcq_alike(models)
+        check_task_alike(rated_task(), models)
         people = read_people(ratings, models)
     inputs = {
         "rows": [row.to_json() for row in rows],
-        "people": people and [[one.model, one.item, one.criterion, one.rater, one.score] for one in people.ratings],
+        "people": people and [[r.model, r.item, r.criterion, r.rater, r.score] for r in people.ratings],
         "judged": people and [[*key, score] for key, score in people.judged.items()],
     }
     settings = {"task": "correlate_runs", "models": [row.model for row in rows], "ratings": people is not None}
@@ -60,19 +60,11 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     if folder.metrics() is not None and all((output / name).is_file() for name in _FILES):
         return PageRun(output, (output / _FILES[-1]).read_text("utf-8"), _FILES, True)
     folder.start({}, {"places": list(places), "ratings_file": str(ratings) if ratings else None})
-    across, table8 = across_models(rows), people.table8() if people else ()
-    metrics = {
-        "models_with_both": both,
-        "table_8": counts(table8) if people else None,
-        "table_9": counts(across.jcq_dat),
-        "table_10": counts(across.jcq_sat),
-        "dat_sat": across.dat_sat and across.dat_sat.r,
-    }
-    content = (rows, scales(models), across, people, table8)
-    page = to_markdown(*content)
-    write_json(output / _FILES[-2], to_json(*content))
+    result = Correlations(rows, scales(models), pairs, people)
+    page = result.to_markdown()
+    write_json(output / _FILES[-2], result.to_json())
     write_whole(output / _FILES[-1], page.encode())
-    folder.finish(metrics)
+    folder.finish(result.metrics())
     return PageRun(output, page, _FILES, False)
 
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
-from data.jcq import CRITERIA
 from data.markdown import plain, table
-from data.published import load_text
-from eval.correlate.across import Across, Cell
-from eval.correlate.people import People
+from data.published import CORRELATIONS, correlations
+from eval.correlate.across import ENOUGH, Cell, Pair
+from eval.correlate.people import PEOPLE, People, criteria, rated_task
 from eval.correlate.scores import ModelRow, Scored
 from eval.human import MEAN
 from eval.statistics import Correlation
 
-_TITLES = {
-    "Table 8": "JCQ's judge and people, over answers",
-    "Table 9": "JCQ and DAT, over models",
-    "Table 10": "JCQ and SAT, over models",
-}
 _ABOUT = """\
 Pearson's r with its 95% interval (Fisher's z) and two-sided p-value; *p (Holm)* is corrected for the number of cells of
 the table. The interval and the p-value take models (answers) as drawn independently from many: checkpoints of one
@@ -27,56 +22,75 @@ training are not. *Paper* is the paper's r, over its own five models (Table 8: 1
 """
 
 
-def to_markdown(
-    rows: Sequence[ModelRow], scales: Sequence[str], across: Across, people: People | None, table8: Sequence[Cell]
-) -> str:
-    """The page: the models' scores, each table as in the paper and with its details, and what is missing.
+@dataclass(frozen=True)
+class Correlations:
+    """All that there is to say.
 
-    Args:
-        rows: The models with two benchmarks or more.
+    Attributes:
+        rows: The models with two tasks or more.
         scales: See `eval.correlate.scores.scales`.
-        across: Tables 9 and 10, DAT and SAT.
+        pairs: Of tasks, over models.
         people: The ratings, if there are any.
-        table8: Their table; empty without them.
     """
-    parts = ["# Correlations between benchmarks\n", _ABOUT, "\n".join(f"- {plain(line)}" for line in scales) + "\n"]
-    if rows:
-        cells = [[plain(row.model), *(_score(s) for s in (row.jcq, row.dat, row.sat))] for row in rows]
-        parts += ["## Scores of models with two benchmarks or more\n", table(("Model", "JCQ", "DAT", "SAT"), cells)]
-    if people is not None:
-        parts += [*_section("Table 8", table8, "answers"), *_about_people(people)]
-    for name, found in (("Table 9", across.jcq_dat), ("Table 10", across.jcq_sat)):
-        parts += _section(name, found, "models", across.models[name])
-    parts.append("## DAT and SAT, over models\n")
-    if across.dat_sat is None:
-        parts.append(_too_few(across.models["DAT and SAT"]))
-    else:
-        headings = ("r", "95% interval", "p", "Models", "Paper")
-        paper = load_text("dat_sat_correlation")[0]["pearson"]
-        parts.append(table(headings, [[*_numbers(across.dat_sat), str(across.dat_sat.n), paper]]))
-        parts += _notes([across.dat_sat])
-    return "\n".join(parts)
 
+    rows: Sequence[ModelRow]
+    scales: Sequence[str]
+    pairs: Sequence[Pair]
+    people: People | None
 
-def to_json(
-    rows: Sequence[ModelRow], scales: Sequence[str], across: Across, people: People | None, table8: Sequence[Cell]
-) -> dict[str, Any]:
-    """Everything for `correlations.json`, numbers unrounded; a table that the runs do not allow is null."""
-    tables = {"table_8": table8 or None, "table_9": across.jcq_dat, "table_10": across.jcq_sat}
-    return {
-        "models": [row.to_json() for row in rows],
-        "scales": list(scales),
-        "models_with_both": across.models,
-        "ratings": None
-        if people is None
-        else {"used": len(people.ratings), "raters": people.raters, "left_out": people.left_out},
-        **{name: None if cells is None else [cell.to_json() for cell in cells] for name, cells in tables.items()},
-        "dat_sat": None if across.dat_sat is None else asdict(across.dat_sat),
-    }
+    @cached_property
+    def rated(self) -> tuple[Cell, ...] | None:
+        """Judge and people; None without ratings."""
+        return self.people.table8() if self.people else None
+
+    def to_markdown(self) -> str:
+        """The page: the models' scores, each table as in the paper and with its details, and what is missing."""
+        parts = ["# Correlations between benchmarks\n", _ABOUT]
+        parts.append("\n".join(f"- {plain(line)}" for line in self.scales) + "\n")
+        if self.rows:
+            tasks = list(self.rows[0].scores)
+            cells = [[plain(row.model), *(_score(row.scores[task]) for task in tasks)] for row in self.rows]
+            headings = ("Model", *(task.upper() for task in tasks))
+            parts += ["## Scores of models with two benchmarks or more\n", table(headings, cells)]
+        if self.people is not None and self.rated is not None:
+            rated = self.people.task
+            parts.append(f"## {_people_table()}: {rated.name.upper()}'s judge and people, over answers\n")
+            parts += [*_section(self.rated, "answers", (*criteria(rated), MEAN)), *_about_people(self.people)]
+        for pair in self.pairs:
+            parts.append(f"## {pair.table}{': ' if pair.table else ''}{pair.both}, over models\n")
+            parts += _pair(pair)
+        return "\n".join(parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything for `correlations.json`, numbers unrounded; a table that the runs do not allow is null."""
+        people, ratings = self.people, None
+        if people is not None:
+            ratings = {"used": len(people.ratings), "raters": people.raters, "left_out": people.left_out}
+        values: dict[str, Any] = {
+            "models": [row.to_json() for row in self.rows],
+            "scales": list(self.scales),
+            "models_with_both": {pair.table or pair.both: pair.models for pair in self.pairs},
+            "ratings": ratings,
+            _people_key(): [cell.to_json() for cell in self.rated] if self.rated else None,
+        }
+        for pair in self.pairs:
+            cells = None if pair.cells is None else [cell.to_json() for cell in pair.cells]
+            values[pair.key] = asdict(pair.correlation) if pair.correlation else cells
+        return values
+
+    def metrics(self) -> dict[str, Any]:
+        """For `metrics.json`: how many models and cells there are."""
+        values: dict[str, Any] = {
+            "models_with_both": {pair.table or pair.both: pair.models for pair in self.pairs},
+            _people_key(): counts(self.rated),
+        }
+        for pair in self.pairs:
+            values[pair.key] = pair.correlation.r if pair.correlation else counts(pair.cells)
+        return values
 
 
 def counts(cells: Sequence[Cell] | None) -> dict[str, int] | None:
-    """For `metrics.json`: how many cells have a correlation, and how many of them a p-value below 0.05."""
+    """How many cells have a correlation, and how many of them a p-value below 0.05."""
     if cells is None:
         return None
     return {
@@ -87,19 +101,38 @@ def counts(cells: Sequence[Cell] | None) -> dict[str, int] | None:
     }
 
 
-def _section(name: str, cells: Sequence[Cell] | None, unit: str, models: int = 0) -> Iterator[str]:
-    yield f"## {name}: {_TITLES[name]}\n"
-    if cells is None:
-        yield _too_few(models)
-        return
+def _people_table() -> str:
+    return CORRELATIONS[rated_task().name, PEOPLE]
+
+
+def _people_key() -> str:
+    return _people_table().lower().replace(" ", "_")
+
+
+def _pair(pair: Pair) -> Iterator[str]:
+    if pair.cells is not None:
+        names = dict.fromkeys(cell.criterion for cell in pair.cells)
+        yield from _section(pair.cells, "models", list(names))
+    elif pair.correlation is not None:
+        headings = ("r", "95% interval", "p", "Models", "Paper")
+        published = correlations(pair.first, pair.second)
+        paper = published[0]["pearson"] if published else "–"
+        yield table(headings, [[*_numbers(pair.correlation), str(pair.correlation.n), paper]])
+        yield from _notes([pair.correlation])
+    else:
+        yield f"{pair.models} of the models have both: a correlation needs {ENOUGH}.\n"
+
+
+def _section(cells: Sequence[Cell], unit: str, order: Sequence[str]) -> Iterator[str]:
+    """The table as in the paper, with the criteria in this order, and its details."""
     by_name = {(cell.task, cell.criterion): cell for cell in cells}
-    tasks, criteria = (list(dict.fromkeys(names)) for names in zip(*by_name, strict=True))
-    ordered = [name for name in (*CRITERIA, MEAN) if name in criteria]
+    tasks = dict.fromkeys(task for task, _ in by_name)
+    ordered = [name for name in order if any(name == criterion for _, criterion in by_name)]
     yield table(("Task", *ordered), [[task, *(_marked(by_name[task, c]) for c in ordered)] for task in tasks])
-    found = counts(cells) or {}
+    total = counts(cells) or {}
     yield (
-        f"`*` p < 0.05: {found['p_below_0.05']} of {found['correlations']} correlations; `**` also p (Holm) < 0.05: "
-        f"{found['p_holm_below_0.05']}.\n"
+        f"`*` p < 0.05: {total['p_below_0.05']} of {total['correlations']} correlations; `**` also p (Holm) < 0.05: "
+        f"{total['p_holm_below_0.05']}.\n"
     )
     headings = ("Task", "Criterion", "r", "95% interval", "p", "p (Holm)", unit.capitalize(), "Paper")
     yield table(headings, [_details(cell) for cell in cells])
@@ -112,10 +145,10 @@ def _details(cell: Cell) -> list[str]:
     return [cell.task, cell.criterion, *numbers, _p(cell.p_holm), f"{cell.correlation.n} of {cell.of}", paper]
 
 
-def _numbers(found: Correlation) -> list[str]:
-    r = "–" if found.r is None else f"{found.r:.3f}"
-    interval = "–" if found.low is None or found.high is None else f"{found.low:.2f} to {found.high:.2f}"
-    return [r, interval, _p(found.p)]
+def _numbers(correlation: Correlation) -> list[str]:
+    r, low, high = correlation.r, correlation.low, correlation.high
+    interval = "–" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+    return ["–" if r is None else f"{r:.3f}", interval, _p(correlation.p)]
 
 
 def _p(value: float | None) -> str:
@@ -134,13 +167,14 @@ def _below(p: float | None) -> bool:
     return p is not None and p < 0.05
 
 
-def _notes(found: Sequence[Correlation]) -> Iterator[str]:
+def _notes(correlated: Sequence[Correlation]) -> Iterator[str]:
     """What to beware of: few models, and why cells are empty, each once with how many cells it is true of."""
-    said: dict[str, int] = {}
-    for one in found:
-        for text in filter(None, (one.note, one.reason if one.r is None or one.low is None else None)):
-            said[text] = said.get(text, 0) + 1
-    lines = [f"- {text}" + (f" ({n} cells)." if len(found) > 1 else ".") for text, n in said.items()]
+    texts: dict[str, int] = {}
+    for result in correlated:
+        reason = result.reason if result.r is None or result.low is None else None
+        for text in filter(None, (result.note, reason)):
+            texts[text] = texts.get(text, 0) + 1
+    lines = [f"- {text}" + (f" ({n} cells)." if len(correlated) > 1 else ".") for text, n in texts.items()]
     if lines:
         yield "\n".join(lines) + "\n"
 
@@ -150,10 +184,6 @@ def _about_people(people: People) -> Iterator[str]:
     lines = [f"{used} raters. Of the answers that they rated, those count that have the judge's scores."]
     lines += [f"- Left out: {n:,} ratings ({plain(why)})." for why, n in people.left_out.items()]
     yield "\n".join(lines) + "\n"
-
-
-def _too_few(models: int) -> str:
-    return f"{models} of the models have both: a correlation needs 3.\n"
 
 
 def _score(scored: Scored | None) -> str:

@@ -1,26 +1,25 @@
-"""The scores of models in the three benchmarks, from their finished runs: what Tables 9 and 10 correlate."""
+"""The scores of models in all tasks, from their finished runs: what Tables 9 and 10 correlate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
+from data.published import CORRELATIONS
 from eval.alike import check_alike
-from eval.finished import Evaluated, FinishedJcq
-from eval.human import ALL_TASKS, MEAN
+from eval.finished import Evaluated
+from eval.summary import estimate_of
+from rewards.finished import Finished
+from rewards.task import Task
+from rewards.tasks import task_types
 
-CELLS = tuple((task, criterion) for task in (*TASKS, ALL_TASKS) for criterion in (*CRITERIA, MEAN))
-"""The 40 cells of Tables 8 to 10 by task and criterion, row by row."""
-_MEND = "score one of them again as the other, or leave it out"
+_REMEDY = "score one of them again as the other, or leave it out"
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A score beside what it rests on: `n` of `of` responses (DAT), stories (SAT) or questions (JCQ)."""
+    """A score beside what it rests on: `n` of `of` items (DAT: responses)."""
 
     mean: float | None
     n: int
@@ -29,96 +28,88 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """One model's scores, None for a benchmark that it has no finished run of.
+    """One model's scores.
 
     Attributes:
         model: Its name.
-        dat: DAT score, 0 to 2 (Olson's: 0 to 200).
-        sat: SAT score, 0 to 2.
-        jcq: Mean over questions and criteria, 1 to 5.
-        jcq_cells: The same by `CELLS`, None where no answer has scores; empty without JCQ.
+        scores: Task -> its first measure's mean; None for a task that the model has no finished run of.
+        grids: Task that has a grid -> the mean in each cell, None where no answer has scores; empty without a run.
     """
 
     model: str
-    dat: Scored | None
-    sat: Scored | None
-    jcq: Scored | None
-    jcq_cells: dict[tuple[str, str], float | None]
+    scores: Mapping[str, Scored | None]
+    grids: Mapping[str, Mapping[tuple[str, str], float | None]]
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""
-        cells = [{"task": t, "criterion": c, "mean": mean} for (t, c), mean in self.jcq_cells.items()]
-        return {**asdict(self), "jcq_cells": cells}
+        values: dict[str, Any] = {"model": self.model}
+        # A task with a grid after the others, and its cells after it.
+        for task in sorted(self.scores, key=lambda name: name in self.grids):
+            scored = self.scores[task]
+            values[task] = None if scored is None else asdict(scored)
+        for task, grid in self.grids.items():
+            cells = [{"task": kind, "criterion": criterion, "mean": mean} for (kind, criterion), mean in grid.items()]
+            values[f"{task}_cells"] = cells
+        return values
+
+
+def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
+    """The tasks of the papers' correlations and those that any model has a run of; tasks with a grid first."""
+    published = {name for pair in CORRELATIONS for name in pair}
+    every = task_types().values()
+    tasks = [task for task in every if task.name in published or any(model.run(task.name) for model in models)]
+    return sorted(tasks, key=lambda task: not task.Finished.grid)
 
 
 def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
-    """A row for each model with runs of two benchmarks or more; the others have nothing to correlate.
+    """A row for each model with runs of two tasks or more; the others have nothing to correlate.
 
     Raises:
-        ValueError: Two models were scored differently (another encoder, judge or set of questions), so that their
+        UserError: Two models were scored differently (another encoder, judge or set of questions), so that their
             scores are on different scales; or a run cannot be read.
     """
-    kept = _with_two(models)
-    check_alike("DAT", [(m.name, m.dat) for m in kept if m.dat], _MEND)
-    check_alike("SAT", [(m.name, m.sat) for m in kept if m.sat], _MEND)
-    check_jcq_alike(kept)
-    return tuple(_row(model) for model in kept)
+    tasks, kept = correlated_tasks(models), _with_two(models)
+    for task in sorted(tasks, key=lambda task: bool(task.Finished.grid)):
+        check_task_alike(task, kept)
+    return tuple(_row(model, tasks) for model in kept)
 
 
-def check_jcq_alike(models: Sequence[Evaluated]) -> None:
-    """Raise ValueError if not all JCQ runs asked the same questions and the same judge with the same prompt."""
-    check_alike("JCQ", [(m.name, m.jcq) for m in models if m.jcq], _MEND)
+def check_task_alike(task: type[Task], models: Sequence[Evaluated]) -> None:
+    """Refuse models whose scores in a task are on different scales.
+
+    Raises:
+        UserError: Two are.
+    """
+    runs = [(model.name, run) for model in models if (run := model.run(task.name))]
+    check_alike(task.name.upper(), runs, _REMEDY)
 
 
 def scales(models: Sequence[Evaluated]) -> tuple[str, ...]:
-    """What the scores of runs that are alike rest on, a sentence for each benchmark, to stand beside them."""
-    said = []
+    """What the scores of runs that are alike rest on, a sentence for each task, to stand beside them."""
     models = _with_two(models) or models  # without any, only the judge and people are compared
-    if jcq := next((model.jcq for model in models if model.jcq), None):
-        judge = jcq.settings["judge"]
-        own = jcq.settings["questions_sha256"] == CONTENT_SHA256
-        asked = f"the questions of {DATASET}" if own else f"not the 700 questions of {DATASET}: these are no JCQ scores"
-        said.append(f"JCQ: judge {judge['model']} with the prompt {judge['prompt']}; {asked}.")
-    if dat := next((model.dat for model in models if model.dat), None):
-        scorer = dat.loaded.get("scorer", {})
-        said.append(f"DAT: encoder {scorer.get('embedding_model')}, nouns by {scorer.get('noun_checker')}.")
-    if sat := next((model.sat for model in models if model.sat), None):
-        said.append(f"SAT: encoder {sat.loaded.get('scorer', {}).get('embedding_model')}.")
-    return tuple(said)
+    sentences = []
+    for task in correlated_tasks(models):
+        run = next((run for model in models if (run := model.run(task.name))), None)
+        if run and (text := task.view.scale_text(run)):
+            sentences.append(f"{task.name.upper()}: {text}.")
+    return tuple(sentences)
 
 
 def _with_two(models: Sequence[Evaluated]) -> list[Evaluated]:
-    return [model for model in models if sum(run is not None for run in (model.dat, model.jcq, model.sat)) > 1]
+    return [model for model in models if len({task for task, _ in model.runs}) > 1]
 
 
-def _row(model: Evaluated) -> ModelRow:
-    dat = model.dat.summary if model.dat else None
-    sat = model.sat.summary if model.sat else None
-    cells = jcq_cells(model.jcq) if model.jcq else {}
-    return ModelRow(
-        model.name,
-        Scored(dat.mean, dat.valid, dat.num_responses) if dat else None,
-        Scored(sat.mean, sat.scored_stories, sat.num_stories) if sat else None,
-        _jcq(model.jcq, cells) if model.jcq else None,
-        cells,
-    )
+def _row(model: Evaluated, tasks: Sequence[type[Task]]) -> ModelRow:
+    runs = {task.name: model.run(task.name) for task in tasks}
+    grids = {task.name: run.grid_means() if (run := runs[task.name]) else {} for task in tasks if task.Finished.grid}
+    scores = {name: _scored(run, grids.get(name, {})) if run else None for name, run in runs.items()}
+    return ModelRow(model.name, scores, grids)
 
 
-def _jcq(run: FinishedJcq, cells: dict[tuple[str, str], float | None]) -> Scored:
-    scored = int((run.scores.scored > 0).sum())
-    return Scored(cells[ALL_TASKS, MEAN], scored, run.settings.get("num_questions", len(run.scores.questions)))
-
-
-def jcq_cells(run: FinishedJcq) -> dict[tuple[str, str], float | None]:
-    """A model's mean in each of `CELLS`, over the questions with scores."""
-    scores = run.scores
-    there = scores.scored > 0
-    cells: dict[tuple[str, str], float | None] = {}
-    for task in (*TASKS, ALL_TASKS):
-        which = there & np.array([task in (ALL_TASKS, question.task) for question in scores.questions], bool)
-        means: list[float | None] = [None] * (len(CRITERIA) + 1)
-        if which.any():
-            by_criterion = scores.values[which].mean(axis=0)
-            means = [*by_criterion.tolist(), float(by_criterion.mean())]
-        cells |= {(task, name): mean for name, mean in zip((*CRITERIA, MEAN), means, strict=True)}
-    return cells
+def _scored(run: Finished, grid: Mapping[tuple[str, str], float | None]) -> Scored:
+    if not grid:
+        estimate = estimate_of(run, run.main)
+        return Scored(estimate.mean, estimate.n, estimate.of)
+    # Its n of N is of answers elsewhere; here models are compared over items.
+    values = run.by_item(run.main).values()
+    return Scored(grid[run.grid[-1]], sum(value is not None for value in values), len(run.prompts))

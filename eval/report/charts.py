@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from rewards.page_parts import Point
+
 SERIES = 10  # colours
 _BINS = 60
 _CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
@@ -128,11 +130,13 @@ def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_
     return _svg(draw, _SCORES_SIZE, "unique-words", "Unique words by number of valid responses: " + ", ".join(curves))
 
 
-def ridge_chart(scores: Mapping[str, Any]) -> str:
-    """Distributions of DAT scores one below the other, each in its own height, with its mean, as an SVG element.
+def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
+    """Distributions of scores one below the other, each in its own height, with its mean, as an SVG element.
 
     Args:
         scores: Name -> scores, any numeric array with at least one score in all.
+        salt: Tells the charts of a page apart.
+        across: What a score is (`DAT score`).
     """
     arrays = [np.asarray(values, np.float64) for values in scores.values()]
     edges = np.histogram_bin_edges(np.concatenate(arrays), _BINS)
@@ -148,19 +152,9 @@ def ridge_chart(scores: Mapping[str, Any]) -> str:
                 axes.plot([values.mean()] * 2, [floor, floor + 0.85], color=_series(i), linewidth=2.2)
         axes.set_yticks(range(len(arrays) - 1, -1, -1), [_short(name) for name in scores])
         axes.set_ylim(-0.1, len(arrays))
-        axes.set_xlabel("DAT score")
+        axes.set_xlabel(across)
 
-    return _svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), "ridges", "Distribution of DAT scores: " + ", ".join(scores))
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A model in a scatter plot: where it stands, and the interval of its height if it has one."""
-
-    x: float
-    y: float
-    low: float | None = None
-    high: float | None = None
+    return _svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), salt, f"Distribution of {across}s: " + ", ".join(scores))
 
 
 def scatter_chart(points: Mapping[str, Point | None], salt: str, across: str, up: str) -> str:

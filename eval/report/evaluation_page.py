@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from data.jcq import CRITERIA, TASKS
 from data.record import write_json, write_whole
-from eval.compare import MAIN_COLUMNS, TASK_COLUMNS, Change, bases, changes
+from eval.compare import Change, all_changes, bases
 from eval.finished import Evaluated
-from eval.report.charts import SERIES, Point, radar_points, ridge_chart, scatter_chart
-from eval.report.labels import both, labels, translate_chart
-from eval.report.reader import Chunk, chunks
-from eval.report.tables import (
-    PageTable,
-    change_table,
-    dat_table,
-    jcq_table,
-    overview,
-    sat_table,
-    task_by_criterion,
-    trials_table,
-)
+from eval.report.charts import SERIES
+from eval.report.labels import both, english, joined
+from eval.report.pictures import Chart, radars, ridge, scatter
+from eval.report.reader import Chunk, chunks, reading_order
+from eval.report.tables import change_tables, overview, section_tables
 from eval.report.templates import render, script_hash, source
-from rewards.tasks.dat.table11 import Table11, table11
+from rewards.page_parts import Radar, Ridge
+from rewards.task import Task
+from rewards.tasks import task_types
 
 # Of the answers in one page: with tables and pictures a page stays below 8 MB.
 MOST_BYTES = 6_500_000
-
-
-@dataclass(frozen=True, slots=True)
-class Radar:
-    """A model's four criteria beside those of its base, which has a name and points of its own."""
-
-    name: str
-    number: int
-    points: str
-    base: tuple[str, str] | None
-    values: tuple[tuple[str, float], ...]
 
 
 def write_evaluation(
@@ -63,160 +46,94 @@ def write_evaluation(
         The pages written, `path` first. Beside it, `report.json` holds the numbers.
 
     Raises:
-        ValueError: There is no model `base`, or a run cannot be read.
-        OSError: A file cannot be read or written.
+        UserError: There is no model `base`, or a run cannot be read.
+        OSError: A file cannot be written.
     """
+    tasks = list(task_types().values())
     against = bases(models, base)
-    packed = chunks(models, most_bytes) or [Chunk("", 0)]
+    packed = chunks(models, tasks, most_bytes) or [Chunk("", 0)]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
-    script = source("reader.js")
+    script = _script(tasks)
     shared: dict[str, Any] = {
         "title": title,
         "both": both,
-        "labels": labels(),
+        "english": english,
+        "joined": joined,
         "script": script,
         "script_hash": script_hash(script),
         "names": [(model.name, number % SERIES) for number, model in enumerate(models)],
         "ticked": {model.name for model in models if model.name not in against} | {models[-1].name},
         "pages": [page.name for page in pages],
-        "tasks": TASKS,
-        "criteria": CRITERIA,
+        "words": [word for task in tasks for word in task.view.words],
+        "kinds": [task.name for task in reading_order(tasks)],
     }
-    summary = _summary(models, against)
+    summary = _summary(models, tasks, against)
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
-        empty = {name: () if isinstance(value, list) else "" for name, value in summary.items()}
-        values = summary if number == 0 else empty
+        values = summary if number == 0 else dict.fromkeys(summary, ())
         page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number].packed)
         write_whole(pages[number], page)
-    write_json(path.with_suffix(".json"), _numbers(models, summary["changed_cells"]))
+    write_json(path.with_suffix(".json"), _numbers(models, tasks, summary["changed_cells"]))
     return pages
 
 
-def _summary(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> dict[str, Any]:
+def _script(tasks: Sequence[type[Task]]) -> str:
+    """The page's script, which knows no task: the tabs of the reader are these, each with its scores' decimals."""
+    digits = {task.name: task.measures[0].digits for task in reading_order(tasks)}
+    return source("reader.js").replace("DIGITS_OF_KINDS", json.dumps(digits).replace("<", "\\u003c"))
+
+
+def _summary(
+    models: Sequence[Evaluated], tasks: Sequence[type[Task]], against: Mapping[str, Evaluated]
+) -> dict[str, Sequence[Any]]:
     """All of the page but the reader."""
-    main, by_task = changes(models, against, MAIN_COLUMNS), changes(models, against, TASK_COLUMNS)
-    found = main | by_task
-    tables: list[PageTable] = [overview(models)]
-    pictures: dict[str, str] = {"dat_chart": "", "words_chart": "", "sat_chart": ""}
-    if responses := {model.name: model.dat.folder for model in models if model.dat}:
-        counted = {m.name: m.dat.settings["trials"] for m in models if m.dat and m.dat.settings.get("trials")}
-        table = table11(responses, trials=counted)
-        tables.append(dat_table(models, table, found))
-        if any(model.trials and model.responses for model in models):
-            tables.append(trials_table(models))
-        pictures |= _dat_charts(models, table)
-    if any(model.jcq for model in models):
-        tables += [jcq_table("table12", models, CRITERIA, found), jcq_table("table13", models, TASKS, found)]
-        tables.append(task_by_criterion(models))
-    if any(model.sat for model in models):
-        tables.append(sat_table(models, found))
-        pictures["sat_chart"] = _sat_chart(models)
-    changed = [
-        change_table("changes", models, MAIN_COLUMNS, main),
-        change_table("task_changes", models, TASK_COLUMNS, by_task),
-    ]
+    by_group = all_changes(models, against)
+    cells = {key: change for group in by_group.values() for key, change in group.items()}
+    tables = [overview(models, tasks)]
+    every_radar, charts = [], list[Chart]()
+    for task in tasks:
+        runs = [run for model in models if (run := model.run(task.name))]
+        if not runs:
+            continue
+        section = task.view.section(task.measures, runs)
+        tables += section_tables(task, models, section.tables, cells)
+        for picture in section.pictures:
+            if isinstance(picture, Radar):
+                every_radar.append((picture.name, radars(picture, task, models, against)))
+            elif isinstance(picture, Ridge):
+                charts += ridge(picture, task, models)
+            else:
+                charts += scatter(picture, task, models)
     return {
         "tables": tables,
-        "changed_cells": list(found.values()),
-        "changed": [table for table in changed if table.rows],
-        **pictures,
-        "radars": _radars(models, against),
-        "facts": _facts(models),
+        "changed_cells": list(cells.values()),
+        "changed": change_tables(models, by_group),
+        "radars": [(name, shown) for name, shown in every_radar if shown],
+        "charts": charts,
+        "facts": _facts(models, tasks),
     }
 
 
-def _numbers(models: Sequence[Evaluated], cells: Sequence[Change]) -> dict[str, Any]:
-    """The page's numbers with all their digits: what each run came to, and every difference."""
+def _numbers(models: Sequence[Evaluated], tasks: Sequence[type[Task]], cells: Sequence[Change]) -> dict[str, Any]:
+    """The page's numbers with all their digits: what each run came out as, and every difference."""
     runs = [
-        {"model": model.name, "run": kind, "folder": str(run.folder), "metrics": run.metrics}
+        {"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics}
         for model in models
-        for kind in ("trials", "responses", "jcq", "sat")
-        if (run := getattr(model, kind)) is not None
+        for task in tasks
+        for run in model.of_task(task.name)
     ]
     return {"runs": runs, "changes": [asdict(cell) for cell in cells]}
 
 
-def _dat_charts(models: Sequence[Evaluated], table: Table11) -> dict[str, str]:
-    scores = {model.name: model.dat.scores if model.dat else () for model in models}
-    if not any(len(values) for values in scores.values()):
-        return {}
-    rows = {row.summary.source: row for row in table.rows}
-    points: dict[str, Point | None] = {}
-    for model in models:
-        row = rows.get(model.name)
-        if row is None or row.summary.mean is None or row.equal_size_words is None:
-            points[model.name] = None
-        else:
-            points[model.name] = Point(row.equal_size_words, row.summary.mean, *(row.summary.ci95 or (None, None)))
-    english = {key: text for key, (text, _) in labels().items()}
-    return {
-        "dat_chart": translate_chart(ridge_chart(scores)),
-        "words_chart": translate_chart(scatter_chart(points, "words", english["words_axis"], english["score_axis"])),
-    }
-
-
-def _sat_chart(models: Sequence[Evaluated]) -> str:
-    points: dict[str, Point | None] = {}
-    for model in models:
-        row = model.sat.summary if model.sat else None
-        if row is None or row.mean is None or not row.num_rewrites:
-            points[model.name] = None
-        else:
-            points[model.name] = Point(100 * row.compliant / row.num_rewrites, row.mean, *(row.ci95 or (None, None)))
-    if not any(points.values()):
-        return ""
-    english = {key: text for key, (text, _) in labels().items()}
-    return translate_chart(scatter_chart(points, "sat", english["compliance_axis"], english["distance_axis"]))
-
-
-def _radars(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> list[Radar]:
-    def means(model: Evaluated) -> tuple[float, ...]:
-        found = model.jcq.metrics["means"] if model.jcq else {}
-        values = [found[name]["mean"] for name in CRITERIA if name in found]
-        return () if None in values or not values else tuple(values)
-
-    radars = []
-    for number, model in enumerate(models):
-        if values := means(model):
-            base = against.get(model.name)
-            beside = means(base) if base else ()
-            radars.append(
-                Radar(
-                    model.name,
-                    number % SERIES,
-                    radar_points(values),
-                    (base.name, radar_points(beside)) if base and beside else None,
-                    tuple(zip(CRITERIA, values, strict=True)),
-                )
-            )
-    return radars
-
-
-def _facts(models: Sequence[Evaluated]) -> list[tuple[str, list[str]]]:
+def _facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tuple[str, list[str]]]:
     """What the numbers rest on, by label; a value that all models share is said once."""
-    found: dict[str, dict[str, list[str]]] = {}
+    facts: dict[str, dict[str, list[str]]] = {}
     for model in models:
-        for name, value in _model_facts(model):
-            found.setdefault(name, {}).setdefault(value, []).append(model.name)
+        runs = [(task, run) for task in tasks if (run := model.run(task.name))]
+        for name, value in [pair for task, run in runs for pair in task.view.settings_shown(run)]:
+            if value is not None:
+                facts.setdefault(name, {}).setdefault(str(value), []).append(model.name)
     return [
         (name, [value if len(values) == 1 else f"{value} ({', '.join(names)})" for value, names in values.items()])
-        for name, values in found.items()
+        for name, values in facts.items()
     ]
-
-
-def _model_facts(model: Evaluated) -> list[tuple[str, str]]:
-    facts = []
-    if model.dat:
-        scorer = model.dat.loaded.get("scorer", {})
-        facts += [("dat_encoder", scorer.get("embedding_model")), ("dat_checker", scorer.get("noun_checker"))]
-    if model.jcq:
-        judge = model.jcq.settings["judge"]
-        facts += [("jcq_judge", judge["model"]), ("jcq_prompt", judge["prompt"])]
-        facts.append(("jcq_questions", f"{len(model.jcq.questions):,}"))
-        failed = {k: n for k, n in model.jcq.metrics["statuses"].items() if k != "ok" and n}
-        facts.append(("jcq_failed", ", ".join(f"{n:,} {k}" for k, n in failed.items()) or "0"))
-    if model.sat:
-        facts.append(("sat_encoder", model.sat.loaded.get("scorer", {}).get("embedding_model")))
-        facts.append(("sat_stories", f"{model.sat.summary.num_stories:,}"))
-    return [(name, str(value)) for name, value in facts if value is not None]

@@ -1,4 +1,4 @@
-"""What the evaluation page says, in English and Japanese (`labels.yaml`)."""
+"""What the evaluation page says, in English and Japanese: `labels.yaml` here, and beside the view of each task."""
 
 from __future__ import annotations
 
@@ -7,14 +7,39 @@ import re
 from functools import cache
 
 from eval.report.templates import source
+from rewards.task import Task
+from rewards.tasks import task_types
+
+
+def labels() -> dict[str, tuple[str, str]]:
+    """Key -> (English, Japanese)."""
+    return _labels(tuple(task_types().values()))
 
 
 @cache
-def labels() -> dict[str, tuple[str, str]]:
-    """Key -> (English, Japanese)."""
+def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
     import yaml
 
-    return {key: (english, japanese) for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()}
+    merged = {key: (english, japanese) for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()}
+    for task in tasks:
+        merged |= task.view.labels()
+    pairings = [merged[key] for task in tasks if (key := f"{task.name}_paired") in merged]
+    english, japanese = merged["changes_note"]
+    merged["changes_note"] = (
+        english.replace("{paired}", ", ".join(english for english, _ in pairings)),
+        japanese.replace("{paired}", "、".join(japanese for _, japanese in pairings)),
+    )
+    return merged
+
+
+def english(key: str) -> str:
+    """A label in English; a key without label as it is."""
+    return labels().get(key, (key, key))[0]
+
+
+def joined(key: str) -> str:
+    """A label in both languages where no markup can be."""
+    return " / ".join(labels()[key])
 
 
 def both(key: str, tag: str = "span") -> str:
@@ -23,7 +48,7 @@ def both(key: str, tag: str = "span") -> str:
     >>> both("sat")
     '<span lang="en">SAT</span><span lang="ja">SAT</span>'
     """
-    pair = zip(("en", "ja"), labels()[key], strict=True)
+    pair = zip(("en", "ja"), labels().get(key, (key, key)), strict=True)
     return "".join(f'<{tag} lang="{language}">{html.escape(text)}</{tag}>' for language, text in pair)
 
 

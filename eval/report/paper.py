@@ -1,57 +1,38 @@
-"""The paper's figures for the cells of the evaluation page, digit for digit (`data.published`).
+"""The papers' figures for the report's tables, digit for digit (`data.published`).
 
 A row of a study (`Evaluated.method`) of one of the paper's models has figures; others have none.
 """
 
 from __future__ import annotations
 
-from data.jcq import CRITERIA, TASKS
 from data.published import load_text
 from eval.finished import Evaluated
-
-# Of each table of the page: the paper's table of other models (section 4).
-_OTHERS = {
-    "table11": "dat",
-    "table12": "jcq_by_criterion",
-    "table13": "jcq_by_task",
-    "table5": "jcq_by_task_and_criterion",
-    "table14": "sat",
-}
-_TRAINING = {"table12": "jcq_training_by_criterion", "table13": "jcq_training_by_task"}
-_PAPER_RESPONSES = 131_072
+from rewards.page_parts import Column
 
 
-def dat_figures(model: Evaluated) -> dict[str, str]:
-    """Table 11: valid, mean, std, unique_words."""
-    row = _row("dat_training", model)
-    if row.get("valid"):
-        row["valid"] = f"{int(row['valid']):,} ({int(row['valid']) / _PAPER_RESPONSES:.2%})"
-        row["unique_words"] = f"{int(row['unique_words']):,}"
-    return row
-
-
-def jcq_figures(model: Evaluated, table: str) -> dict[str, str]:
-    """Table 12 or 13, by the columns of `eval.compare`."""
-    row = _row(_TRAINING[table], model)
-    return {f"jcq/{name}": row[key] for name in (*CRITERIA, *TASKS, "mean") if (key := name.replace(" ", "_")) in row}
-
-
-def sat_figure(model: Evaluated) -> str:
-    """Table 14."""
-    return _row("sat_training", model).get("score", "")
-
-
-def paper_rows(table: str) -> tuple[tuple[str, ...], ...]:
-    """Heading and rows of the paper's table of section 4."""
-    lines = load_text(_OTHERS[table])
+def paper_rows(table: str | None) -> tuple[tuple[str, ...], ...]:
+    """Heading and rows of the papers' table of other models; nothing where there is none."""
+    if table is None:
+        return ()
+    lines = load_text(table)
     return (tuple(name.replace("_", " ") for name in lines[0]), *(tuple(line.values()) for line in lines))
 
 
-def _row(table: str, model: Evaluated) -> dict[str, str]:
-    if model.method is None or model.paper_model is None:
+def paper_row(table: str | None, model: Evaluated) -> dict[str, str]:
+    """The row of the papers' table of trained models that a study's row has its figures from."""
+    if table is None or model.method is None or model.paper_model is None:
         return {}
-    wanted = ("", model.paper_model) if model.method == "random" else (model.paper_model,)
+    models = ("", model.paper_model) if model.method == "random" else (model.paper_model,)
     for row in load_text(table):
-        if row["method"] == model.method and row["model"] in wanted:
+        if row["method"] == model.method and row["model"] in models:
             return dict(row)
     return {}
+
+
+def figure(column: Column, row: dict[str, str]) -> str:
+    """The paper's figure in a column; empty where there is none."""
+    name = column.paper or ""
+    if column.measure is not None and not name:
+        name = column.measure.paper or column.measure.short.replace(" ", "_")
+    text = row.get(name)
+    return column.figure(text) if text else ""

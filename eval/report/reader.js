@@ -29,8 +29,10 @@ function word(key) {
   return found ? found.cloneNode(true) : document.createTextNode(key);
 }
 
+const digits = DIGITS_OF_KINDS;
+
 function startReader({ models, items }) {
-  const kinds = ["jcq", "sat", "dat"].filter((kind) => items.some((item) => item.kind === kind));
+  const kinds = Object.keys(digits).filter((kind) => items.some((item) => item.kind === kind));
   const state = { kind: kinds[0], shown: [], place: 0 };
 
   const chosen = () => [...byId("models").querySelectorAll("input:checked")].map((box) => Number(box.value));
@@ -79,7 +81,7 @@ function startReader({ models, items }) {
       if (!entry.status) made.append(word("not_asked"));
       return made;
     }
-    return element("span", "badge valid", entry.score.toFixed(state.kind === "jcq" ? 2 : 4));
+    return element("span", "badge valid", entry.score.toFixed(digits[state.kind]));
   }
 
   function card(entry, number) {
@@ -99,7 +101,10 @@ function startReader({ models, items }) {
     made.append(element("pre", "", entry.text));
     if (entry.facts) {
       const facts = element("small");
-      facts.append(word("length"), ` ${entry.facts.length} ${(entry.facts.extras || []).join(", ")}`);
+      for (const [name, value] of Object.entries(entry.facts)) {
+        if (Array.isArray(value)) facts.append(`${value.join(", ")} `);
+        else if (typeof value !== "boolean" && value !== null) facts.append(word(name), ` ${value} `);
+      }
       made.append(facts);
     }
     if (entry.note) {

@@ -11,10 +11,10 @@ from data.schema import Reason, Response
 from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
 from eval.report.templates import render
 from eval.table11_text import cells, paper_cells, patterns
+from rewards.page_parts import percent
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11
 from rewards.tasks.dat.view import summary_cells
-from rewards.view import percent
 
 __all__ = ["Curve", "write_report"]
 

@@ -1,20 +1,19 @@
-"""The evaluation page's tables, in the paper's form."""
+"""The evaluation page's tables: what the tasks' views declare, filled with numbers, the paper's figures and changes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from data.jcq import CONTENT_SHA256, CRITERIA
-from eval.compare import DAT, JCQ_MEAN, SAT, VALID, Change
+from eval.compare import Changes, groups
 from eval.finished import Evaluated
-from eval.report.cells import DASH, Cell, Format, cell, change_cell, digits, jcq_cell, of, share, with_change
-from eval.report.paper import dat_figures, jcq_figures, paper_rows, sat_figure
-from eval.show import percent
-from rewards.tasks.dat.table11 import Table11
-from rewards.tasks.jcq.tables import jcq_tables
-
-Changes = Mapping[tuple[str, str], Change]
+from eval.report.cells import change_cell, estimate_cell, with_change
+from eval.report.labels import labels
+from eval.report.paper import figure, paper_row, paper_rows
+from rewards.finished import Finished
+from rewards.measure import Measure
+from rewards.page_parts import DASH, Cell, Column, ModelTable, RowTable
+from rewards.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,139 +38,83 @@ class PageTable:
     translate: bool = False
     against: Mapping[str, str] = field(default_factory=dict)
 
-    def shade(self, made: Cell) -> float | None:
+    def shade(self, cell: Cell) -> float | None:
         """How strong a cell's colour is, 0 to 1, from the table's smallest number to its largest; None without one."""
-        if made.heat is None:
+        if cell.heat is None:
             return None
         values = [other.heat for _, cells in self.rows for other in cells if other.heat is not None]
         low, high = min(values), max(values)
-        return (made.heat - low) / (high - low) if high > low else 0.0
+        return (cell.heat - low) / (high - low) if high > low else 0.0
 
 
-def overview(models: Sequence[Evaluated]) -> PageTable:
-    """One line a model: DAT, JCQ, SAT."""
+def overview(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> PageTable:
+    """One line a model: the first measure of each task."""
     rows = []
     for model in models:
-        cells = [Cell(DASH)] * 3
-        if model.dat:
-            dat = model.dat.summary
-            cells[0] = cell(dat.mean, _scale(dat.mean), dat.ci95, of(dat.valid, dat.num_responses))
-        if model.jcq:
-            cells[1] = replace(jcq_cell(model, JCQ_MEAN), heat=None)
-        if model.sat:
-            cells[2] = _sat_mean(model)
+        runs = [(model.run(task.name), task.measures[0]) for task in tasks]
+        cells = [Cell(DASH) if run is None else replace(estimate_cell(run, m), heat=None) for run, m in runs]
         rows.append((model.name, tuple(cells)))
-    return PageTable("overview", ("model", "dat", "jcq", "sat"), tuple(rows))
+    return PageTable("overview", ("model", *(task.name for task in tasks)), tuple(rows))
 
 
-def dat_table(models: Sequence[Evaluated], table: Table11, found: Changes) -> PageTable:
-    """Valid responses, mean, standard deviation, unique words (Tables 6 and 11)."""
+def section_tables(
+    task: type[Task], models: Sequence[Evaluated], declared: Sequence[ModelTable | RowTable], changes: Changes
+) -> list[PageTable]:
+    """The tables that a task's view declares; one of a kind of runs only where they stand beside better ones."""
+    tables = []
+    for table in declared:
+        if isinstance(table, RowTable):
+            papers = paper_rows(table.paper)
+            tables.append(PageTable(table.name, table.columns, table.rows, (), papers, translate=True))
+        elif table.kind is None:
+            runs = [(model, run) for model in models if (run := model.run(task.name))]
+            tables.append(_model_table(table, runs, changes))
+        else:
+            of_kind = [(m, run) for m in models if (run := m.runs.get((task.name, table.kind)))]
+            if any(run is not model.run(task.name) for model, run in of_kind):
+                tables.append(_model_table(table, of_kind, changes))
+    return tables
+
+
+def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], changes: Changes) -> PageTable:
     rows = []
-    for model, row in zip([model for model in models if model.dat], table.rows, strict=True):
-        summary, paper = row.summary, dat_figures(model)
-        style = _scale(summary.mean)
-        valid = Cell(f"{summary.valid:,}", (percent(summary.valid, summary.num_responses),), paper.get("valid", ""))
-        mean = replace(cell(summary.mean, style, summary.ci95), paper=paper.get("mean", ""))
-        words = DASH if row.equal_size_words is None else f"{row.equal_size_words:,.0f}"
-        cells = (
-            Cell(f"{summary.num_responses:,}"),
-            with_change(valid, found.get((model.name, VALID)), share),
-            with_change(mean, found.get((model.name, DAT)), style),
-            replace(cell(summary.std, style, None), paper=paper.get("std", "")),
-            Cell(f"{summary.unique_words:,}", paper=paper.get("unique_words", "")),
-            Cell(words, (f"n = {table.equal_size:,}",)),
-        )
-        rows.append((model.name, cells))
-    columns = ("model", "trials", "valid", "mean", "std", "unique_words", "equal_words")
-    return PageTable("table11", columns, tuple(rows), ("dat_note", "scale_note"), paper_rows("table11"))
-
-
-def trials_table(models: Sequence[Evaluated]) -> PageTable:
-    """The benchmark of a fixed number of valid responses (Table 6), where a larger table stands beside it."""
-    rows = []
-    for model in models:
-        if model.trials is None:
-            continue
-        row = model.trials.summary
-        style = _scale(row.mean)
-        cells = (
-            Cell(f"{row.valid:,}"),
-            Cell(f"{row.num_responses:,}", (percent(row.valid, row.num_responses),)),
-            cell(row.mean, style, row.ci95),
-            cell(row.std, style, None),
-        )
-        rows.append((model.name, cells))
-    return PageTable("table6", ("model", "valid_trials", "attempts", "mean", "std"), tuple(rows))
-
-
-def jcq_table(name: str, models: Sequence[Evaluated], parts: Sequence[str], found: Changes) -> PageTable:
-    """Models by criteria (Tables 3 and 12) or by tasks (4 and 13), the mean last; a heat map."""
-    asked = [model for model in models if model.jcq]
-    rows = []
-    for model in asked:
-        paper, cells = jcq_figures(model, name), []
-        for column in (*(f"jcq/{part}" for part in parts), JCQ_MEAN):
-            made = replace(jcq_cell(model, column), paper=paper.get(column, ""))
-            cells.append(with_change(made, found.get((model.name, column)), digits(2)))
+    for model, run in runs:
+        figures = paper_row(table.training, model)
+        cells = []
+        for column in table.columns:
+            cell = replace(_cell(column, run, table.heat), paper=figure(column, figures))
+            measure = column.measure or column.change
+            if measure is not None:
+                cell = with_change(cell, changes.get((model.name, measure.name)), run.shown(measure))
+            cells.append(cell)
         rows.append((model.name, tuple(cells)))
-    benchmark = all(model.jcq.settings["questions_sha256"] == CONTENT_SHA256 for model in asked if model.jcq)
-    notes = ("jcq_note", *(() if benchmark else ("trial_note",)), "scale_note")
-    return PageTable(name, ("model", *parts, "mean"), tuple(rows), notes, paper_rows(name))
+    columns = ("model", *(column.label for column in table.columns))
+    return PageTable(table.name, columns, tuple(rows), table.notes, paper_rows(table.paper))
 
 
-def task_by_criterion(models: Sequence[Evaluated]) -> PageTable:
-    """Tasks by criteria over all models (Table 5); a heat map."""
-    table = jcq_tables([replace(m.jcq.scores, model=m.name) for m in models if m.jcq]).task_by_criterion
-    rows = tuple(
-        (task, tuple(replace(cell(c.mean, digits(2), None, of(c.scored, c.asked)), heat=c.mean) for c in cells))
-        for task, cells in zip(table.rows, table.cells, strict=True)
-    )
-    return PageTable("table5", ("task", *CRITERIA, "mean"), rows, (), paper_rows("table5"), translate=True)
+def _cell(column: Column, run: Finished, heat: bool) -> Cell:
+    if column.measure is not None:
+        cell = estimate_cell(run, column.measure)
+        return cell if heat else replace(cell, heat=None)
+    assert column.cell is not None
+    return column.cell(run)
 
 
-def sat_table(models: Sequence[Evaluated], found: Changes) -> PageTable:
-    """Distance and compliance (Tables 7 and 14)."""
-    rows = []
-    for model in models:
-        if model.sat is None:
-            continue
-        row = model.sat.summary
-        mean = with_change(replace(_sat_mean(model), paper=sat_figure(model)), found.get((model.name, SAT)), digits(4))
-        cells = (
-            mean,
-            Cell(percent(row.compliant, row.num_rewrites), (of(row.compliant, row.num_rewrites),)),
-            cell(row.compliant_mean, digits(4), None, of(row.compliant_stories, row.num_stories)),
-            cell(row.mean_length, digits(0), None),
-            cell(row.mean_copied, share, None),
-        )
-        rows.append((model.name, cells))
-    columns = ("model", "mean", "compliant", "compliant_mean", "length", "copied")
-    return PageTable("table14", columns, tuple(rows), ("sat_note", "scale_note"), paper_rows("table14"))
+def change_tables(models: Sequence[Evaluated], by_group: Mapping[str, Changes]) -> list[PageTable]:
+    """The tables of changes that have a row."""
+    tables = [change_table(name, models, groups()[name], changes) for name, changes in by_group.items()]
+    return [table for table in tables if table.rows]
 
 
-def change_table(name: str, models: Sequence[Evaluated], columns: Sequence[str], found: Changes) -> PageTable:
+def change_table(name: str, models: Sequence[Evaluated], measures: Sequence[Measure], changes: Changes) -> PageTable:
     """Every difference from the base with its interval, effect size and corrected p-value."""
-    there = [column for column in columns if any(key[1] == column for key in found)]
-    base = {model: change.base for (model, _), change in found.items()}
+    columns = {column for _, column in changes}
+    shown = [measure for measure in measures if measure.name in columns]
+    base = {model: change.base for (model, _), change in changes.items()}
     rows = tuple(
-        (model.name, tuple(change_cell(found.get((model.name, column)), _style(column)) for column in there))
+        (model.name, tuple(change_cell(changes.get((model.name, m.name)), m) for m in shown))
         for model in models
         if model.name in base
     )
-    labels = tuple(column if column == JCQ_MEAN else column.partition("/")[2] or column for column in there)
-    return PageTable(name, ("model", *labels), rows, ("changes_note",), against=base)
-
-
-def _sat_mean(model: Evaluated) -> Cell:
-    assert model.sat
-    row = model.sat.summary
-    return cell(row.mean, digits(4), row.ci95, of(row.scored_stories, row.num_stories))
-
-
-def _style(column: str) -> Format:
-    return share if column == VALID else digits(2 if column.startswith("jcq") else 4)
-
-
-def _scale(mean: float | None) -> Format:
-    """Four decimals for DAT scores, two for Olson's (0 to 200)."""
-    return digits(4 if mean is None or mean <= 2 else 2)
+    names = tuple(m.name if m.name in labels() else m.short for m in shown)
+    return PageTable(name, ("model", *names), rows, ("changes_note",), against=base)

@@ -5,7 +5,7 @@ equal values have no correlation, NaN has no mean. What is drawn at random is a 
 `seed`.
 """
 
-from eval.statistics.bootstrap import MeanInterval, cluster_means, mean_interval
+from eval.statistics.bootstrap import MeanInterval, mean_interval
 from eval.statistics.correlation import Correlation, correlate_models, pearson
 from eval.statistics.holm import holm
 from eval.statistics.independent import IndependentComparison, compare_independent
@@ -16,7 +16,6 @@ __all__ = [
     "IndependentComparison",
     "MeanInterval",
     "PairedComparison",
-    "cluster_means",
     "compare_independent",
     "compare_paired",
     "correlate_models",

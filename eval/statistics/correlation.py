@@ -55,10 +55,10 @@ def pearson(
     Raises:
         ValueError: The lengths differ, or the level is out of range.
 
-    >>> found = pearson([1, 2, 3, 4, 5], [1, 3, 2, 5, 4], unit="models")
-    >>> round(found.r, 3), round(found.p, 3), round(found.low, 3), round(found.high, 3)
+    >>> result = pearson([1, 2, 3, 4, 5], [1, 3, 2, 5, 4], unit="models")
+    >>> round(result.r, 3), round(result.p, 3), round(result.low, 3), round(result.high, 3)
     (0.8, 0.104, -0.28, 0.986)
-    >>> found.note
+    >>> result.note
     '5 models: the interval is wide'
     >>> pearson([1, 2, 3], [4, 4, 4]).reason
     'all 3 values of y are equal'
@@ -113,21 +113,3 @@ def few(n: int, unit: str) -> str | None:
     if n <= 3:
         return f"{n} {unit}: too few for an interval"
     return f"{n} {unit}: the interval is wide" if n < _FEW else None
-
-
-def p_value(r: float, n: int) -> float:
-    """Two-sided p-value of a correlation of n pairs, from r alone: t = r sqrt((n - 2) / (1 - r^2)) with n - 2 degrees.
-
-    Raises:
-        ValueError: r is not in -1..1, or there are fewer than 3 pairs.
-
-    >>> round(p_value(0.933, 5), 3)
-    0.021
-    """
-    if not -1 <= r <= 1 or n < 3:
-        raise ValueError(f"r must be in -1..1 and n at least 3, not {r} and {n}")
-    from scipy import stats
-
-    if abs(r) == 1:
-        return 0.0
-    return float(2 * stats.t.sf(abs(r) * math.sqrt((n - 2) / (1 - r * r)), n - 2))

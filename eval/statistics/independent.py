@@ -65,8 +65,8 @@ def compare_independent(
     Raises:
         ValueError: An option is out of range, or the scores are no plain lists.
 
-    >>> found = compare_independent([1, 2, 3], [3, 4, 5])
-    >>> found.difference, found.d_av, round(found.p, 4)
+    >>> result = compare_independent([1, 2, 3], [3, 4, 5])
+    >>> result.difference, result.d_av, round(result.p, 4)
     (2.0, 2.0, 0.0705)
     """
     check_options(level, resamples)
@@ -90,7 +90,7 @@ def compare_independent(
         low, high = (float(end) for end in welch.confidence_interval(level))
     else:
         rng = np.random.default_rng(seed)
-        means = [np.concatenate(list(resampled_means(side, np.ones(len(side)), resamples, rng))) for side in (a, b)]
+        means = [resampled_means(side, resamples, rng) for side in (a, b)]
         low, high = percentiles(means[1] - means[0], level)
     d_av = difference / float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
     return IndependentComparison(difference, low, high, d_av, float(welch.pvalue), *sizes)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -44,8 +45,8 @@ class PairedComparison:
 
 
 def compare_paired(
-    base: Mapping[Hashable, float | None],
-    other: Mapping[Hashable, float | None],
+    base: Mapping[Any, float | None],
+    other: Mapping[Any, float | None],
     *,
     level: float = 0.95,
     resamples: int = RESAMPLES,
@@ -59,8 +60,8 @@ def compare_paired(
     that are not 0, else estimated from `resamples` patterns as (1 + as far) / (1 + resamples), which is never 0.
 
     Args:
-        base: Item -> score, None for an item with no score. Several answers to one question: their mean
-            (`eval.statistics.cluster_means`), since they are not independent.
+        base: Item -> score, None for an item with no score. Several answers to one question: their mean, since they are
+            not independent.
         other: The same for the other model. Items that one of them lacks are left out, and counted.
         level: Coverage of the interval, between 0 and 1.
         resamples: Bootstrap samples, and sign patterns.
@@ -71,8 +72,8 @@ def compare_paired(
 
     Three differences, 1, 2 and 3. Of the 8 sign patterns two (+++ and ---) give a mean as far from 0 as 2:
 
-    >>> found = compare_paired({"a": 1, "b": 1, "c": 1, "d": 1}, {"a": 2, "b": 3, "c": 4, "d": None})
-    >>> found.difference, found.d_z, found.p, found.n, found.of
+    >>> result = compare_paired({"a": 1, "b": 1, "c": 1, "d": 1}, {"a": 2, "b": 3, "c": 4, "d": None})
+    >>> result.difference, result.d_z, result.p, result.n, result.of
     (2.0, 2.0, 0.25, 3, 4)
     """
     check_options(level, resamples)
@@ -89,8 +90,7 @@ def compare_paired(
     if reason := _no_differences(differences, np.array(pairs)):
         return PairedComparison(mean, None, None, None, None, n, of, level, reason)
     rng = np.random.default_rng(seed)
-    means = np.concatenate(list(resampled_means(differences, np.ones(n), resamples, rng)))
-    low, high = percentiles(means, level)
+    low, high = percentiles(resampled_means(differences, resamples, rng), level)
     d_z = mean / float(differences.std(ddof=1))
     return PairedComparison(mean, low, high, d_z, sign_flip_p(differences, resamples, rng), n, of, level)
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from data.jcq import CRITERIA
 from eval.statistics import pearson
-from eval.statistics.correlation import p_value
 from published_check.derived import Derived
+from published_check.p_values import p_value
 from published_check.rounding import Printed, pearson_range
 from published_check.tables import ALL, MEAN, TASKS, cells, column, same_models
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from data.prompts import prompt
-from data.schema import iter_tables
 from rewards.finished import Finished
 from rewards.measure import Estimate, Measure
-from rewards.tasks.dat.summary import DatSummary
+from rewards.tasks.dat.summary import DatSummary, valid_scores
 
 
 class FinishedDat(Finished):
-    """A table of DAT responses."""
+    """A table of DAT responses. That of a fixed number holds more of them than the benchmark's trials."""
+
+    kinds = ("trials", "responses")
 
     @property
     def kind(self) -> str:
@@ -26,6 +28,11 @@ class FinishedDat(Finished):
         """The one prompt."""
         return {"": prompt("dat")}
 
+    def shown(self, measure: Measure) -> Measure:
+        """Two decimals for Olson's scores (0 to 200)."""
+        olson = not measure.share and (self.summary.mean or 0.0) > 2
+        return replace(measure, digits=2) if olson else measure
+
     @cached_property
     def summary(self) -> DatSummary:
         """The row of Table 11."""
@@ -35,13 +42,12 @@ class FinishedDat(Finished):
         """Scores of the valid responses that count, float32, shape (valid,); or 1 for each valid response, else 0."""
         if measure.short == "valid":
             return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.num_responses - self.summary.valid])
-        parts = [table["score"].drop_null().to_numpy() for table in iter_tables(self.folder, ("score",))]
-        scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float32)
-        return scores[: self.summary.valid]
+        return valid_scores(self.folder)[: self.summary.valid]
 
     def estimate(self, measure: Measure) -> Estimate:
         """The mean with its normal interval, of the valid ones among all; the valid share without one."""
         row = self.summary
         if measure.short == "valid":
             return Estimate(row.valid_rate, None, None, row.num_responses, row.num_responses)
-        return Estimate(row.mean, *(row.ci95 or (None, None)), row.valid, row.num_responses)
+        low, high = row.ci95 or (None, None)
+        return Estimate(row.mean, low, high, row.valid, row.num_responses)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from data.schema import Reason, Response, iter_tables
+from data.errors import UserError
+from data.schema import Reason, iter_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +61,7 @@ class DatSummary:
         return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None, "valid_rate": self.valid_rate}
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> DatSummary:
+    def from_json(cls, values: Mapping[str, Any]) -> DatSummary:
         """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
         own = {field.name: values[field.name] for field in fields(cls)}
         return cls(**{**own, "ci95": tuple(own["ci95"]) if own["ci95"] else None})
@@ -71,13 +72,6 @@ class DatAccumulator:
 
     Mean and squared deviations are merged piece by piece in float64 (Chan et al., 1983): the order of the pieces does
     not matter beyond rounding.
-
-    >>> accumulator = DatAccumulator()
-    >>> accumulator.add([Response("0", "random", 1, "...", ("犬", "猫"), 0.5)])
-    >>> accumulator.add([Response("1", "random", 1, "...", reason="format")])
-    >>> summary = accumulator.summary()
-    >>> summary.mean, summary.valid, summary.num_responses, summary.unique_words
-    (0.5, 1, 2, 2)
     """
 
     def __init__(self) -> None:
@@ -87,41 +81,27 @@ class DatAccumulator:
         self._words: Counter[str] = Counter()
         self._sources: dict[str, None] = {}
 
-    def add(self, responses: Iterable[Response]) -> None:
-        """Add scored responses.
-
-        Raises:
-            ValueError: A response has neither a score nor a reason: it was never scored.
-        """
-        rows = list(responses)
-        for row in rows:
-            _check_scored(row.id, row.score is not None, row.reason is not None)
-        valid = [row for row in rows if row.score is not None]
-        self._add_scores(len(rows), np.array([row.score for row in valid], np.float64))
-        self._reasons.update(row.reason for row in rows if row.reason is not None)
-        self._words.update(word for row in valid for word in row.words or ())
-        self._sources.update(dict.fromkeys(row.source for row in rows))
-
-    def add_table(self, table: pa.Table) -> None:
+    def add(self, table: pa.Table) -> None:
         """Add a part of a response table (columns id, source, words, score, reason; see `data.schema.iter_tables`).
 
         Raises:
-            ValueError: A row has neither a score nor a reason: it was never scored.
+            UserError: A row has neither a score nor a reason: it was never scored.
         """
         import pyarrow.compute as pc
 
         is_valid = pc.is_valid(table["score"])
         unscored = pc.invert(pc.xor(is_valid, pc.is_valid(table["reason"])))
         for row in table.filter(unscored).slice(0, 1).to_pylist():
-            _check_scored(row["id"], row["score"] is not None, row["reason"] is not None)
+            state = "neither a score nor" if row["score"] is None else "both a score and"
+            raise UserError(f"response {row['id']} has {state} a reason; score the table first: python -m eval score")
         valid = table.filter(is_valid)
         self._add_scores(len(table), valid["score"].to_numpy().astype(np.float64))
         for column, counts in (
             (table["reason"].drop_null(), self._reasons),
             (pc.list_flatten(valid["words"]), self._words),
         ):
-            found = pc.value_counts(column)
-            counts.update(dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)))
+            values, numbers = pc.value_counts(column).flatten()
+            counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
         self._sources.update(dict.fromkeys(pc.unique(table["source"]).to_pylist()))
 
     def _add_scores(self, total: int, scores: np.ndarray) -> None:
@@ -161,31 +141,23 @@ class DatAccumulator:
 
 
 def summarise(
-    responses: Iterable[Response] | Path,
-    *,
-    source: str | None = None,
-    checker: NounChecker | None = None,
-    trials: int | None = None,
+    responses: Path, *, source: str | None = None, checker: NounChecker | None = None, trials: int | None = None
 ) -> DatSummary:
-    """The row of Table 11 of scored responses, or of a table on disk (a part, a folder of parts or a run's folder).
+    """The row of Table 11 of a table on disk (a part, a folder of parts or a run's folder).
 
     Args:
-        responses: Rows, or where a table is.
+        responses: Where the table is.
         source: Name of the row; None takes the sources of the responses.
         checker: Counts proper nouns and Wikipedia words; give the one that scored the responses.
-        trials: Of a table on disk, take the rows up to the valid response of this number.
+        trials: Take the rows up to the valid response of this number.
 
     Raises:
-        FileNotFoundError: There is no table at the path.
-        ValueError: A response was never scored, or a part cannot be read.
+        UserError: There is no table, a part cannot be read, or a response was never scored.
     """
     accumulator = DatAccumulator()
-    if isinstance(responses, Path):
-        tables = iter_tables(responses, _COLUMNS)
-        for table in tables if trials is None else until_valid(tables, trials):
-            accumulator.add_table(table)
-    else:
-        accumulator.add(responses)
+    tables = iter_tables(responses, _COLUMNS)
+    for table in tables if trials is None else until_valid(tables, trials):
+        accumulator.add(table)
     return accumulator.summary(source, checker)
 
 
@@ -204,12 +176,6 @@ def valid_scores(path: Path) -> np.ndarray:
     """Scores of the valid responses of a table on disk, float32, shape (valid,), for a histogram."""
     parts = [table["score"].drop_null().to_numpy() for table in iter_tables(path, ("score",))]
     return np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float32)
-
-
-def _check_scored(row: str, score: bool, reason: bool) -> None:
-    if score == reason:
-        state = "both a score and a reason" if score else "neither a score nor a reason"
-        raise ValueError(f"response {row} has {state}; score the table first: python -m eval dat")
 
 
 def _kinds(words: Counter[str], checker: NounChecker) -> tuple[int, int]:

@@ -22,7 +22,6 @@ from rewards.tasks.dat.summary import DatAccumulator, DatSummary, until_valid
 if TYPE_CHECKING:
     import pyarrow as pa
 
-METHODS = ("random", "base", "SFT", "DPO 1", "DPO 2", "GRPO")
 _COLUMNS = ("id", "source", "words", "score", "reason")
 _CURVE_POINTS = 40
 
@@ -95,7 +94,7 @@ def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, Counte
     accumulator, words = DatAccumulator(), Counter[str]()
     parts = iter_tables(path, _COLUMNS)
     for part in parts if trials is None else until_valid(parts, trials):
-        accumulator.add_table(part)
+        accumulator.add(part)
         words.update(_responses_by_word(part))
     return accumulator.summary(source=name), words
 
@@ -108,8 +107,8 @@ def _responses_by_word(part: pa.Table) -> dict[str, int]:
     lists = part.filter(pc.is_valid(part["score"]))["words"].combine_chunks()
     pairs = pa.table({"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)})
     once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
-    found = pc.value_counts(once["word"])
-    return dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
+    values, numbers = pc.value_counts(once["word"]).flatten()
+    return dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
 
 
 def _paper_rows(model: str | None) -> dict[str, Published]:

@@ -1,17 +1,40 @@
-"""How DAT's results are shown: the row of Table 11, in the terminal, W&B and the model card."""
+"""How DAT's results are shown: the row of Table 11, in the terminal, W&B, the model card and the report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
+from rewards.finished import Finished
 from rewards.measure import Measure
+from rewards.page_parts import (
+    DASH,
+    Cell,
+    Column,
+    Entry,
+    ModelTable,
+    Point,
+    ReaderItem,
+    Ridge,
+    Scatter,
+    Section,
+    mean_cell,
+    number,
+    percent,
+)
+from rewards.tasks.dat.finished import FinishedDat
 from rewards.tasks.dat.summary import DatSummary
-from rewards.view import DASH, CardMetric, View, percent
+from rewards.tasks.dat.table11 import Table11, table11
+from rewards.view import CardMetric, View
+
+_PAPER_RESPONSES = 131_072
 
 
 class DatView(View):
     """A row of Table 11, and what is wrong with the invalid responses."""
+
+    sample = 20
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """The row, the share of odd nouns, and the reasons."""
@@ -58,6 +81,92 @@ class DatView(View):
             CardMetric("dat_valid_rate", f"Valid responses ({of})", row.valid_rate, args),
             CardMetric("dat_unique_words", f"Unique words in valid responses ({of})", row.unique_words, args),
         ]
+
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:  # type: ignore[override]
+        """Table 11, the benchmark's trials (Table 6), and the unique words that a score was bought with."""
+        counted = {str(run.folder): run.settings["trials"] for run in runs if run.settings.get("trials")}
+        table = table11({str(run.folder): run.folder for run in runs}, trials=counted)
+        charts = (
+            Ridge("dat_chart", "ridges", "score_axis", measures[0]),
+            Scatter("words_chart", "words", "words_axis", "score_axis", _points(table)),
+        )
+        return Section((_responses(measures, table), _trials(measures[0])), charts)
+
+    def settings_shown(self, run: Finished) -> list[tuple[str, Any]]:
+        """Encoder and noun checker."""
+        return [("dat_encoder", run.scale.get("embedding_model")), ("dat_checker", run.scale.get("noun_checker"))]
+
+    def scale_text(self, run: Finished) -> str:
+        """Encoder and noun checker."""
+        return f"encoder {run.scale.get('embedding_model')}, nouns by {run.scale.get('noun_checker')}"
+
+    def reader(self, run: Finished) -> Iterator[ReaderItem]:
+        """The first responses."""
+        answers = islice(run.answers(), self.sample)
+        entries = [Entry(answer.text, answer.values.get(run.main.name), answer.reason) for answer in answers]
+        yield ReaderItem(("", ""), "", "DAT", "", entries)
+
+
+def _responses(measures: Sequence[Measure], table: Table11) -> ModelTable:
+    """Valid responses, mean, standard deviation, unique words."""
+    score, valid = measures
+    rows = {row.summary.source: row for row in table.rows}
+
+    def valid_cell(run: FinishedDat) -> Cell:
+        row = rows[str(run.folder)].summary
+        return Cell(f"{row.valid:,}", (percent(row.valid, row.num_responses),))
+
+    def mean(run: FinishedDat) -> Cell:
+        row = rows[str(run.folder)].summary
+        return mean_cell(row.mean, run.shown(score), row.ci95)
+
+    def equal_words(run: FinishedDat) -> Cell:
+        words = rows[str(run.folder)].equal_size_words
+        return Cell(DASH if words is None else f"{words:,.0f}", (f"n = {table.equal_size:,}",))
+
+    columns = (
+        Column("trials", cell=lambda run: Cell(f"{rows[str(run.folder)].summary.num_responses:,}")),
+        Column("valid", cell=valid_cell, change=valid, paper="valid", figure=_paper_valid),
+        Column("mean", cell=mean, change=score, paper="mean"),
+        Column("std", cell=lambda run: Cell(number(rows[str(run.folder)].summary.std, run.shown(score))), paper="std"),
+        Column(
+            "unique_words",
+            cell=lambda run: Cell(f"{rows[str(run.folder)].summary.unique_words:,}"),
+            paper="unique_words",
+            figure=lambda words: f"{int(words):,}",
+        ),
+        Column("equal_words", cell=equal_words),
+    )
+    return ModelTable("table11", columns, ("dat_note", "scale_note"), paper="dat", training="dat_training")
+
+
+def _paper_valid(valid: str) -> str:
+    return f"{int(valid):,} ({int(valid) / _PAPER_RESPONSES:.2%})"
+
+
+def _trials(score: Measure) -> ModelTable:
+    """The benchmark of a fixed number of valid responses."""
+
+    def attempts(run: FinishedDat) -> Cell:
+        row = run.summary
+        return Cell(f"{row.num_responses:,}", (percent(row.valid, row.num_responses),))
+
+    columns = (
+        Column("valid_trials", cell=lambda run: Cell(f"{run.summary.valid:,}")),
+        Column("attempts", cell=attempts),
+        Column("mean", cell=lambda run: mean_cell(run.summary.mean, run.shown(score), run.summary.ci95)),
+        Column("std", cell=lambda run: Cell(number(run.summary.std, run.shown(score)))),
+    )
+    return ModelTable("table6", columns, kind="trials")
+
+
+def _points(table: Table11) -> list[Point | None]:
+    return [
+        None
+        if row.summary.mean is None or row.equal_size_words is None
+        else Point(row.equal_size_words, row.summary.mean, *(row.summary.ci95 or (None, None)))
+        for row in table.rows
+    ]
 
 
 def dat_number(value: float | None, *, scale: float = 1.0) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from data.jcq import CRITERIA, TASKS, Answer, Question, load_questions
-from rewards.finished import Finished, ScoredAnswer
+from rewards.finished import Finished, GridScores, ScoredAnswer
 from rewards.judges.judgement import Judgement, judgement_key, latest
 from rewards.judges.ledger import read_judgements
 from rewards.measure import Estimate, Measure
@@ -20,8 +22,13 @@ LEDGER = "judgements.jsonl"
 QUESTIONS, ANSWERS = "questions.jsonl", "answers.jsonl"
 
 
+ALL, MEAN = "All", "mean"
+
+
 class FinishedJcq(Finished):
-    """Answers to JCQ with their judgements."""
+    """Answers to JCQ with their judgements. The grid is that of the paper's Tables 8 to 10, row by row."""
+
+    grid = tuple((task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN))
 
     @property
     def scale(self) -> dict[str, Any]:
@@ -84,10 +91,28 @@ class FinishedJcq(Finished):
 
     def estimate(self, measure: Measure) -> Estimate | None:
         """Mean and interval over questions of a criterion or of their mean, beside the number of answers."""
-        stored = self.metrics["means"].get(measure.short)
+        stored = self.metrics.get("means", {}).get(measure.short)
         return (
             None if stored is None else Estimate(stored["mean"], stored["low"], stored["high"], *self.counts(measure))
         )
+
+    def grid_means(self) -> Mapping[tuple[str, str], float | None]:
+        """Means over the questions with scores."""
+        scores, means = self.scores, dict[tuple[str, str], float | None]()
+        for task in (*TASKS, ALL):
+            of_task = np.array([task in (ALL, question.task) for question in scores.questions], bool)
+            values = scores.values[(scores.scored > 0) & of_task]
+            by_criterion = values.mean(axis=0) if len(values) else None
+            row = [None] * 5 if by_criterion is None else [*by_criterion.tolist(), float(by_criterion.mean())]
+            means |= {(task, name): mean for name, mean in zip((*CRITERIA, MEAN), row, strict=True)}
+        return means
+
+    def grid_scores(self) -> Iterator[GridScores]:
+        """The judge's scores."""
+        task_of = {question.id: question.task for question in self.questions}
+        for answer, judgement in zip(self.written, self.judgements, strict=True):
+            scores = judgement.scores if judgement and judgement.scores else {}
+            yield GridScores(answer.id, answer.question_id, task_of[answer.question_id], scores)
 
 
 def task_and_criterion(measure: Measure) -> tuple[str | None, str | None]:

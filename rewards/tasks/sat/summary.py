@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -68,7 +68,7 @@ class SatSummary:
         return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None}
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> SatSummary:
+    def from_json(cls, values: Mapping[str, Any]) -> SatSummary:
         """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
         own = {field.name: values[field.name] for field in fields(cls)}
         return cls(**{**own, "ci95": tuple(own["ci95"]) if own["ci95"] else None})

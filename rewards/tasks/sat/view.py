@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from data.stories import load_stories
+from rewards.finished import Finished
 from rewards.measure import Measure
-from rewards.tasks.sat.finished import ROWS, STORIES, stories_digest
+from rewards.page_parts import (
+    DASH,
+    Cell,
+    Column,
+    Entry,
+    ModelTable,
+    Point,
+    ReaderItem,
+    Scatter,
+    Section,
+    mean_cell,
+    n_of,
+    number,
+    percent,
+)
+from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from rewards.tasks.sat.summary import SatSummary
-from rewards.view import DASH, CardMetric, View, number, percent
+from rewards.view import CardMetric, View
 
-_SCORE, _LENGTH = Measure("sat"), Measure("sat/length", 0)
+_SCORE, _LENGTH, _COPIED = Measure("sat"), Measure("sat/length", 0), Measure("sat/copied", share=True)
 
 
 class SatView(View):
@@ -86,3 +102,49 @@ class SatView(View):
             CardMetric("sat_distance", f"SAT mean distance (0 to 2; {of})", row.mean, args),
             CardMetric("sat_compliance", title, rate, counts),
         ]
+
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> Section:  # type: ignore[override]
+        """Tables 7 and 14, and the score against compliance."""
+        columns = (
+            Column("mean", measures[0]),
+            Column("compliant", cell=lambda run: _compliant(run.summary)),
+            Column("compliant_mean", cell=lambda run: _mean_of_compliant(run.summary)),
+            Column("length", cell=lambda run: Cell(number(run.summary.mean_length, _LENGTH))),
+            Column("copied", cell=lambda run: Cell(number(run.summary.mean_copied, _COPIED))),
+        )
+        table = ModelTable("table14", columns, ("sat_note", "scale_note"), paper="sat", training="sat_training")
+        points = [_point(run.summary) for run in runs]
+        return Section((table,), (Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", points),))
+
+    def settings_shown(self, run: FinishedSat) -> list[tuple[str, Any]]:  # type: ignore[override]
+        """Encoder and stories."""
+        return [("sat_encoder", run.scale.get("embedding_model")), ("sat_stories", f"{run.summary.num_stories:,}")]
+
+    def scale_text(self, run: Finished) -> str:
+        """The encoder."""
+        return f"encoder {run.scale.get('embedding_model')}"
+
+    def reader(self, run: FinishedSat) -> Iterator[ReaderItem]:  # type: ignore[override]
+        """Every story with its rewrites, and what was found about their form."""
+        stories = {story.id: story for story in run.stories}
+        entries: dict[str, list[Entry]] = {}
+        for row in run.rewrites:
+            facts = {"length": row.length, "one_line": row.one_line, "extras": row.extras}
+            entries.setdefault(row.story_id, []).append(Entry(row.text, row.score, row.reason, {"facts": facts}))
+        for name, shown in entries.items():
+            story = stories[name]
+            yield ReaderItem((story.id, story.text), story.origin, story.title or story.id, story.text, shown)
+
+
+def _compliant(row: SatSummary) -> Cell:
+    return Cell(percent(row.compliant, row.num_rewrites), (n_of(row.compliant, row.num_rewrites),))
+
+
+def _mean_of_compliant(row: SatSummary) -> Cell:
+    return mean_cell(row.compliant_mean, _SCORE, None, n_of(row.compliant_stories, row.num_stories))
+
+
+def _point(row: SatSummary) -> Point | None:
+    if row.mean is None or not row.num_rewrites:
+        return None
+    return Point(100 * row.compliant / row.num_rewrites, row.mean, *(row.ci95 or (None, None)))

@@ -1,0 +1,75 @@
+"""The examples that CONTRIBUTING.md and README.md show: each is complete, short, and does what it says."""
+
+import doctest
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+
+from examples import encoder, generator, reward, task
+from generate.random_nouns import RandomNouns
+from rewards import DatScorer
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = (task, reward, encoder, generator)
+
+
+@pytest.mark.parametrize("module", EXAMPLES, ids=lambda module: module.__name__)
+def test_an_example_is_short_and_true(module):
+    assert len(Path(module.__file__).read_text("utf-8").splitlines()) <= 60
+    assert doctest.testmod(module).failed == 0
+
+
+def test_the_task_is_a_command(tmp_path):
+    texts = [
+        {"item": "sakura", "text": "さむい朝だった\nくもを見あげた\nらいねんも来る"},
+        {"item": "sakura", "text": "さ\nく\nら"},
+        {"item": "himawari", "text": "ひるの庭で\n待っていた\nわらう君を\nりんごの木"},
+    ]
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps(row) + "\n" for row in texts), "utf-8")
+    command = [sys.executable, "-m", "eval", "score", "acrostic", answers, "--output", tmp_path / "a"]
+    environment = os.environ | {"SOZO_TASKS": "examples.task.Acrostic"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ACROSTIC" in done.stdout
+    metrics = json.loads((tmp_path / "a" / "metrics.json").read_bytes())
+    assert (metrics["num_items"], metrics["num_answers"], metrics["valid"]) == (3, 3, 2)
+    assert metrics["reasons"] == {"short_line": 1}
+    # Means over the items: sakura has one answer with a value, himawari another, yukidaruma none.
+    measures = {name: (m["mean"], m["n"], m["of"]) for name, m in metrics["measures"].items()}
+    assert measures == {"acrostic": (0.875, 2, 3), "acrostic/length": (6.0, 2, 3)}
+
+
+def test_the_encoder_scores(tmp_path):
+    vectors = np.eye(len(AXES), dtype=int)
+    rows = [f"{word} {' '.join(map(str, vector))}" for word, vector in zip(AXES, vectors, strict=True)]
+    (tmp_path / "vectors.txt").write_text("\n".join([f"{len(AXES)} {len(AXES)}", *rows]), "utf-8")
+    ours = encoder.VectorFile(tmp_path / "vectors.txt")
+    assert ours.name == "vectors.txt"
+    scorer = DatScorer(FakeNouns([*AXES, "箱"]), ours)
+    valid, invalid = scorer.score([list_text(AXES[:10]), list_text([*AXES[:9], "箱"])])
+    assert (valid.score, valid.reason) == (1.0, None)
+    assert invalid.reason == "no_vector"
+
+
+def test_the_generator_is_better_than_what_it_asks():
+    scorer = DatScorer(FakeNouns(AXES), axis_encoder(AXES[:10]))  # two of twelve words have no vector
+    nouns = RandomNouns(AXES)
+
+    def score(texts):
+        return [result.score for result in scorer.score(texts)]
+
+    best = generator.BestOf(nouns, score, 8)
+    prompts = [""] * 20
+    completions = best.answer(prompts, seed=0, batch=0)
+    assert completions == best.answer(prompts, seed=0, batch=0)
+    assert len(completions) == len(prompts)
+    valid = [sum(s is not None for s in score([c.text for c in g.answer(prompts, 0, 0)])) for g in (nouns, best)]
+    assert valid[0] < valid[1]
+    assert best.describe()["of"] == nouns.describe()

@@ -21,14 +21,8 @@ _DRAWS_AT_ONCE = 1_000_000
 class MeanInterval:
     """A mean and how far it may be off.
 
-    Attributes:
-        mean: Mean of all values; None without values or with one that is not finite.
-        low: Lower end of the interval; None where there is none, and `reason` says why. `high` likewise.
-        high: Upper end.
-        n: Number of values.
-        clusters: Number of units that were resampled: `n`.
-        level: Coverage that the interval aims at.
-        reason: Why there is no interval, or no mean.
+    `mean` is None without values or with one that is not finite, `low` and `high` where there is no interval; `reason`
+    says why. `n` values, of which `clusters` units were resampled (as many), aim at the coverage `level`.
     """
 
     mean: float | None
@@ -56,11 +50,8 @@ def mean_interval(
     Args:
         values: Scores, shape (n,); unscored items are left out by the caller, who knows the N.
         level: Coverage, between 0 and 1.
-        resamples: Number of bootstrap samples.
+        resamples: Bootstrap samples.
         seed: Of the draws.
-
-    Raises:
-        ValueError: The lengths differ, or an option is out of range.
 
     >>> mean_interval([1, 1, 5, 5]).mean
     3.0

@@ -34,11 +34,7 @@ def no_spread(values: np.ndarray, name: str = "values") -> str | None:
 
 
 def as_floats(values: Sequence[float] | np.ndarray) -> np.ndarray:
-    """A float64 vector.
-
-    Raises:
-        ValueError: The values have another shape than (n,).
-    """
+    """A float64 vector; values of another shape than (n,) are a ValueError."""
     vector = np.asarray(values, np.float64)
     if vector.ndim != 1:
         raise ValueError(f"values must be one list of numbers, not of shape {vector.shape}")

@@ -20,8 +20,7 @@ class Correlation:
     Attributes:
         r: In [-1, 1]; None where it means nothing, and `reason` says why.
         p: Two-sided, of no linear relation between normal variables; None where `r` is.
-        low: Lower end of the interval by Fisher's z; None where there is none. `high` likewise.
-        high: Upper end.
+        low: With `high` the interval by Fisher's z; None where there is none.
         n: Number of pairs.
         level: Coverage of the interval.
         reason: Why there is no correlation, or no interval.
@@ -51,9 +50,6 @@ def pearson(
         y: Shape (n,).
         level: Coverage, between 0 and 1.
         unit: What a pair is, for the note: `models`, `answers`.
-
-    Raises:
-        ValueError: The lengths differ, or the level is out of range.
 
     >>> result = pearson([1, 2, 3, 4, 5], [1, 3, 2, 5, 4], unit="models")
     >>> round(result.r, 3), round(result.p, 3), round(result.low, 3), round(result.high, 3)
@@ -91,11 +87,7 @@ def correlate_models(
 ) -> Correlation:
     """Correlation of two benchmarks over the models that have a score in both: a cell of Tables 9 and 10, or DAT-SAT.
 
-    Args:
-        x: Model -> score, None where it has none.
-        y: The same for the other benchmark. Models that one of them lacks are left out.
-        level: Coverage, between 0 and 1.
-        unit: What the keys are.
+    Both are model -> score, None where it has none; models that one of them lacks are left out.
 
     >>> correlate_models({"a": 1, "b": 2, "c": 4, "d": None}, {"c": 5, "a": 2, "b": 3, "d": 1}).n
     3

@@ -20,13 +20,11 @@ class IndependentComparison:
 
     Attributes:
         difference: Mean of the other model's scores minus the base's.
-        low: Lower end of the difference's bootstrap interval (each side is resampled by itself); of more than 2,000
-            scores on both sides Welch's, which is the same by then. `high` likewise.
-        high: Upper end.
+        low: With `high` the difference's bootstrap interval (each side is resampled by itself); of more than 2,000
+            scores on both sides Welch's, which is the same by then.
         d_av: Cohen's d with the two variances averaged: the difference in units of sqrt((var_base + var_other) / 2).
         p: Two-sided Welch t-test.
-        n_base: Scores of the base.
-        n_other: Scores of the other.
+        n_base: Scores of the base; `n_other` those of the other.
         level: Coverage of the interval.
         reason: Why something of the above is None.
     """
@@ -61,9 +59,6 @@ def compare_independent(
         level: Coverage of the interval, between 0 and 1.
         resamples: Bootstrap samples.
         seed: Of the draws.
-
-    Raises:
-        ValueError: An option is out of range, or the scores are no plain lists.
 
     >>> result = compare_independent([1, 2, 3], [3, 4, 5])
     >>> result.difference, result.d_av, round(result.p, 4)

@@ -22,8 +22,7 @@ class PairedComparison:
 
     Attributes:
         difference: Mean of the other model's scores minus the base's, over the items that both have.
-        low: Lower end of the difference's bootstrap interval (items are resampled). `high` likewise.
-        high: Upper end.
+        low: With `high` the difference's bootstrap interval (items are resampled).
         d_z: Cohen's d_z, the mean difference in standard deviations (ddof = 1) of the differences. It is not Cohen's d
             of two groups: what makes items easy or hard for both models drops out, so it is usually larger.
         p: Two-sided sign-flip permutation test of the mean difference.
@@ -66,9 +65,6 @@ def compare_paired(
         level: Coverage of the interval, between 0 and 1.
         resamples: Bootstrap samples, and sign patterns.
         seed: Of the draws.
-
-    Raises:
-        ValueError: An option is out of range.
 
     Three differences, 1, 2 and 3. Of the 8 sign patterns two (+++ and ---) give a mean as far from 0 as 2:
 

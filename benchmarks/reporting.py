@@ -27,8 +27,8 @@ from eval.options import AnsweringOptions, JcqOptions
 from eval.report.evaluation_page import write_evaluation
 from generate.load import GeneratorSettings
 from rewards.judges.options import JudgeSettings
-from rewards.judges.verdict import write_verdict
 from rewards.tasks.dat.scorer import ScorerSettings
+from rewards.tasks.jcq.rubric import write_verdict
 
 QUESTIONS = 700
 

@@ -14,7 +14,7 @@ from typing import Any
 MISSING = object()
 _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
-    *("openai", "httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza"),
+    *("httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza"),
 )
 
 

@@ -1,12 +1,13 @@
-"""The judge that a user's options name, and what its tokens cost."""
+"""The judge that a user's settings name: behind an endpoint, or a model on this machine, which is loaded here."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from data.errors import UserError
 from generate.load import GeneratorSettings, load_generator
 from generate.protocol import Generator
-from rewards.judges.endpoint import EndpointJudge
+from rewards.judges.endpoint import endpoint_judge
 from rewards.judges.local import LocalJudge
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Judge
@@ -15,40 +16,35 @@ from rewards.judges.protocol import Judge
 _GREEDY = 1e-4
 
 
-def make_judge(options: JudgeSettings) -> Judge:
-    """The judge that the options name; a local model is loaded when it is first asked.
+def make_judge(settings: JudgeSettings) -> Judge:
+    """The judge that the settings name; a local model is loaded when it is first asked.
 
     Raises:
-        ValueError: There is no such backend, there is no key, or a number is out of range.
+        UserError: There is no such backend, there is no key, or a number is out of range.
     """
-    if options.judge_backend == "openai":
-        return EndpointJudge(
-            options.judge_model,
-            base_url=options.judge_base_url,
-            concurrency=options.judge_concurrency,
-            max_tokens=options.judge_max_tokens,
-        )
-    if options.judge_backend not in ("transformers", "vllm"):
-        raise ValueError(f"judge_backend must be openai, transformers or vllm, not {options.judge_backend}")
-    if options.judge_base_url:
-        raise ValueError(f"judge_base_url goes with judge_backend openai, not with {options.judge_backend}")
-    settings = GeneratorSettings(
-        options.judge_model,
-        backend=options.judge_backend,
+    if settings.judge_backend == "openai":
+        return endpoint_judge(settings)
+    if settings.judge_backend not in ("transformers", "vllm"):
+        raise UserError(f"judge_backend must be openai, transformers or vllm, not {settings.judge_backend}")
+    if settings.judge_base_url:
+        raise UserError(f"judge_base_url goes with judge_backend openai, not with {settings.judge_backend}")
+    model = GeneratorSettings(
+        settings.judge_model,
+        backend=settings.judge_backend,
         temperature=_GREEDY,
-        max_new_tokens=options.judge_max_tokens,
+        max_new_tokens=settings.judge_max_tokens,
     ).settled()
     loaded: list[Generator] = []
 
     def reply(prompts: list[str]) -> Any:
         if not loaded:
-            loaded.append(load_generator(settings))
+            loaded.append(load_generator(model))
         return loaded[0].answer(prompts, 0, 0)
 
     return LocalJudge(
-        options.judge_model,
+        settings.judge_model,
         reply,
         parameters={"temperature": _GREEDY},
-        batch_size=options.judge_concurrency,
-        max_tokens=options.judge_max_tokens,
+        batch_size=settings.judge_concurrency,
+        max_tokens=settings.judge_max_tokens,
     )

@@ -11,11 +11,11 @@ from typing import Any
 
 from data.errors import UserError
 from data.settings import deciding, setting
-from generate.openai_endpoint import public_url
 from generate.protocol import Generator
 from models.folder import TINY, cannot_load, check_model
 from models.load import load_model, pinned
 from models.tiny import tiny_nouns
+from rewards.endpoint.secrets import public_url
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM = "random"

@@ -51,7 +51,6 @@ def main() -> int:
     from eval.commands import sample_dat
 
     from eval.show import print_run
-    from rewards.embeddings import EncoderError
 
     rank = int(os.environ.get("RANK", "0"))
     try:
@@ -59,7 +58,7 @@ def main() -> int:
         if not arguments.output_dir or not generator.model:
             raise ValueError("give --model and --output_dir")
         run = sample_dat(generator, sampling, Path(arguments.output_dir), scoring.scorer())
-    except (UserError, EncoderError, ImportError, OSError, ValueError, yaml.YAMLError) as error:
+    except (UserError, ImportError, OSError, ValueError, yaml.YAMLError) as error:
         if rank:
             time.sleep(5)  # the launcher ends this process as soon as the first one, which prints, has failed too
         print(f"sample_dat: {' '.join(str(error).split())}", file=sys.stderr, flush=True)

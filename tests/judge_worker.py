@@ -4,17 +4,16 @@ import json
 import sys
 from pathlib import Path
 
-from data.jcq import TASKS, Answer, Question
-from rewards.judges import EndpointJudge, Price, RetryPolicy, judge_answers
+from rewards.judges import Asked, EndpointJudge, Price, RetryPolicy, judge_answers
+from rewards.tasks.jcq.rubric import JCQ_V1
 
-QUESTIONS = [Question(str(k), TASKS[k // 100], f"問い{k}番") for k in range(700)]
-ANSWERS = [Answer(f"a{k}", str(k), f"答え{k}") for k in range(700)]
+ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}") for k in range(700)]
 
 if __name__ == "__main__":
     url, ledger, summary = sys.argv[1:]
     retry = RetryPolicy(retries=40, first_wait=0.02, longest_wait=0.5, patience=60)
     judge = EndpointJudge("judge", base_url=url, concurrency=20, timeout=1.5, retry=retry)
-    done = judge_answers(judge, QUESTIONS, ANSWERS, Path(ledger), price=Price(1.0, 2.0))
+    done = judge_answers(judge, JCQ_V1, ANSWERS, Path(ledger), price=Price(1.0, 2.0))
     facts = {"statuses": done.statuses, "requests": done.requests, "cost": done.cost, "unknown": done.unknown_cost}
     tokens = {"prompt_tokens": done.prompt_tokens, "completion_tokens": done.completion_tokens}
     Path(summary).write_text(json.dumps({**facts, **tokens}))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from fakes import FakeEncoder, list_text
 
+from data.errors import UserError
 from rewards.embeddings import (
-    EncoderError,
     OpenAIEncoder,
     SentenceTransformerEncoder,
     WordVectors,
@@ -60,7 +60,7 @@ def test_tiny_and_huge_vectors_are_vectors():
 @pytest.mark.parametrize("bad", [[0, 0], [np.nan, np.nan]])
 def test_an_encoder_without_any_vector_is_broken(bad):
     words = [f"犬{k}" for k in range(10)]
-    with pytest.raises(EncoderError, match=r"my-model gave no usable vector .* 10 words such as '犬9'"):
+    with pytest.raises(UserError, match=r"my-model gave no usable vector .* 10 words such as '犬9'"):
         WordVectors(FakeEncoder(dict.fromkeys(words, bad), name="my-model")).rows(words)
     assert WordVectors(FakeEncoder(dict.fromkeys(words, bad))).rows(words[:9]) == [-1] * 9
 
@@ -77,7 +77,7 @@ def test_numbers_that_are_not_finite_are_a_broken_encoder_at_any_time():
     words = [f"犬{k}" for k in range(10)]
     vectors = WordVectors(FakeEncoder({"犬": [1, 0]} | {word: [np.nan, 0] for word in words}))
     vectors.rows(["犬"])
-    with pytest.raises(EncoderError, match="no usable vector"):
+    with pytest.raises(UserError, match="no usable vector"):
         vectors.rows(words)
 
 
@@ -87,7 +87,7 @@ def test_another_shape_is_an_error(shape):
         def encode(self, words):
             return np.ones(shape)
 
-    with pytest.raises(EncoderError, match=r"wrong returned shape .* for 2 words"):
+    with pytest.raises(UserError, match=r"wrong returned shape .* for 2 words"):
         WordVectors(Wrong({}, name="wrong")).rows(["犬", "猫"])
 
 
@@ -172,7 +172,7 @@ def test_two_writers_at_once(tmp_path):
 
 def test_a_broken_encoder_leaves_nothing_on_disk(tmp_path):
     words = [f"犬{k}" for k in range(10)]
-    with pytest.raises(EncoderError):
+    with pytest.raises(UserError):
         WordVectors(FakeEncoder({"猫": [1, 0]}), tmp_path).rows(words)
     assert min(WordVectors(FakeEncoder({word: [1, 0] for word in words}), tmp_path).rows(words)) == 0
 
@@ -276,14 +276,14 @@ def test_openai_vectors_are_ordered_by_index(endpoint):
 def test_openai_batches(endpoint):
     vectors = OpenAIEncoder("m").encode(["犬"] * 1000)
     assert vectors[:, 1].tolist() == [*range(512), *range(488)]
-    assert [len(request["input"]) for _, _, request in endpoint.requests] == [512, 488]
+    assert sorted(len(request["input"]) for _, _, request in endpoint.requests) == [488, 512]
 
 
 def test_openai_batches_of_long_texts(endpoint):
     # 300 texts of 1,200 bytes are more tokens, at worst, than an endpoint takes at a time.
     vectors = OpenAIEncoder("m").encode(["犬" * 400] * 300)
     assert vectors.shape == (300, 2)
-    assert [len(request["input"]) for _, _, request in endpoint.requests] == [250, 50]
+    assert sorted(len(request["input"]) for _, _, request in endpoint.requests) == [50, 250]
 
 
 def test_openai_is_asked_again_after_a_server_error(endpoint):
@@ -294,7 +294,7 @@ def test_openai_is_asked_again_after_a_server_error(endpoint):
 
 def test_openai_errors_name_model_and_address_but_not_the_key(endpoint):
     endpoint.faults = [401]
-    with pytest.raises(OSError, match=r"embeddings of openai:m at http://127\.0\.0\.1:\d+/v1/: .*no luck") as caught:
+    with pytest.raises(UserError, match=r"embeddings of openai:m at http://127\.0\.0\.1:\d+/v1: .*no luck") as caught:
         OpenAIEncoder("m").encode(["犬"])
     assert "sk-very-secret" not in str(caught.value)
     assert len(endpoint.requests) == 1  # a wrong key gets no better by asking again
@@ -302,7 +302,7 @@ def test_openai_errors_name_model_and_address_but_not_the_key(endpoint):
 
 def test_openai_wrong_number_of_vectors(endpoint):
     endpoint.faults = ["short"]
-    with pytest.raises(OSError, match="openai:m returned 1 embeddings for 2 words"):
+    with pytest.raises(UserError, match=r"openai:m at .* returned 1 embeddings for 2 words"):
         OpenAIEncoder("m").encode(["犬", "猫"])
 
 
@@ -311,7 +311,7 @@ def test_openai_without_a_key(monkeypatch, key):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     if key is not None:
         monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
+    with pytest.raises(UserError, match="OPENAI_API_KEY is not set"):
         OpenAIEncoder("m")
 
 
@@ -385,7 +385,7 @@ def test_a_model_that_is_already_there(tiny_bert):
 
 def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(OSError, match=r"cannot load the embedding model .*; give a sentence-") as caught:
+    with pytest.raises(UserError, match=r"cannot load the embedding model .*; give a sentence-") as caught:
         make_encoder(str(tmp_path))
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
@@ -401,7 +401,7 @@ def test_a_model_is_loaded_whole_under_zero3(tiny_bert):
         assert is_deepspeed_zero3_enabled()
         encoder = SentenceTransformerEncoder(tiny_bert)
         assert is_deepspeed_zero3_enabled()  # the policy is still to be sharded
-        with pytest.raises(OSError, match="cannot load"):
+        with pytest.raises(UserError, match="cannot load"):
             SentenceTransformerEncoder(f"{tiny_bert}/none")
         assert is_deepspeed_zero3_enabled()
     finally:

@@ -17,6 +17,8 @@ from rewards.tasks.jcq.files import (
     write_answers,
     write_jcq_judgements,
 )
+from rewards.tasks.jcq.judging import asked_of
+from rewards.tasks.jcq.rubric import JCQ_V1
 
 VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
@@ -131,7 +133,7 @@ def test_imported_judgements_have_the_key_of_the_same_request(tmp_path, monkeypa
     *_, imported = read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
     assert imported.key == judgement_key("??", "三", judge.name, "jcq-v1", judge.parameters)
     # So a ledger that holds them asks for nothing: nobody listens at this address.
-    with Ledger(tmp_path / "ledger.jsonl") as ledger:
+    with Ledger(tmp_path / "ledger.jsonl", (JCQ_V1,)) as ledger:
         ledger.append(imported)
-    done = judge_answers(judge, QUESTIONS, ANSWERS[2:], tmp_path / "ledger.jsonl")
+    done = judge_answers(judge, JCQ_V1, asked_of(QUESTIONS, ANSWERS[2:]), tmp_path / "ledger.jsonl")
     assert (done.requests, done.judgements) == (0, (imported,))

@@ -20,6 +20,7 @@ from data.jcq import trial_questions
 from data.prompts import prompt
 from data.stories import load_stories, write_stories
 from rewards.judges import read_judgements
+from rewards.tasks.jcq.rubric import JCQ_V1
 
 ROOT = Path(__file__).parents[1]
 VAGUE = "どの答えにもよいところがあります。"
@@ -133,7 +134,7 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(serve
     assert missing + 1 + lines <= judged - before <= missing + 2 + lines + CONCURRENCY
     shown = evaluate(tmp_path, *command)
     assert ledger.read_bytes().startswith(written)
-    judgements = read_judgements(ledger)
+    judgements = read_judgements(ledger, (JCQ_V1,))
     assert len(judgements) - lines <= asked(served) - judged <= len(judgements) - lines + CONCURRENCY
 
     # Every answer was judged twice and ends without a score.
@@ -181,7 +182,7 @@ def test_a_judge_that_never_ends(served, tmp_path):
     before = asked(served)
     evaluate(tmp_path, *command, "--judge-base-url", served.url, "--judge-max-tokens", 12)
     assert asked(served) == before + 35
-    judgements = read_judgements(tmp_path / "out" / "judgements.jsonl")
+    judgements = read_judgements(tmp_path / "out" / "judgements.jsonl", (JCQ_V1,))
     assert {(str(line.status), line.completion_tokens, line.scores) for line in judgements} == {("truncated", 12, None)}
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["truncated"] == len(judgements) == 35

@@ -8,8 +8,9 @@ from email.utils import formatdate
 import pytest
 from judge_server import VERDICT, JudgeServer, completion
 
-from rewards.judges import EndpointJudge, JudgeError, Reply, RetryPolicy
-from rewards.judges.retry import retry_after
+from data.errors import UserError
+from rewards.endpoint.retry import retry_after
+from rewards.judges import EndpointJudge, Reply, RetryPolicy
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)
@@ -157,7 +158,7 @@ def test_rate_limits_do_not_use_up_the_retries(serve):
 )
 def test_what_no_prompt_will_get_past_ends_the_run(serve, answer, message):
     judge, seen = serve(answer)
-    with pytest.raises(JudgeError, match=message) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         ask(judge, "p")
     assert len(seen) == 1
     assert KEY not in str(caught.value)
@@ -212,20 +213,20 @@ def test_a_word_that_is_no_secret_is_not_masked(serve, monkeypatch):
 
 def test_settings_that_cannot_be(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(ValueError, match="must begin with http"):
+    with pytest.raises(UserError, match="must begin with http"):
         EndpointJudge("judge", base_url="me:secret@host/v1")
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(UserError, match="at least 1"):
         EndpointJudge("judge", concurrency=0)
     judge = EndpointJudge("judge", base_url="https://me:secret@host/v1?key=secret")
     assert judge.describe()["base_url"] == "https://host/v1"
-    with pytest.raises(JudgeError, match="cannot be used"):
+    with pytest.raises(UserError, match="cannot be used"):
         ask(EndpointJudge("judge", base_url="http://host:port/v1"), "p")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-鍵")
-    with pytest.raises(ValueError, match="characters that no key has") as caught:
+    with pytest.raises(UserError, match="characters that no key has") as caught:
         EndpointJudge("judge")
     assert "鍵" not in str(caught.value)
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
+    with pytest.raises(UserError, match="OPENAI_API_KEY is not set"):
         EndpointJudge("judge")
 
 

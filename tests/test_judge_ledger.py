@@ -9,16 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewards.judges import Judgement, Ledger, LedgerError, Status, read_judgements
+from data.errors import UserError
+from rewards.judges import Judgement, Ledger, Status, read_judgements
 from rewards.judges.judgement import judgement_key, latest
+from rewards.tasks.jcq.rubric import JCQ_V1
+from rewards.tasks.sat.rubric import SAT_V1
 
+RUBRICS = (JCQ_V1, SAT_V1)
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
 OK = Judgement("k1", "1", "a1", "judge", "jcq-v1", Status.OK, SCORES, "流暢性: 4\n…", "r1", "stop", 100, 20, 0.5)
 BAD = Judgement("k2", "2", "a2", "judge", "jcq-v1", Status.API_ERROR, error="HTTP 500")
 
 
 def write(path, *judgements):
-    with Ledger(path) as ledger:
+    with Ledger(path, RUBRICS) as ledger:
         for judgement in judgements:
             ledger.append(judgement)
     return path
@@ -26,17 +30,17 @@ def write(path, *judgements):
 
 def test_what_is_appended_is_read_back(tmp_path):
     path = write(tmp_path / "new" / "j.jsonl", OK, BAD)
-    assert read_judgements(path) == [OK, BAD]
+    assert read_judgements(path, RUBRICS) == [OK, BAD]
     assert path.read_bytes().count(b"\n") == 2
-    with Ledger(path) as ledger:
+    with Ledger(path, RUBRICS) as ledger:
         assert ledger.judgements == [OK, BAD]
 
 
 def test_the_later_line_holds_and_both_stay(tmp_path):
     again = replace(BAD, status=Status.OK, scores=SCORES, error=None)
     path = write(tmp_path / "j.jsonl", BAD, OK, again)
-    assert latest(read_judgements(path)) == {"k2": again, "k1": OK}
-    assert len(read_judgements(path)) == 3
+    assert latest(read_judgements(path, RUBRICS)) == {"k2": again, "k1": OK}
+    assert len(read_judgements(path, RUBRICS)) == 3
 
 
 @given(cut=st.integers(1, 400))
@@ -47,11 +51,11 @@ def test_a_torn_last_line_is_cut_off_and_no_other(tmp_path_factory, cut):
     path.write_bytes(whole[: max(second, len(whole) - cut)])
     complete = cut <= 1
     expected = [OK, BAD] if complete else [OK]
-    assert read_judgements(path) == expected
-    with Ledger(path) as ledger:
+    assert read_judgements(path, RUBRICS) == expected
+    with Ledger(path, RUBRICS) as ledger:
         assert ledger.judgements == expected
         ledger.append(OK)
-    assert read_judgements(path) == [*expected, OK]
+    assert read_judgements(path, RUBRICS) == [*expected, OK]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +81,8 @@ def test_any_other_bad_line_is_named_and_left_alone(tmp_path, line, message):
     path.write_bytes(path.read_bytes() + line + b"\n" + path.read_bytes())
     before = path.read_bytes()
     for read in (read_judgements, Ledger):
-        with pytest.raises(LedgerError, match=message) as caught:
-            read(path)
+        with pytest.raises(UserError, match=message) as caught:
+            read(path, RUBRICS)
         assert f"{path}, line 2" in str(caught.value)
         assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
@@ -87,27 +91,26 @@ def test_any_other_bad_line_is_named_and_left_alone(tmp_path, line, message):
 def test_somebody_elses_file_without_a_final_newline_is_not_cut(tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_text('{"id": 1, "answer": "..."}')
-    with pytest.raises(LedgerError, match="line 1: is no judgement"):
-        Ledger(path)
+    with pytest.raises(UserError, match="line 1: is no judgement"):
+        Ledger(path, RUBRICS)
     assert path.read_text() == '{"id": 1, "answer": "..."}'
 
 
 def test_a_second_process_is_refused_and_a_dead_one_does_not_count(tmp_path):
     path = tmp_path / "j.jsonl"
-    code = (
-        "import sys, time; from pathlib import Path; from rewards.judges import Ledger; l = Ledger(Path(sys.argv[1]))"
-    )
+    code = "import sys, time; from pathlib import Path; from rewards.judges import Ledger"
+    code += "; ledger = Ledger(Path(sys.argv[1]), ())"
     holder = subprocess.Popen(
         [sys.executable, "-c", f"{code}; sys.stdout.write('x'); sys.stdout.flush(); time.sleep(60)", path],
         stdout=subprocess.PIPE,
     )
     assert holder.stdout.read(1) == b"x"
-    with pytest.raises(LedgerError, match="another process is judging into it"):
-        Ledger(path)
+    with pytest.raises(UserError, match="another process is judging into it"):
+        Ledger(path, RUBRICS)
     holder.kill()
     holder.wait()
-    with pytest.raises(LedgerError, match="another process"), Ledger(path):
-        Ledger(path)
+    with pytest.raises(UserError, match="another process"), Ledger(path, RUBRICS):
+        Ledger(path, RUBRICS)
     write(path, OK)
 
 

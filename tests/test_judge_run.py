@@ -6,22 +6,29 @@ import pytest
 from fakes import FakeJudge
 
 from data.completion import Completion
+from data.errors import UserError
 from data.jcq import Answer, Question
-from rewards.judges import JudgeError, Ledger, LedgerError, LocalJudge, Price, Reply, judge_answers, read_judgements
+from rewards.judges import Asked, Ledger, LocalJudge, Price, Reply, judge_answers
+from rewards.judges import read_judgements as read_ledger
 from rewards.judges.workers import _GIVE_UP_AFTER
+from rewards.tasks.jcq.judging import asked_of
+from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
-QUESTIONS = [Question(str(k), "situation", f"問い{k}番") for k in range(60)]
-ANSWERS = [Answer(f"a{k}", str(k), f"答え{k}。") for k in range(60)]
+ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]
 
 
 def about(k):
     return f"答え{k}。"
 
 
-def judge(reply, path, answers=ANSWERS[:6], **how):
+def read_judgements(path):
+    return read_ledger(path, JCQ_RUBRICS.values())
+
+
+def judge(reply, path, answers=ANSWERS[:6], rubric=JCQ_V1, **how):
     fake = reply if isinstance(reply, FakeJudge) else FakeJudge(reply)
-    return judge_answers(fake, QUESTIONS, answers, path, **how), fake
+    return judge_answers(fake, rubric, answers, path, **how), fake
 
 
 def test_each_status_is_kept_and_counted(tmp_path):
@@ -46,7 +53,7 @@ def test_each_status_is_kept_and_counted(tmp_path):
     assert fake.closed == 1
 
 
-def test_the_second_ask_can_mend_an_unparseable_reply(tmp_path):
+def test_the_second_ask_can_fix_an_unparseable_reply(tmp_path):
     seen = set()
     done, _ = judge(lambda p: VERDICT if p in seen else seen.add(p) or "?", tmp_path / "j")
     assert done.statuses["ok"] == 6
@@ -68,7 +75,7 @@ def test_a_rerun_asks_what_is_missing_and_retry_failed_what_failed(tmp_path):
     assert len(read_judgements(tmp_path / "j")) == 8  # 4 + 1 second ask + 1 + 2: nothing is taken away
 
 
-def test_a_run_that_ended_between_two_asks_goes_on_with_the_second(tmp_path):
+def test_a_run_that_ended_between_two_asks_continues_with_the_second(tmp_path):
     judge(lambda p: "?", tmp_path / "j", ANSWERS[:1])
     lines = (tmp_path / "j").read_bytes().splitlines(keepends=True)
     (tmp_path / "j").write_bytes(lines[0])
@@ -81,7 +88,7 @@ def test_a_run_that_ended_between_two_asks_goes_on_with_the_second(tmp_path):
 def test_another_judge_prompt_or_parameter_is_another_judgement(tmp_path):
     judge(lambda p: VERDICT, tmp_path / "j")
     for how, fake in (
-        ({"prompt": "jcq-v1-guarded"}, FakeJudge(lambda p: VERDICT)),
+        ({"rubric": JCQ_RUBRICS["jcq-v1-guarded"]}, FakeJudge(lambda p: VERDICT)),
         ({}, FakeJudge(lambda p: VERDICT, name="other")),
     ):
         done, _ = judge(fake, tmp_path / "j", **how)
@@ -91,7 +98,7 @@ def test_another_judge_prompt_or_parameter_is_another_judgement(tmp_path):
 
 
 def test_equal_answers_to_one_question_are_judged_once(tmp_path):
-    answers = [Answer("x", "1", "同じ"), Answer("y", "1", "同じ"), Answer("z", "2", "同じ")]
+    answers = [Asked("x", "1", "一", "同じ"), Asked("y", "1", "一", "同じ"), Asked("z", "2", "二", "同じ")]
     done, fake = judge(lambda p: VERDICT, tmp_path / "j", answers)
     assert len(fake.asked) == 2
     assert done.judgements[0] is done.judgements[1]
@@ -153,25 +160,25 @@ def test_what_waits_for_the_budget_is_not_asked_once_the_run_has_ended(tmp_path)
             return await super().ask(prompt)
 
     # There is room for one at a time: the second worker waits while the first meets a judge that cannot be used.
-    slow = Slow(lambda p: JudgeError("no such model"), concurrency=2)
-    with pytest.raises(JudgeError, match="no such model"):
+    slow = Slow(lambda p: UserError("no such model"), concurrency=2)
+    with pytest.raises(UserError, match="no such model"):
         judge(slow, tmp_path / "j", ANSWERS, price=Price(0.0, 1e6 / 50), max_cost=1.5)
     assert len(slow.asked) == 1
     assert slow.closed == 1
 
 
 def test_max_cost_needs_prices_and_a_limit(tmp_path):
-    with pytest.raises(ValueError, match="max_cost needs the price"):
+    with pytest.raises(UserError, match="max_cost needs the price"):
         judge(lambda p: VERDICT, tmp_path / "j", max_cost=1.0)
-    with pytest.raises(ValueError, match="max_cost needs the price"):
+    with pytest.raises(UserError, match="max_cost needs the price"):
         judge(FakeJudge(None, max_tokens=None), tmp_path / "j", max_cost=1.0, price=Price(1, 1))
 
 
 def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp_path):
     def reply(p):
-        return JudgeError("no such model") if about(3) in p else VERDICT
+        return UserError("no such model") if about(3) in p else VERDICT
 
-    with pytest.raises(JudgeError, match="no such model"):
+    with pytest.raises(UserError, match="no such model"):
         judge(FakeJudge(reply, concurrency=1), tmp_path / "j")
     assert len(read_judgements(tmp_path / "j")) == 3
     done, fake = judge(lambda p: VERDICT, tmp_path / "j")
@@ -180,23 +187,23 @@ def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp
 
 
 def test_a_dead_server_is_not_asked_seven_hundred_times(tmp_path):
-    with pytest.raises(JudgeError, match=r"20 prompts in a row got no reply \(the last: refused\).*--retry-failed"):
+    with pytest.raises(UserError, match=r"20 prompts in a row got no reply \(the last: refused\).*--retry-failed"):
         judge(FakeJudge(lambda p: Reply(error="refused"), concurrency=4), tmp_path / "j", ANSWERS)
     assert _GIVE_UP_AFTER <= len(read_judgements(tmp_path / "j")) < _GIVE_UP_AFTER + 4
 
 
 def test_answers_that_fit_no_question_and_ids_that_come_twice(tmp_path):
-    with pytest.raises(ValueError, match="answer 'x' is to question '99'"):
-        judge(lambda p: VERDICT, tmp_path / "j", [Answer("x", "99", "...")])
-    with pytest.raises(ValueError, match="answer id 'x' comes twice"):
-        judge(lambda p: VERDICT, tmp_path / "j", [Answer("x", "1", "."), Answer("x", "2", ".")])
+    with pytest.raises(UserError, match="answer 'x' is to question '99'"):
+        asked_of([Question("1", "situation", "問い")], [Answer("x", "99", "...")])
+    with pytest.raises(UserError, match="answer id 'x' comes twice"):
+        judge(lambda p: VERDICT, tmp_path / "j", [Asked("x", "1", "q", "."), Asked("x", "2", "r", ".")])
     assert not (tmp_path / "j").exists()
 
 
 def test_two_runs_into_one_file(tmp_path):
     def reply(p):
-        with pytest.raises(LedgerError, match="another process"):
-            Ledger(tmp_path / "j")
+        with pytest.raises(UserError, match="another process"):
+            Ledger(tmp_path / "j", (JCQ_V1,))
         return VERDICT
 
     done, _ = judge(reply, tmp_path / "j")
@@ -221,7 +228,7 @@ def test_a_local_model_is_called_in_batches(tmp_path):
         batches.append(len(prompts))
         return [Completion(VERDICT, "length") if about(1) in p else VERDICT for p in prompts]
 
-    done = judge_answers(LocalJudge("local", reply, batch_size=4), QUESTIONS, ANSWERS[:10], tmp_path / "j")
+    done = judge_answers(LocalJudge("local", reply, batch_size=4), JCQ_V1, ANSWERS[:10], tmp_path / "j")
     assert batches == [4, 4, 2]
     assert (done.statuses["ok"], done.statuses["truncated"], done.unknown_cost) == (9, 1, 10)
 
@@ -229,5 +236,5 @@ def test_a_local_model_is_called_in_batches(tmp_path):
 @pytest.mark.parametrize("reply", [lambda prompts: prompts[1:], lambda prompts: 1 / 0])
 def test_a_local_model_that_fails_ends_the_run(tmp_path, reply):
     with pytest.raises((ValueError, ZeroDivisionError)):
-        judge_answers(LocalJudge("local", reply, batch_size=4), QUESTIONS, ANSWERS[:10], tmp_path / "j")
+        judge_answers(LocalJudge("local", reply, batch_size=4), JCQ_V1, ANSWERS[:10], tmp_path / "j")
     assert read_judgements(tmp_path / "j") == []

@@ -14,6 +14,7 @@ from judge_server import VERDICT, expected, tokens
 from judge_worker import ANSWERS
 
 from rewards.judges import read_judgements
+from rewards.tasks.jcq.rubric import JCQ_V1
 
 HERE = Path(__file__).parent
 KEY = "sk-proj-Vq7/secret+key-0123456789"
@@ -63,7 +64,7 @@ def test_nothing_is_lost_invented_paid_twice_or_shown(tmp_path):
                 server = start("judge_server.py", port, log, 2)
             wait_for(ledger, stop_at, client)
             kill(client)
-            done = Counter(int(line.question_id) for line in read_judgements(ledger))
+            done = Counter(int(line.question_id) for line in read_judgements(ledger, (JCQ_V1,)))
             finished = {
                 item for item, n in done.items() if n == 2 or (expected(item) != "unparseable" and item % 50 != 4)
             }
@@ -87,7 +88,7 @@ def test_nothing_is_lost_invented_paid_twice_or_shown(tmp_path):
         assert len(finished) > 50
         assert not finished & {row["item"] for row in events(log)[position:] if row["event"] == "request"}
     # Every item ends with its true status, and is scored once.
-    judgements = read_judgements(ledger)
+    judgements = read_judgements(ledger, (JCQ_V1,))
     last = {line.answer_id: line for line in judgements}
     assert {row: str(line.status) for row, line in last.items()} == {
         answer.id: expected(k) for k, answer in enumerate(ANSWERS)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.jcq import CRITERIA
-from rewards.judges.verdict import JAPANESE, parse_verdict, write_verdict
+from rewards.tasks.jcq.rubric import JAPANESE, parse_verdict, write_verdict
 
 NAMES = list(JAPANESE.values())
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}

@@ -5,7 +5,8 @@ from importlib.resources import files
 
 import pytest
 
-from data.prompts import dat_dataset, dat_messages, fill, judge_messages, prompt, sat_messages
+from data.prompts import dat_dataset, dat_messages, fill, prompt, sat_messages
+from rewards.tasks.jcq.rubric import JCQ_V1
 
 SHA256 = {
     "dat": "11f3e6a20bc3acf34c0a740b12b682808e25c27532eb0dcf811625cd73beb6c5",
@@ -42,10 +43,9 @@ def test_fill_refuses_missing_and_extra_placeholders(values):
         fill("{question}{answer}", **values)
 
 
-def test_judge_messages_hold_question_and_answer_once():
-    [message] = judge_messages("問い", "{question}")
-    assert message["role"] == "user"
-    assert "# 質問\n問い\n\n# 回答\n{question}\n\n# 流暢性" in message["content"]
+def test_the_judges_prompt_holds_question_and_answer_once():
+    text = JCQ_V1.prompt("問い", "{question}")
+    assert "# 質問\n問い\n\n# 回答\n{question}\n\n# 流暢性" in text
 
 
 def test_sat_messages_end_with_the_story():

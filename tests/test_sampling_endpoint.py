@@ -13,19 +13,31 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from eval.commands import sample_dat
 from fakes import list_text
 from grpo_runs import _free_port, environment
 from mini_model import build_mini
 
-from data.prompts import dat_messages
+from data.errors import UserError
+from data.prompts import messages, prompt
 from data.schema import read_responses
-from eval.options import SamplingOptions, ScoringOptions
-from generate import GeneratorSettings, openai_endpoint
-from generate.openai_endpoint import EndpointError, OpenAIGenerator, public_url
+from eval.options import SamplingOptions
+from eval.run import run_task
+from generate import GeneratorSettings
+from generate.openai_endpoint import OpenAIGenerator
+from rewards.endpoint import client
+from rewards.endpoint.retry import RetryPolicy
+from rewards.endpoint.secrets import public_url
+from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.task import Dat
 
 KEY = "sk-very-secret"
+DAT = prompt("dat")
 GOOD = list_text("犬猫水山川本車空海石")
+QUICK = RetryPolicy(first_wait=0.01, longest_wait=0.02)
+
+
+def without_retries(monkeypatch):
+    monkeypatch.setattr(client, "RetryPolicy", lambda: RetryPolicy(retries=0))
 
 
 @contextmanager
@@ -73,16 +85,16 @@ def key(monkeypatch):
 def test_every_request_asks_for_the_whole_distribution_with_a_seed_of_its_own():
     with server(lambda body: completion(str(body["seed"]))) as (url, requests):
         generator = OpenAIGenerator("m", base_url=url, temperature=0.7, max_new_tokens=33, concurrency=3)
-        first = generator.generate(20, seed=1, batch=2)
-        assert generator.generate(20, seed=1, batch=2) == first
-        assert OpenAIGenerator("m", base_url=url).generate(5, seed=1, batch=2) == first[:5]
-        others = generator.generate(20, seed=1, batch=3) + generator.generate(20, seed=2, batch=2)
+        first = generator.answer([DAT] * 20, seed=1, batch=2)
+        assert generator.answer([DAT] * 20, seed=1, batch=2) == first
+        assert OpenAIGenerator("m", base_url=url).answer([DAT] * 5, seed=1, batch=2) == first[:5]
+        others = generator.answer([DAT] * 20, seed=1, batch=3) + generator.answer([DAT] * 20, seed=2, batch=2)
     assert len({c.text for c in first + others}) == 60
     with server(lambda body: completion(body["messages"][-1]["content"])) as (url, _):
         answers = OpenAIGenerator("m", base_url=url, concurrency=3).answer(["一", "二", "三", "一"], seed=0, batch=0)
     assert [answer.text for answer in answers] == ["一", "二", "三", "一"]
     sent = requests[1]
-    assert sent["messages"] == dat_messages()
+    assert sent["messages"] == messages(DAT)
     assert (sent["temperature"], sent["top_p"], sent["top_k"], sent["min_p"]) == (0.7, 1.0, -1, 0.0)
     assert (sent["repetition_penalty"], sent["max_tokens"], sent["model"]) == (1.0, 33, "m")
     assert sent["authorization"] == f"Bearer {KEY}"
@@ -102,7 +114,7 @@ def test_the_first_form_that_a_server_accepts_is_used(refused, status, form, fie
 
     with server(answer) as (url, requests):
         generator = OpenAIGenerator("m", base_url=url, max_new_tokens=50)
-        generator.generate(1, seed=0, batch=0)
+        generator.answer([DAT] * 1, seed=0, batch=0)
     assert generator.describe()["request_form"] == form
     assert field in requests[-1]
     assert requests[-1].get("max_tokens", requests[-1].get("max_completion_tokens")) == 50
@@ -114,7 +126,7 @@ def test_the_first_form_that_a_server_accepts_is_used(refused, status, form, fie
 def test_a_busy_server_is_asked_again():
     answers = iter([(429, {}), (503, {}), completion(GOOD, "length")])
     with server(lambda body: completion("") if body["max_tokens"] == 1 else next(answers)) as (url, requests):
-        (response,) = OpenAIGenerator("m", base_url=url).generate(1, seed=0, batch=0)
+        (response,) = OpenAIGenerator("m", base_url=url).answer([DAT] * 1, seed=0, batch=0)
     assert (response.text, response.finish_reason) == (GOOD, "length")
     assert len(requests) == 4
 
@@ -124,17 +136,17 @@ def test_a_broken_server_is_one_clear_line_without_the_key():
         return completion("") if body["max_tokens"] == 1 else (500, {"error": {"message": f"broken\nfor {KEY}"}})
 
     with server(answer) as (url, requests):
-        generator = OpenAIGenerator("m", base_url=url.replace("//", "//me:pass@"), concurrency=1)
-        with pytest.raises(EndpointError, match=rf"m at {url}: .*500.*broken.*run again") as error:
-            generator.generate(1, seed=0, batch=0)
+        generator = OpenAIGenerator("m", base_url=url.replace("//", "//me:pass@"), concurrency=1, retry=QUICK)
+        with pytest.raises(UserError, match=rf"m at {url}: .*500.*broken.*run again") as error:
+            generator.answer([DAT] * 1, seed=0, batch=0)
     assert len(requests) == 1 + 7
     for secret in (KEY, "pass", "\n"):
         assert secret not in str(error.value)
 
 
 def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(openai_endpoint, "_RETRIES", 0)
-    scorer, broken = ScoringOptions(noun_checker="jumandic").scorer(), [True]
+    without_retries(monkeypatch)
+    broken = [True]
 
     def answer(body):
         if body["max_tokens"] > 1 and broken and len(requests) > 1 + 8:
@@ -147,8 +159,8 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_pat
     with server(answer) as (url, requests):
         settings = GeneratorSettings("m", base_url=url, concurrency=1)
         options = SamplingOptions(num_responses=12, batch_size=6)
-        with pytest.raises(EndpointError, match="gone"):
-            sample_dat(settings, options, tmp_path / "a", scorer)
+        with pytest.raises(UserError, match="gone"):
+            run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "a")
         # The first batch is a part; of the second two are kept, and a kill tore a third.
         (kept,) = (tmp_path / "a" / "responses").glob(".part-*")
         assert len(kept.read_bytes().splitlines()) == 2
@@ -156,9 +168,9 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_pat
             file.write(b'[3, "tor')
         broken.clear()
         requests.clear()
-        sample_dat(settings, options, tmp_path / "a", scorer)
+        run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "a")
         assert len(requests) == 1 + 4
-        sample_dat(settings, options, tmp_path / "b", scorer)
+        run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "b")
     assert rows(tmp_path / "a") == rows(tmp_path / "b")
     assert [path.name for path in sorted((tmp_path / "a" / "responses").iterdir())] == [
         "part-00000.parquet",
@@ -182,15 +194,15 @@ def test_a_prompt_that_a_filter_declines_is_an_empty_response():
 
 
 def test_a_server_that_is_not_there_is_one_line(monkeypatch):
-    monkeypatch.setattr(openai_endpoint, "_RETRIES", 0)
-    with pytest.raises(EndpointError, match=r"m at http://127\.0\.0\.1:9/v1: Connection error"):
+    without_retries(monkeypatch)
+    with pytest.raises(UserError, match=r"m at http://127\.0\.0\.1:9/v1: ConnectError"):
         OpenAIGenerator("m", base_url="http://127.0.0.1:9/v1")
 
 
 def test_an_unknown_model_is_refused_at_once():
     with (
         server(lambda body: (404, {"error": {"message": "no model m"}})) as (url, requests),
-        pytest.raises(EndpointError, match="no model m"),
+        pytest.raises(UserError, match="no model m"),
     ):
         OpenAIGenerator("m", base_url=url)
     assert len(requests) == 1
@@ -198,7 +210,7 @@ def test_an_unknown_model_is_refused_at_once():
 
 def test_a_missing_key_is_named(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(ValueError, match="OPENAI_API_KEY is not set"):
+    with pytest.raises(UserError, match="OPENAI_API_KEY is not set"):
         OpenAIGenerator("m")
 
 
@@ -210,10 +222,14 @@ def test_a_run_records_the_endpoint_but_no_secret(tmp_path):
 
     with server(answer) as (url, _):
         settings = GeneratorSettings("m", base_url=url.replace("//", "//me:pass@"))
-        scorer = ScoringOptions(noun_checker="jumandic").scorer()
-        run = sample_dat(settings, SamplingOptions(num_responses=12, batch_size=5), tmp_path, scorer)
+        run = run_task(
+            Dat(DatSettings(noun_checker="jumandic")),
+            settings,
+            SamplingOptions(num_responses=12, batch_size=5),
+            tmp_path,
+        )
     rows = list(read_responses(tmp_path))
-    assert run.summary.num_responses == len(rows) == 12
+    assert run.metrics["num_responses"] == len(rows) == 12
     assert {(r.text, r.reason) for r in rows if r.text != GOOD} == {("", "format")}
     assert {r.finish_reason for r in rows} == {"stop", "content_filter"}
     recorded = (tmp_path / "config.json").read_text("utf-8")
@@ -241,15 +257,17 @@ def test_transformers_serve(tmp_path, ginza, jumandic_checker, nouns):
             settings = GeneratorSettings(
                 str(model), base_url=f"http://127.0.0.1:{port}/v1", concurrency=1, max_new_tokens=40
             )
-            scorer = ScoringOptions(noun_checker="jumandic").scorer()
             options = SamplingOptions(num_responses=24, batch_size=10)
-            runs = [sample_dat(settings, options, tmp_path / name, scorer) for name in ("a", "b")]
+            runs = [
+                run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / name)
+                for name in ("a", "b")
+            ]
         finally:
             process.terminate()
     texts = [[r.text for r in read_responses(tmp_path / name)] for name in ("a", "b")]
     assert texts[0] == texts[1]
     assert len(set(texts[0])) > 20
-    assert runs[0].summary.valid > 2
+    assert runs[0].metrics["valid"] > 2
     config = json.loads((tmp_path / "a" / "config.json").read_text("utf-8"))
     assert config["loaded"]["decoder"]["request_form"] == "generation_config"
 

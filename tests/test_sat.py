@@ -20,7 +20,7 @@ from data.errors import UserError
 from data.prompts import sat_messages
 from data.rewrites import Rewrite, read_rewrites, write_rewrites
 from data.stories import Story, load_stories
-from rewards.embeddings import EncoderError, make_text_encoder
+from rewards.embeddings import make_text_encoder
 from rewards.tasks.sat.score import TEXT_LIMIT, SatScorer, what_counts
 from rewards.tasks.sat.summary import SatSummary, story_scores, summarise
 
@@ -110,7 +110,7 @@ def test_an_unknown_story_and_a_broken_encoder_are_errors() -> None:
     with pytest.raises(ValueError, match="rewrite '0': there is no story '9'"):
         score(("9", "桃"))
     tales = [story(str(k), f"話{k}") for k in range(10)]
-    with pytest.raises(EncoderError, match="no usable vector"):
+    with pytest.raises(UserError, match="no usable vector"):
         SatScorer(FakeEncoder({"犬": [0.0]}), tales).score([Rewrite("a", t.id, "桃") for t in tales])
 
 

@@ -24,8 +24,9 @@ from data.stories import Story
 from eval.agreement.agreement import agreement, agreement_curve
 from eval.agreement.matrix import ScoreTable, encoder_table, judge_table, make_table, rank_models
 from eval.agreement.rankings import Ranking, human_table, load_rankings, place_score
-from rewards.judges import LedgerError, Price, Reply, judge_prompt, parse_grade, read_judgements
+from rewards.judges import Price, Reply, read_judgements
 from rewards.tasks.sat.judge import JudgedRewrite, judge_rewrites, judged_text
+from rewards.tasks.sat.rubric import SAT_V1, parse_grade
 
 # People
 
@@ -171,7 +172,7 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
     # One ledger line for the same text by two models, and two for the reply that is no grade.
     assert found.by_model["B"] == (JudgedRewrite("0", "1", "ok", 4),)
     assert len(judge.asked) == 4
-    lines = read_judgements(tmp_path / "j.jsonl")
+    lines = read_judgements(tmp_path / "j.jsonl", (SAT_V1,))
     assert sorted((line.prompt, line.reply, line.scores) for line in lines if line.reply) == [
         ("sat-v1", "4", {"creativity": 4}),
         ("sat-v1", "5点です", None),
@@ -183,8 +184,8 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
     judge = replying({"遅い話": "2"})
     again = judge_rewrites(judge, rows, {"1": TALE}, tmp_path / "j.jsonl")
     assert (len(judge.asked), [row.score for row in again.by_model["B"]]) == (1, [0.8, 0.4])
-    mended = replying({"長い話": "1", "怪しい話": "5"})
-    last = judge_rewrites(mended, rows, {"1": TALE}, tmp_path / "j.jsonl", retry_failed=True)
+    fixed = replying({"長い話": "1", "怪しい話": "5"})
+    last = judge_rewrites(fixed, rows, {"1": TALE}, tmp_path / "j.jsonl", retry_failed=True)
     assert [row.grade for row in last.by_model["A"]] == [4, None, 1, None, 5, 4]
 
 
@@ -199,9 +200,9 @@ def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
 def test_a_ledger_line_has_the_scores_of_its_prompt(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     judge_rewrites(replying({"話": "4"}), {"A": [Rewrite("0", "1", "話")]}, {"1": TALE}, path)
-    path.write_text(path.read_text("utf-8").replace("sat-v1", "jcq-v1"), "utf-8")
-    with pytest.raises(LedgerError, match=r"line 1: is no judgement \(scores"):
-        read_judgements(path)
+    path.write_text(path.read_text("utf-8").replace("creativity", "fluency"), "utf-8")
+    with pytest.raises(UserError, match=r"line 1: is no judgement \(scores"):
+        read_judgements(path, (SAT_V1,))
 
 
 def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
@@ -211,7 +212,7 @@ def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
     assert not text.endswith("\n")
     nasty = "{story}\n# 評価基準\n\\1 5"
     asked = text.replace("{story}", TALE.text).replace("{rewrite}", nasty)
-    assert judge_prompt("sat-v1", TALE.text, judged_text(Rewrite("0", "1", f" {nasty} "))) == asked
+    assert SAT_V1.prompt(TALE.text, judged_text(Rewrite("0", "1", f" {nasty} "))) == asked
 
 
 # Tables and rankings

@@ -40,7 +40,7 @@ def jcq_run(folder, source, answer, score, questions=None, judge="judge-a"):
     write_questions(folder / QUESTIONS, questions)
     write_answers(folder / ANSWERS, answers)
     lines = []
-    with Ledger(folder / LEDGER) as ledger:
+    with Ledger(folder / LEDGER, ()) as ledger:
         for question, given in zip(questions, answers, strict=True):
             values = score(question)
             lines.append(

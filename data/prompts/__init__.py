@@ -55,16 +55,6 @@ def sat_messages(story: str) -> list[Message]:
     return messages(fill(prompt("sat"), story=story))
 
 
-def judge_messages(question: str, answer: str) -> list[Message]:
-    """The JCQ judge's prompt for one answer."""
-    return messages(fill(prompt("jcq_judge"), question=question, answer=answer))
-
-
-def sat_judge_messages(story: str, rewrite: str) -> list[Message]:
-    """The SAT judge's prompt for one rewrite (not the paper's words: see above)."""
-    return messages(fill(prompt("sat_judge"), story=story, rewrite=rewrite))
-
-
 def plain(text: str) -> str:
     """`text` as the prompt of a model without a chat template: a line break parts it from the response."""
     return text + "\n"

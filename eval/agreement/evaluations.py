@@ -76,7 +76,7 @@ def scores_by(
 
     Raises:
         OSError: The encoder cannot be loaded.
-        EncoderError: It gives no text a vector.
+        UserError: It gives no text a vector.
     """
     scorer = SatScorer(make_text_encoder(encoder), stories.values(), cache_dir=cache)
     facts = scorer.describe()

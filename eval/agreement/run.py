@@ -21,10 +21,11 @@ from eval.agreement.rankings import load_rankings
 from eval.agreement.text import CURVE, to_markdown
 from eval.finished import find_evaluated
 from eval.page import PageRun
-from generate.judges import make_judge, make_price
-from rewards.judges import SAT_PROMPT, Judge, Price
+from generate.judges import make_judge
+from rewards.judges import Judge, Price
 from rewards.judges.options import JudgeSettings
 from rewards.tasks.sat.judge import SatJudging, judge_rewrites
+from rewards.tasks.sat.rubric import SAT_V1
 
 LEDGER = "judgements.jsonl"
 VALUES, PAGE = "agreement.json", "agreement.md"
@@ -55,7 +56,7 @@ def sat_agreement(
     Raises:
         OSError: A file, an encoder or the judge cannot be used, or the disk is full.
         ValueError: The runs do not compare, the rankings do not fit, or the folder holds another run; one line.
-        EncoderError: An encoder gives no text a vector.
+        UserError: An encoder gives no text a vector.
     """
     runs = sat_runs(find_evaluated(places))
     stories = stories_of(runs)
@@ -63,7 +64,7 @@ def sat_agreement(
     encoders = list(dict.fromkeys(encoders))
     if not encoders:
         own_scores(runs)  # raises where they do not compare
-    judge, price = (None, None) if judging is None else (make_judge(judging), make_price(judging))
+    judge, price = (None, None) if judging is None else (make_judge(judging), judging.price())
     folder = _folder(output, runs, encoders, rankings, judge)
     finished = folder.metrics()
     retry = judging is not None and judging.retry_failed
@@ -101,7 +102,7 @@ def _folder(output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | 
         "models": {name: _digest(run.folder / STORIES, run.folder / ROWS) for name, run in runs.items()},
         "embedding_models": list(encoders),
         "rankings_sha256": None if rankings is None else _digest(rankings),
-        "judge": None if judge is None else {"model": judge.name, "prompt": SAT_PROMPT, **judge.parameters},
+        "judge": None if judge is None else {"model": judge.name, "prompt": SAT_V1.name, **judge.parameters},
     }
     try:
         return RunFolder(output, settings)

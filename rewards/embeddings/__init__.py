@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from rewards.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
-from rewards.embeddings.word_vectors import EncoderError, WordVectors
+from rewards.embeddings.word_vectors import WordVectors
 
 __all__ = [
     "Encoder",
-    "EncoderError",
     "OpenAIEncoder",
     "SentenceTransformerEncoder",
     "WordVectors",
@@ -28,8 +27,7 @@ def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None) ->
 
     Raises:
         ModuleNotFoundError: A package is missing; the message says which.
-        OSError: The model cannot be loaded.
-        ValueError: An API key is missing.
+        UserError: The model cannot be loaded, or an API key is missing.
     """
     if name == DEFAULT_ENCODER:
         from rewards.embeddings.ginza import ginza_encoder

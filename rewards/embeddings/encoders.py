@@ -9,11 +9,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from data.errors import UserError
+from rewards.endpoint.client import Endpoint, Outcome, UnusableReplyError
+from rewards.endpoint.retry import RetryPolicy
+
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 _API_BATCH = 512
 # An endpoint takes 300,000 tokens at a time, and no tokenizer makes more tokens of a text than it has bytes.
 _API_BATCH_BYTES = 300_000
-_API_RETRIES = 6
+_API_CONCURRENCY = 4
 
 
 class Encoder(Protocol):
@@ -48,7 +52,7 @@ class SentenceTransformerEncoder:
         device: Torch device; None takes this process's GPU if there is one.
 
     Raises:
-        OSError: The model cannot be loaded.
+        UserError: The model cannot be loaded.
     """
 
     def __init__(
@@ -86,38 +90,47 @@ class SentenceTransformerEncoder:
 
 
 class OpenAIEncoder:
-    """An OpenAI-compatible embeddings endpoint.
-
-    The key comes from OPENAI_API_KEY and is neither stored nor printed; the address from `base_url` or OPENAI_BASE_URL.
+    """An OpenAI-compatible embeddings endpoint; `rewards.endpoint.client` says what is tried again.
 
     Raises:
-        ValueError: There is no key. (A server without keys takes any: OPENAI_API_KEY=none.)
+        UserError: There is no key in OPENAI_API_KEY.
     """
 
     revision = "api"
 
-    def __init__(self, model: str, *, base_url: str | None = None) -> None:
-        if not os.environ.get("OPENAI_API_KEY"):
-            raise ValueError("OPENAI_API_KEY is not set; set it (to any text for a server that needs no key)")
-        import openai
-
+    def __init__(self, model: str, *, base_url: str | None = None, retry: RetryPolicy | None = None) -> None:
         self.name = f"openai:{model}"
         self._model = model
-        self._client = openai.OpenAI(base_url=base_url, max_retries=_API_RETRIES)
-        self._error = openai.OpenAIError
+        self._endpoint = Endpoint(f"embeddings of {self.name}", base_url, concurrency=_API_CONCURRENCY, retry=retry)
 
     def encode(self, words: Sequence[str]) -> Matrix:
-        """Raw vectors, shape (len(words), dimensions), asked for 512 words (or 300 kB of texts) at a time."""
-        rows: list[list[float]] = []
-        for batch in _batches(words):
-            try:
-                answer = self._client.embeddings.create(model=self._model, input=batch, encoding_format="float")
-            except self._error as error:
-                raise OSError(f"embeddings of {self.name} at {self._client.base_url}: {error}") from error
-            if len(answer.data) != len(batch):
-                raise OSError(f"{self.name} returned {len(answer.data)} embeddings for {len(batch)} words")
-            rows += [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
-        return np.array(rows, dtype=np.float32)
+        """Raw vectors, shape (len(words), dimensions), asked for 512 words (or 300 kB of texts) at a time.
+
+        Raises:
+            UserError: The endpoint cannot be used, keeps failing, or gives another number of vectors than of words.
+        """
+        batches = list(_batches(words))
+        rows: dict[int, list[list[float]]] = {}
+
+        def take(number: int, outcome: Outcome[list[list[float]]]) -> None:
+            if outcome.value is None:
+                raise self._endpoint.failure(outcome.error)
+            if len(outcome.value) != len(batches[number]):
+                what = f"it returned {len(outcome.value)} embeddings for {len(batches[number])} words"
+                raise self._endpoint.failure(what)
+            rows[number] = outcome.value
+
+        bodies = [{"model": self._model, "input": batch, "encoding_format": "float"} for batch in batches]
+        self._endpoint.post_all("embeddings", bodies, _read_vectors, take)
+        return np.array([row for number in range(len(batches)) for row in rows[number]], dtype=np.float32)
+
+
+def _read_vectors(content: Any) -> list[list[float]]:
+    """The vectors of a reply in the order of the words, whatever order the server put them in."""
+    try:
+        return [item["embedding"] for item in sorted(content["data"], key=lambda item: item["index"])]
+    except (TypeError, KeyError):
+        raise UnusableReplyError("the reply holds no embeddings") from None
 
 
 def _batches(words: Sequence[str]) -> Iterator[list[str]]:
@@ -141,7 +154,7 @@ def _load(name: str, revision: str | None, device: str | None) -> Any:
             return SentenceTransformer(name, revision=revision, device=device)
         except Exception as error:
             cause = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise OSError(
+            raise UserError(
                 f"cannot load the embedding model {name!r}: {cause}; "
                 "give a sentence-transformers hub id, a folder, openai:NAME, or ja-ginza"
             ) from error

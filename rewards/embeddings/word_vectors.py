@@ -19,10 +19,6 @@ _COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "do
 _MIN_ROWS = 1024
 
 
-class EncoderError(UserError):
-    """The encoder returned something that cannot be word vectors."""
-
-
 class WordVectors:
     """Unit vectors of words, by row.
 
@@ -53,7 +49,7 @@ class WordVectors:
         """Row of each word in `matrix`; -1 where the encoder gives a zero or non-finite vector.
 
         Raises:
-            EncoderError: Ten or more new words and not one got a vector, nor does any common word (so that a batch of
+            UserError: Ten or more new words and not one got a vector, nor does any common word (so that a batch of
                 rare words is no error), or the encoder returned another shape.
         """
         new = list(dict.fromkeys(word for word in words if word not in self._rows))
@@ -69,11 +65,13 @@ class WordVectors:
         self.encoder_calls += 1
         vectors = np.asarray(self.encoder.encode(words), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(words):
-            raise EncoderError(f"{self.encoder.name} returned shape {vectors.shape} for {len(words)} words")
+            raise UserError(
+                f"the encoder {self.encoder.name} returned shape {vectors.shape} for {len(words)} words; take another"
+            )
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
         usable = np.isfinite(norms) & (norms > 0)
         if len(words) >= _BROKEN_BATCH and not usable.any() and self._is_broken(norms):
-            raise EncoderError(
+            raise UserError(
                 f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for any of "
                 f"{len(words)} words such as {words[-1][:40]!r}; check the model"
             )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from data.schema import utf8_safe
-from rewards.judges.prompts import criteria_of
 from rewards.judges.protocol import Status
-from rewards.judges.verdict import Scores
+from rewards.judges.rubric import Rubric, Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +22,9 @@ class Judgement:
         question_id: The question's id; of several equal answers to one question, the line names the first.
         answer_id: The answer's id.
         judge: The judge model.
-        prompt: Name of the prompt.
+        prompt: Name of the rubric.
         status: How it ended.
-        scores: 1 to 5 for each criterion of the prompt if `status` is ok, else None.
+        scores: One for each criterion of the rubric if `status` is ok, else None.
         reply: The raw reply; None if there was none.
         reply_id: The endpoint's name for it.
         finish_reason: As the endpoint says.
@@ -59,8 +58,8 @@ def judgement_key(question: str, answer: str, judge: str, prompt: str, parameter
     >>> judgement_key("q", "a", "j", "jcq-v1", {}) == judgement_key("q", "a", "j", "jcq-v1", {"temperature": 0})
     False
     """
-    whole = json.dumps([utf8_safe(question), utf8_safe(answer), judge, prompt, parameters], sort_keys=True)
-    return hashlib.sha256(whole.encode()).hexdigest()
+    content = json.dumps([utf8_safe(question), utf8_safe(answer), judge, prompt, parameters], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def latest(judgements: Iterable[Judgement]) -> dict[str, Judgement]:
@@ -68,8 +67,12 @@ def latest(judgements: Iterable[Judgement]) -> dict[str, Judgement]:
     return {judgement.key: judgement for judgement in judgements}
 
 
-def checked(row: Any) -> Judgement:
+def checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
     """A judgement from a line's JSON.
+
+    Args:
+        row: The line.
+        rubrics: Those whose scores are known. A judgement by another one is somebody else's and only has to be whole.
 
     Raises:
         TypeError: A column has the wrong type.
@@ -85,12 +88,20 @@ def checked(row: Any) -> Judgement:
     status, scores = Status(str(row.get("status"))), row.get("scores")
     if (status is Status.OK) != (scores is not None):
         raise ValueError(f"status {status} with scores {scores}")
-    if scores is not None and (
-        tuple(scores) != criteria_of(row["prompt"])
-        or any(type(value) is not int or not 1 <= value <= 5 for value in scores.values())
-    ):
+    if scores is not None and not (isinstance(scores, dict) and _fits(scores, row["prompt"], rubrics)):
         raise ValueError(f"scores {scores}")
     for name, kind in (("prompt_tokens", int), ("completion_tokens", int), ("cost", float | int), ("reply", str)):
         if row.get(name) is not None and not isinstance(row[name], kind):
             raise TypeError(f"{name} is {row[name]!r}")
     return Judgement(**{**row, "status": status})
+
+
+def _fits(scores: Scores, prompt: str, rubrics: Sequence[Rubric]) -> bool:
+    """Whether these can be scores by the rubric of this name."""
+    if any(type(value) is not int for value in scores.values()):
+        return False
+    for rubric in rubrics:
+        if rubric.name == prompt:
+            in_range = all(rubric.lowest <= value <= rubric.highest for value in scores.values())
+            return in_range and tuple(scores) == rubric.criteria
+    return bool(scores)

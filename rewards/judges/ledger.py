@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Self
 
+from data.errors import UserError
 from rewards.judges.judgement import Judgement, checked
+from rewards.judges.rubric import Rubric
 
 _START = b'{"key": "'
-
-
-class LedgerError(ValueError):
-    """The file cannot be used: where, what is wrong and what to do, in one line."""
 
 
 class Ledger:
@@ -29,30 +27,34 @@ class Ledger:
 
     Args:
         path: The file; need not exist.
+        rubrics: Whose scores are checked on reading.
 
     Attributes:
         judgements: All lines, in the order of the file.
 
     Raises:
-        LedgerError: Another process has it, or a line that is not the torn last one cannot be read.
+        UserError: Another process has it, or a line that is not the torn last one cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rubrics: Sequence[Rubric]) -> None:
         import fcntl
 
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be opened ({error.strerror}); name another file") from error
         try:
             try:
                 # Held until the file is closed or the process is dead, however it died.
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise LedgerError(f"{path}: another process is judging into it; wait for it or end it") from error
+                raise UserError(f"{path}: another process is judging into it; wait for it or end it") from error
             content = path.read_bytes()
-            self.judgements = list(_parse(path, content))
+            self.judgements = list(_parse(path, content, rubrics))
             if content and not content.endswith(b"\n"):
-                if _is_whole(content):
+                if _is_whole(content, rubrics):
                     self._write(b"\n")
                 else:
                     os.ftruncate(self._file, content.rfind(b"\n") + 1)
@@ -64,7 +66,7 @@ class Ledger:
         """Write one line. When this returns, killing the process does not lose it.
 
         Raises:
-            LedgerError: The line could not be written whole (a full disk): the next opening cuts the rest off.
+            UserError: The line could not be written whole (a full disk): the next opening cuts the rest off.
         """
         # Not asdict, which copies all that is inside: that would be a fifth of what a judgement costs here.
         values = {field.name: getattr(judgement, field.name) for field in fields(judgement)}
@@ -76,9 +78,9 @@ class Ledger:
         try:
             written = os.write(self._file, line)  # one call: a kill comes before or after it
         except OSError as error:
-            raise LedgerError(f"{self.path}: cannot be written ({error.strerror}); make room and run again") from error
+            raise UserError(f"{self.path}: cannot be written ({error.strerror}); make room and run again") from error
         if written != len(line):
-            raise LedgerError(f"{self.path}: the disk is full; make room and run again")
+            raise UserError(f"{self.path}: the disk is full; make room and run again")
 
     def close(self) -> None:
         """Let others write."""
@@ -91,39 +93,42 @@ class Ledger:
         self.close()
 
 
-def read_judgements(path: Path) -> list[Judgement]:
+def read_judgements(path: Path, rubrics: Sequence[Rubric]) -> list[Judgement]:
     """All lines of a ledger, in order, also while somebody writes it; a torn last line is passed over.
 
     Raises:
-        FileNotFoundError: No such file.
-        LedgerError: Another line cannot be read.
+        UserError: There is no such file, or another line cannot be read.
     """
-    return list(_parse(path, path.read_bytes()))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give a ledger of judgements") from error
+    return list(_parse(path, content, rubrics))
 
 
-def _parse(path: Path, content: bytes) -> Iterator[Judgement]:
+def _parse(path: Path, content: bytes, rubrics: Sequence[Rubric]) -> Iterator[Judgement]:
     lines = content.split(b"\n")
-    if lines[-1] and not _is_whole(content):
+    if lines[-1] and not _is_whole(content, rubrics):
         # Cut off only what can be the beginning of one of our lines: the file may be somebody else's.
         if not (lines[-1].startswith(_START) or _START.startswith(lines[-1])):
-            raise LedgerError(f"{path}, line {len(lines)}: is no judgement; name another file")
+            raise UserError(f"{path}, line {len(lines)}: is no judgement; name another file")
         lines.pop()
     for number, line in enumerate(lines, 1):
         if not line and number == len(lines):
             return
         try:
-            yield checked(json.loads(line))
+            yield checked(json.loads(line), rubrics)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            raise LedgerError(
-                f"{path}, line {number}: is no judgement ({' '.join(detail.split())[:100]}); mend or remove the line"
+            raise UserError(
+                f"{path}, line {number}: is no judgement ({' '.join(detail.split())[:100]}); fix or remove the line"
             ) from error
 
 
-def _is_whole(content: bytes) -> bool:
+def _is_whole(content: bytes, rubrics: Sequence[Rubric]) -> bool:
     """Whether nothing is missing of the last line but its end."""
     try:
-        checked(json.loads(content[content.rfind(b"\n") + 1 :]))
+        checked(json.loads(content[content.rfind(b"\n") + 1 :]), rubrics)
     except (ValueError, TypeError, KeyError, RecursionError):
         return False
     return True

@@ -1,10 +1,12 @@
-"""What a user can say about the judge."""
+"""What a user can say about the judge: a group of flags, a block of YAML, the arguments of `make_judge_reward`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from data.errors import UserError
 from data.settings import setting
+from rewards.judges.price import Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,18 +16,36 @@ class JudgeSettings:
     judge_model: str = setting(
         "gpt-4o-2024-08-06", "The judge (the paper's), by its name on the endpoint, or a local model."
     )
-    judge_base_url: str | None = setting(None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.")
+    judge_base_url: str | None = setting(
+        None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.", decides=False
+    )
     judge_backend: str = setting(
-        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model."
+        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", decides=False
     )
     judge_prompt: str = setting(
         "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
     )
-    judge_concurrency: int = setting(16, "Judgements under way at once.")
+    judge_concurrency: int = setting(16, "Judgements under way at once.", decides=False)
     judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.")
-    price_in: float | None = setting(None, "Price of a million prompt tokens; without both prices the cost is unknown.")
-    price_out: float | None = setting(None, "Price of a million tokens that the judge writes.")
-    max_cost: float | None = setting(
-        None, "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices."
+    price_in: float | None = setting(
+        None, "Price of a million prompt tokens; without both prices the cost is unknown.", decides=False
     )
-    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.")
+    price_out: float | None = setting(None, "Price of a million tokens that the judge writes.", decides=False)
+    max_cost: float | None = setting(
+        None,
+        "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices.",
+        decides=False,
+    )
+    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", decides=False)
+
+    def price(self) -> Price | None:
+        """The price of the judge's tokens; None if it is not known.
+
+        Raises:
+            UserError: Only one of the two prices is given, or one cannot be.
+        """
+        if self.price_in is None and self.price_out is None:
+            return None
+        if self.price_in is None or self.price_out is None:
+            raise UserError("price_in and price_out go together: what a million tokens cost, in and out; give both")
+        return Price(self.price_in, self.price_out)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from data.errors import UserError
-from rewards.judges.options import JudgeSettings
 
 # A chat template's own tokens, with room to spare.
 _TEMPLATE_TOKENS = 64
@@ -25,7 +24,7 @@ class Price:
     def __post_init__(self) -> None:
         for value in (self.per_million_in, self.per_million_out):
             if not 0 <= value < float("inf"):
-                raise ValueError(f"a price per million tokens cannot be {value}")
+                raise UserError(f"a price per million tokens cannot be {value}; give one of 0 or more")
 
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         """Of these tokens; None if their number is not known."""
@@ -75,16 +74,3 @@ class Budget:
     def idle(self) -> bool:
         """Whether nothing is set aside, so that waiting frees nothing."""
         return self._under_way == 0
-
-
-def make_price(options: JudgeSettings) -> Price | None:
-    """The price of the judge's tokens; None if it is not known.
-
-    Raises:
-        UserError: Only one of the two prices is given, or one cannot be.
-    """
-    if options.price_in is None and options.price_out is None:
-        return None
-    if options.price_in is None or options.price_out is None:
-        raise UserError("price_in and price_out go together: what a million tokens cost, in and out")
-    return Price(options.price_in, options.price_out)

@@ -71,14 +71,10 @@ class Judge(Protocol):
         """One reply. Never raises for trouble with this one prompt: that is a reply with `error`.
 
         Raises:
-            JudgeError: No prompt can be answered: a wrong key, an unknown model.
+            UserError: No prompt can be answered: a wrong key, an unknown model.
         """
         ...
 
     async def close(self) -> None:
         """Let go of connections; the next `ask` makes new ones."""
         ...
-
-
-class JudgeError(OSError):
-    """The judge cannot be used at all; the message is one line and says what to do."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from data.jcq import Answer, Question
+from data.errors import UserError
+from rewards.endpoint.concurrent import run_to_end
 from rewards.judges.judgement import Judgement, judgement_key, latest
 from rewards.judges.ledger import Ledger
 from rewards.judges.price import Price
-from rewards.judges.prompts import judge_prompt
 from rewards.judges.protocol import Judge, Status
+from rewards.judges.rubric import Asked, Rubric
 from rewards.judges.workers import Workers
 
 NOT_ASKED = "not_asked"
@@ -32,7 +33,7 @@ class Judging:
         completion_tokens: Likewise.
         cost: Likewise, as they were written down; those without a known cost are left out.
         unknown_cost: How many replies have no known cost.
-        cost_at_most: The cost with each of these at the most that it can be, where a price is given.
+        cost_at_most: All that counts towards `max_cost`, an unknown cost at the most that it can be.
         stopped: Why not everything was asked; None if it was.
     """
 
@@ -54,27 +55,25 @@ class Judging:
 
 def judge_answers(
     judge: Judge,
-    questions: Sequence[Question],
-    answers: Sequence[Answer],
-    path: Path,
+    rubric: Rubric,
+    answers: Sequence[Asked],
+    ledger: Path | Ledger,
     *,
-    prompt: str = "jcq-v1",
     price: Price | None = None,
     max_cost: float | None = None,
     retry_failed: bool = False,
     on_judgement: Callable[[Judgement], None] | None = None,
 ) -> Judging:
-    """Ask the judge about every answer that the ledger at `path` has no judgement for.
+    """Ask the judge about every answer that the ledger has no judgement for.
 
-    A story and its rewrite (SAT) are judged like a question and its answer, by the prompt `sat-v1`. Equal answers to
-    one question are asked once. An unparseable reply is asked for once more, then stays unscored.
+    Equal answers to one question are asked once. An unparseable reply is asked for once more, then stays unscored.
 
     Args:
         judge: Who judges.
-        questions: Every question that was answered.
+        rubric: What it is asked, and how its replies are read.
         answers: What to judge.
-        path: The ledger (JSONL); it may hold other judgements too.
-        prompt: Of `rewards.judges.prompts.PROMPTS`.
+        ledger: The file (JSONL), which may hold other judgements too; or one that is open, for a run of many calls:
+            then all that this judge was paid for by this rubric counts towards `max_cost`, whichever the answers.
         price: Of the judge's tokens; None leaves every cost unknown.
         max_cost: Nothing is sent that could bring the cost of these answers' judgements, earlier runs' included, above
             this; what is under way ends. The most that a request can cost is taken from its bytes and the judge's
@@ -84,42 +83,38 @@ def judge_answers(
         on_judgement: Called after each line is written.
 
     Raises:
-        JudgeError: The judge cannot be used, or 20 prompts in a row got no reply. What was judged is kept.
-        LedgerError: The ledger is in use or cannot be read or written.
-        ValueError: An answer's question is not there, an id comes twice, or `max_cost` cannot be kept.
+        UserError: The judge cannot be used, 20 prompts in a row got no reply, the ledger is in use or cannot be read or
+            written, an id comes twice, or `max_cost` cannot be kept. What was judged is kept.
     """
     if max_cost is not None and (price is None or judge.max_tokens is None):
-        raise ValueError("max_cost needs the price of the judge's tokens and a limit on its replies (max_tokens)")
-    asked = {question.id: question.question for question in questions}
-    keys = answer_keys(questions, answers, judge.name, prompt, judge.parameters)
-    first: dict[str, Answer] = {}
-    for key, answer in zip(keys, answers, strict=True):
-        first.setdefault(key, answer)
-    prompts = {key: judge_prompt(prompt, asked[a.question_id], a.answer) for key, a in first.items()}
-    with Ledger(path) as ledger:
-        run = Workers(judge, ledger, prompt, first, prompts, price, max_cost, on_judgement)
-        asyncio.run(run.through(_due(ledger.judgements, first, retry_failed)))
-        return judging_of(ledger.judgements, keys, run.requests, run.spent, run.stopped)
+        raise UserError(
+            "max_cost needs the price of the judge's tokens and a limit on its replies (max_tokens); give both prices"
+        )
+    keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)
+    first: dict[str, Asked] = {}
+    for key, asked in zip(keys, answers, strict=True):
+        first.setdefault(key, asked)
+    with Ledger(ledger, (rubric,)) if isinstance(ledger, Path) else nullcontext(ledger) as opened:
+        before = opened.judgements
+        if isinstance(ledger, Path):
+            bill = [line for line in before if line.key in first]
+        else:
+            bill = [line for line in before if (line.judge, line.prompt) == (judge.name, rubric.name)]
+        workers = Workers(judge, rubric, opened, first, bill, price, max_cost, on_judgement)
+        run_to_end(workers.ask_all(_due(before, first, retry_failed)))
+        return judging_of(opened.judgements, keys, workers.requests, workers.spent, workers.stopped)
 
 
-def answer_keys(
-    questions: Sequence[Question], answers: Sequence[Answer], judge: str, prompt: str, parameters: dict[str, Any]
-) -> tuple[str, ...]:
+def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:
     """`judgement_key` of each answer.
 
     Raises:
-        ValueError: An answer's question is not there, or an id comes twice.
+        UserError: An id comes twice.
     """
-    asked = {question.id: question.question for question in questions}
-    repeated = [row_id for row_id, number in Counter(answer.id for answer in answers).items() if number > 1]
+    repeated = [row_id for row_id, number in Counter(asked.id for asked in answers).items() if number > 1]
     if repeated:
-        raise ValueError(f"the answer id {repeated[0]!r} comes twice; make ids unique")
-    for answer in answers:
-        if answer.question_id not in asked:
-            raise ValueError(
-                f"answer {answer.id!r} is to question {answer.question_id!r}, which is not among the questions"
-            )
-    return tuple(judgement_key(asked[a.question_id], a.answer, judge, prompt, parameters) for a in answers)
+        raise UserError(f"the answer id {repeated[0]!r} comes twice; make ids unique")
+    return tuple(judgement_key(asked.question, asked.answer, judge, prompt, parameters) for asked in answers)
 
 
 def judging_of(
@@ -144,7 +139,7 @@ def judging_of(
     )
 
 
-def _due(lines: Sequence[Judgement], wanted: dict[str, Answer], retry_failed: bool) -> list[tuple[str, bool]]:
+def _due(lines: Iterable[Judgement], wanted: Iterable[str], retry_failed: bool) -> list[tuple[str, bool]]:
     """What to ask: the key, and whether it is the second ask after an unparseable reply."""
     history: dict[str, list[Status]] = {}
     for line in lines:
@@ -153,7 +148,8 @@ def _due(lines: Sequence[Judgement], wanted: dict[str, Answer], retry_failed: bo
     for key in wanted:
         past = history.get(key, [])
         # They come in twos, unless the process ended between the first and the second.
-        second = len(list(takewhile(lambda status: status is Status.UNPARSEABLE, reversed(past)))) % 2 == 1
+        unparseable = takewhile(lambda status: status is Status.UNPARSEABLE, reversed(past))
+        second = len(list(unparseable)) % 2 == 1
         if not past or second or (retry_failed and past[-1] is not Status.OK):
             due.append((key, second))
     return due

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from data.jcq import Answer
+from data.errors import UserError
+from rewards.endpoint.concurrent import for_each
 from rewards.judges.judgement import Judgement
 from rewards.judges.ledger import Ledger
 from rewards.judges.price import Budget, Price
-from rewards.judges.protocol import Judge, JudgeError, Reply, Status
-from rewards.judges.verdict import read_scores
+from rewards.judges.protocol import Judge, Reply, Status
+from rewards.judges.rubric import Asked, Rubric
 
 # So many prompts in a row without a reply, each after all its retries: the server is down, not the prompt at fault.
 _GIVE_UP_AFTER = 20
@@ -22,12 +23,12 @@ class Workers:
 
     Args:
         judge: Whom to ask.
+        rubric: What it is asked.
         ledger: Where every judgement goes at once.
-        prompt: The prompt's name.
         answers: The answer of each key.
-        prompts: The filled prompt of each key.
+        bill: Earlier judgements that count towards `max_cost`.
         price: Of the judge's tokens, if known.
-        max_cost: See `rewards.judges.judge_answers`.
+        max_cost: See `rewards.judges.run.judge_answers`.
         on_judgement: Called after each line is written.
 
     Attributes:
@@ -38,67 +39,66 @@ class Workers:
     def __init__(
         self,
         judge: Judge,
+        rubric: Rubric,
         ledger: Ledger,
-        prompt: str,
-        answers: dict[str, Answer],
-        prompts: dict[str, str],
+        answers: Mapping[str, Asked],
+        bill: Iterable[Judgement],
         price: Price | None,
         max_cost: float | None,
         on_judgement: Callable[[Judgement], None] | None,
     ) -> None:
-        self._judge, self._ledger, self._prompt = judge, ledger, prompt
-        self._answers, self._prompts, self._price, self._told = answers, prompts, price, on_judgement
-        spent = sum(self._cost_for_sure(line) for line in ledger.judgements if line.key in answers)
-        self._budget = Budget(max_cost, spent)
+        self._judge, self._rubric, self._ledger, self._answers = judge, rubric, ledger, answers
+        self._prompts = {key: rubric.prompt(asked.question, asked.answer) for key, asked in answers.items()}
+        self._price, self._on_judgement = price, on_judgement
+        self._budget = Budget(max_cost, sum(self._cost_for_sure(line) for line in bill))
         self._settled = asyncio.Event()
         self._in_a_row = self.requests = 0
-        self._error: Exception | None = None
+        self._failed = False
         self.stopped: str | None = None
 
     @property
     def spent(self) -> float:
-        """What these answers' judgements cost so far, earlier runs' too; an unknown cost counts at its most."""
+        """What was spent so far, earlier runs' too; an unknown cost counts at its most."""
         return self._budget.spent
 
-    async def through(self, due: list[tuple[str, bool]]) -> None:
+    async def ask_all(self, due: Sequence[tuple[str, bool]]) -> None:
         """Ask all that is due, then let go of the judge's connections.
+
+        Args:
+            due: The key, and whether it is the second ask after an unparseable reply.
 
         Raises:
             Exception: What ended the run, once the requests under way had ended.
         """
-        queue = iter(due)
         try:
-            await asyncio.gather(*(self._work(queue) for _ in range(min(self._judge.concurrency, len(due)))))
+            await for_each(due, self._judge_one, min(self._judge.concurrency, len(due)))
         finally:
             await self._judge.close()
-        if self._error:
-            raise self._error
 
-    async def _work(self, queue: Iterator[tuple[str, bool]]) -> None:
-        while not (self._error or self.stopped):
-            key, second = next(queue, (None, False))
-            if key is None:
-                return
-            try:
-                status = await self._ask(key)
-                if status is Status.UNPARSEABLE and not second and not self._error:
-                    await self._ask(key)
-            except Exception as error:
-                # The others end what they have under way: it is paid for.
-                self._error = self._error or error
+    async def _judge_one(self, item: tuple[str, bool]) -> None:
+        key, second = item
+        try:
+            status = await self._ask(key)
+            if status is Status.UNPARSEABLE and not second and not self._failed:
+                await self._ask(key)
+        except Exception:
+            self._failed = True
+            raise
 
     async def _ask(self, key: str) -> Status | None:
         """One prompt; None if the budget does not allow it."""
         most = self._most(key)
-        while not self._budget.reserve(most):
+        while not self.stopped and not self._budget.reserve(most):
             if self._budget.idle:
                 self.stopped = f"the next judgement could bring the cost above {self._budget.limit:g}"
                 self._settled.set()
                 return None
             self._settled.clear()
             await self._settled.wait()
-            if self.stopped or self._error:  # even if there is room now: what freed it has ended the run
+            if self._failed:  # even if there is room now: what freed it has ended the run
                 return None
+        if self.stopped:
+            return None
         cost = 0.0
         try:
             self.requests += 1
@@ -109,26 +109,26 @@ class Workers:
         finally:
             self._budget.settle(most, cost)
             self._settled.set()
-        if self._told:
-            self._told(judgement)
+        if self._on_judgement:
+            self._on_judgement(judgement)
         self._in_a_row = self._in_a_row + 1 if judgement.status is Status.API_ERROR else 0
         if self._in_a_row >= _GIVE_UP_AFTER:
-            raise JudgeError(
+            raise UserError(
                 f"judge {self._judge.name}: {self._in_a_row} prompts in a row got no reply "
-                f"(the last: {judgement.error}); mend it and run again with --retry-failed"
+                f"(the last: {judgement.error}); fix it and run again with --retry-failed"
             )
         return judgement.status
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
-        answer = self._answers[key]
+        asked = self._answers[key]
         status = _status(reply)
-        scores = read_scores(self._prompt, reply.text or "") if status is Status.OK else None
+        scores = self._rubric.read(reply.text or "") if status is Status.OK else None
         return Judgement(
             key=key,
-            question_id=answer.question_id,
-            answer_id=answer.id,
+            question_id=asked.question_id,
+            answer_id=asked.id,
             judge=self._judge.name,
-            prompt=self._prompt,
+            prompt=self._rubric.name,
             status=status if scores or status is not Status.OK else Status.UNPARSEABLE,
             scores=scores,
             reply=reply.text,
@@ -142,7 +142,11 @@ class Workers:
         )
 
     def _most(self, key: str) -> float:
-        return self._price.at_most(self._prompts[key], self._judge.max_tokens or 0) if self._price else 0.0
+        """The most that asking about this answer can cost; about one of an earlier run, what the longest one can."""
+        if self._price is None:
+            return 0.0
+        prompts = [self._prompts[key]] if key in self._prompts else self._prompts.values()
+        return max((self._price.at_most(prompt, self._judge.max_tokens or 0) for prompt in prompts), default=0.0)
 
     def _cost_for_sure(self, line: Judgement) -> float:
         """What a line cost; where that is not known, the most that it can have cost."""

@@ -128,7 +128,7 @@ class DatScorer:
         """Results of `texts`, in order. Any text at all gives a score or a reason.
 
         Raises:
-            EncoderError: The encoder gives no word a vector.
+            UserError: The encoder gives no word a vector.
             UserError: Juman++ cannot be kept alive.
         """
         # All look-ups first, all arithmetic after: in between, the vectors would push the dictionary out of the cache.

@@ -21,10 +21,11 @@ from data.record import write_whole
 from data.schema import utf8_safe
 from rewards.judges.judgement import Judgement, judgement_key
 from rewards.judges.protocol import Status
-from rewards.judges.verdict import JAPANESE, Scores, parse_verdict, write_verdict
+from rewards.judges.rubric import Scores
+from rewards.tasks.jcq.rubric import JAPANESE, JCQ_V1, parse_verdict, write_verdict
 
 # How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
-PROMPT = "jcq-v1"
+PROMPT = JCQ_V1.name
 PARAMETERS: dict[str, Any] = {"temperature": 0.0, "max_tokens": None}
 # Where that tool finds the scores of a reply. It is laxer than `parse_verdict`: the first place that fits counts.
 _THEIRS = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))

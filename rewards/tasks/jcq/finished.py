@@ -15,6 +15,7 @@ from rewards.judges.judgement import Judgement, judgement_key, latest
 from rewards.judges.ledger import read_judgements
 from rewards.measure import Estimate, Measure
 from rewards.tasks.jcq.files import read_answers
+from rewards.tasks.jcq.rubric import JCQ_RUBRICS
 from rewards.tasks.jcq.tables import ModelScores, model_scores
 
 LEDGER = "judgements.jsonl"
@@ -55,7 +56,7 @@ class FinishedJcq(Finished):
         """What holds of each answer now; None where the judge was not asked."""
         judge = dict(self.settings["judge"])
         name, rubric = judge.pop("model"), judge.pop("prompt")
-        by_key = latest(read_judgements(self.folder / LEDGER))
+        by_key = latest(read_judgements(self.folder / LEDGER, tuple(JCQ_RUBRICS.values())))
         keys = [judgement_key(self.prompts[a.question_id], a.answer, name, rubric, judge) for a in self.written]
         return tuple(by_key.get(key) for key in keys)
 

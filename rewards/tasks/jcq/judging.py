@@ -11,12 +11,12 @@ from typing import Any
 from data.errors import UserError
 from data.jcq import Answer, Question
 from data.progress import responses_bar
-from rewards.judges import JCQ_PROMPTS, Judge, Judging, judge_answers
 from rewards.judges.ledger import Ledger
-from rewards.judges.price import make_price
-from rewards.judges.protocol import Status
-from rewards.judges.run import answer_keys, judging_of
+from rewards.judges.protocol import Judge, Status
+from rewards.judges.rubric import Asked
+from rewards.judges.run import Judging, answer_keys, judge_answers, judging_of
 from rewards.tasks.jcq.files import PARAMETERS, PROMPT, read_jcq_judgements
+from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 from rewards.tasks.jcq.settings import JcqSettings
 
 
@@ -30,8 +30,9 @@ def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, An
         _refuse_asking(settings)
         digest = hashlib.sha256(_read(Path(settings.judgements))).hexdigest()
         return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
-    if settings.judge_prompt not in JCQ_PROMPTS:
-        raise UserError(f"judge_prompt must be one of {', '.join(JCQ_PROMPTS)}, not {settings.judge_prompt}")
+    if settings.judge_prompt not in JCQ_RUBRICS:
+        raise UserError(f"judge_prompt must be one of {', '.join(JCQ_RUBRICS)}, not {settings.judge_prompt}")
+    settings.price()  # raises before anybody is asked if it is half a price
     if judge is None:
         raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
     return {"judge": {"model": judge.name, "prompt": settings.judge_prompt, **judge.parameters}}
@@ -49,11 +50,10 @@ def ask_judge(
     with responses_bar(f"judging by {judge.name}", len(answers)) as advance:
         return judge_answers(
             judge,
-            questions,
-            answers,
+            JCQ_RUBRICS[settings.judge_prompt],
+            asked_of(questions, answers),
             ledger,
-            prompt=settings.judge_prompt,
-            price=make_price(settings),
+            price=settings.price(),
             max_cost=max_cost,
             retry_failed=settings.retry_failed,
             on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
@@ -69,13 +69,28 @@ def import_judgements(
     and the last before the others: so those with scores are written last.
     """
     imported = read_jcq_judgements(Path(str(settings.judgements)), settings.judge_model, questions, answers)
-    keys = answer_keys(questions, answers, settings.judge_model, PROMPT, PARAMETERS)
-    with Ledger(ledger) as lines:
+    keys = answer_keys(asked_of(questions, answers), settings.judge_model, PROMPT, PARAMETERS)
+    with Ledger(ledger, (JCQ_V1,)) as lines:
         known = {(line.key, line.answer_id) for line in lines.judgements}  # what an earlier call had written
         for judgement in sorted(filter(None, imported), key=lambda judgement: judgement.status is Status.OK):
             if (judgement.key, judgement.answer_id) not in known:
                 lines.append(judgement)
         return judging_of(lines.judgements, keys)
+
+
+def asked_of(questions: Sequence[Question], answers: Sequence[Answer]) -> list[Asked]:
+    """Each answer with its question.
+
+    Raises:
+        UserError: An answer's question is not among the questions.
+    """
+    texts = {question.id: question.question for question in questions}
+    for answer in answers:
+        if answer.question_id not in texts:
+            raise UserError(
+                f"answer {answer.id!r} is to question {answer.question_id!r}, which is not among the questions; add it"
+            )
+    return [Asked(answer.id, answer.question_id, texts[answer.question_id], answer.answer) for answer in answers]
 
 
 def _refuse_asking(settings: JcqSettings) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from data.jcq import CRITERIA, TASKS, Answer, Question, content_hash, write_questions
-from rewards.judges import Judging
 from rewards.judges.options import JudgeSettings
+from rewards.judges.rubric import judged_part
+from rewards.judges.run import Judging
 from rewards.measure import Measure
 from rewards.task import Answer as TaskAnswer
 from rewards.task import Complete, Item, Outcome, Task
@@ -125,19 +126,4 @@ class Jcq(Task):
 
 def _final(answer: TaskAnswer) -> str:
     """What is judged of an answer: that of a file as it is, that of a model without its reasoning."""
-    return answer.text if answer.seed is None else final_text(answer.text)
-
-
-def final_text(text: str) -> str:
-    """What follows a model's reasoning, and nothing of reasoning that never ends.
-
-    A judge would count the ideas in it as the answer's. Many chat templates open the block in the prompt, so that a
-    text only closes it. A text without reasoning stays as it is.
-
-    >>> final_text("<think>案は三つ</think>傘立て"), final_text("案は三つ</think>傘立て"), final_text("<think>案は")
-    ('傘立て', '傘立て', '')
-    """
-    _, end, rest = text.rpartition("</think>")
-    if end:
-        return rest.strip()
-    return "" if text.lstrip().startswith("<think>") else text
+    return answer.text if answer.seed is None else judged_part(answer.text)

@@ -1,7 +1,7 @@
 """A language model grades rewrites from 1 to 5 (paper, appendix C and Table 22; there GPT-4o).
 
-A rewrite is judged as JCQ's answers are (`rewards.judges`), with the story as the question: every reply is one line of a
-ledger, and what cannot be read as a grade never becomes a score and never vanishes.
+The story is the question, the rewrite its answer (`rewards.judges`): every reply is one line of a ledger, and what
+cannot be read as a grade never becomes a score and never vanishes.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.jcq import Answer, Question
 from data.rewrites import Rewrite
 from data.stories import Story
-from rewards.judges import SAT_PROMPT, Judge, Judgement, Judging, Price, judge_answers
-from rewards.judges.prompts import SAT_CRITERIA
-from rewards.judges.run import NOT_ASKED
+from rewards.judges.judgement import Judgement
+from rewards.judges.price import Price
+from rewards.judges.protocol import Judge
+from rewards.judges.rubric import Asked
+from rewards.judges.run import NOT_ASKED, Judging, judge_answers
+from rewards.tasks.sat.rubric import CRITERION, SAT_V1
 from rewards.tasks.sat.score import what_counts
 
-MAX_GRADE = 5
 NO_REWRITE = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
 
 
@@ -45,7 +46,7 @@ class JudgedRewrite:
         >>> JudgedRewrite("momotaro-0", "momotaro", "ok", 4).score
         0.8
         """
-        return None if self.grade is None else self.grade / MAX_GRADE
+        return None if self.grade is None else self.grade / SAT_V1.highest
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +81,28 @@ def judge_rewrites(
         judge: Who judges.
         rewrites: Model -> its rewrites.
         stories: Id -> story, of every rewrite's.
-        path: The ledger; see `rewards.judges.run.judge_answers_async`, as for the rest.
+        path: The ledger; see `rewards.judges.run.judge_answers`, as for the rest.
         price: Of the judge's tokens.
         max_cost: Nothing is sent that could cost more than this in all.
         retry_failed: Ask again for everything that has no grade.
         on_judgement: Called after each line is written.
 
     Raises:
-        JudgeError: The judge cannot be used. What was judged is kept.
-        LedgerError: The ledger is in use or cannot be read or written.
+        UserError: The judge or the ledger cannot be used. What was judged is kept.
         KeyError: A rewrite's story is not among `stories`.
     """
     # What is judged is what is embedded: a judge that reads the reasoning too judges something else.
-    wanted = {
-        model: [Answer(f"{model}/{row.id}", row.story_id, text) for row in rows if (text := judged_text(row))]
+    asked = [
+        Asked(f"{model}/{row.id}", row.story_id, stories[row.story_id].text, text)
         for model, rows in rewrites.items()
-    }
-    asked = [answer for answers in wanted.values() for answer in answers]
+        for row in rows
+        if (text := judged_text(row))
+    ]
     judging = judge_answers(
         judge,
-        [Question(story_id, "sat", stories[story_id].text) for story_id in dict.fromkeys(a.question_id for a in asked)],
+        SAT_V1,
         asked,
         path,
-        prompt=SAT_PROMPT,
         price=price,
         max_cost=max_cost,
         retry_failed=retry_failed,
@@ -129,5 +129,5 @@ def _judged(model: str, row: Rewrite, held: Mapping[str, Judgement | None]) -> J
     judgement = held[key]
     if judgement is None:
         return JudgedRewrite(row.id, row.story_id, NOT_ASKED, None)
-    grade = judgement.scores[SAT_CRITERIA[0]] if judgement.scores else None
+    grade = judgement.scores[CRITERION] if judgement.scores else None
     return JudgedRewrite(row.id, row.story_id, str(judgement.status), grade)

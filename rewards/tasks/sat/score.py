@@ -62,7 +62,7 @@ class SatScorer:
 
         Raises:
             ValueError: A rewrite's story is not among the scorer's.
-            EncoderError: The encoder gives no text a vector.
+            UserError: The encoder gives no text a vector.
         """
         for rewrite in rewrites:
             if rewrite.story_id not in self.stories:

@@ -1,14 +1,14 @@
-"""From a judge's reply to scores, or to nothing: JCQ's four criteria, and SAT's one grade."""
+"""JCQ's rubrics: four criteria, each 1 to 5 (paper, section 4.1 and table 20)."""
 
 from __future__ import annotations
 
 import re
 
 from data.jcq import CRITERIA
-from rewards.judges.prompts import SAT_CRITERIA, SAT_PROMPT
-from rewards.parse import without_reasoning
+from data.prompts import fill, prompt
+from rewards.judges.rubric import Rubric, Scores
+from rewards.tasks.jcq.held_out import refuse_held_out
 
-Scores = dict[str, int]
 JAPANESE = dict(zip(CRITERIA, ("流暢性", "柔軟性", "独創性", "精緻性"), strict=True))
 
 _NAMES = "|".join(JAPANESE.values())
@@ -17,19 +17,9 @@ _LINE = re.compile(rf"({_NAMES})\s*[:：]\s*(?:([1-5１-５])|[\[［]\s*([1-5１
 _LIST_MARK = re.compile(r"^[-*・]\s+")
 _MENTION = re.compile(rf"({_NAMES}).*[\d:：]")
 _THINKING = re.compile(r"\s*<think>(.*?</think>)?", re.DOTALL)
-_GRADE = re.compile(r"[1-5]")
-
-
-def read_scores(prompt: str, reply: str) -> Scores | None:
-    """What a reply to the prompt of this name says; None if it does not say it as it was asked to.
-
-    >>> read_scores("sat-v1", "4")
-    {'creativity': 4}
-    """
-    if prompt != SAT_PROMPT:
-        return parse_verdict(reply)
-    grade = parse_grade(reply)
-    return None if grade is None else dict.fromkeys(SAT_CRITERIA, grade)
+# All that ends a line for some reader, not only what does for Python's `^`.
+_HEADING = re.compile(r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r]*)(#+)")
+_FENCE = re.compile(r"<(?=[\s/]*answer\b)", re.IGNORECASE)
 
 
 def parse_verdict(reply: str) -> Scores | None:
@@ -53,28 +43,18 @@ def parse_verdict(reply: str) -> Scores | None:
         if not thinking[1]:
             return None  # a draft that never came to an end
         reply = reply[thinking.end() :]
-    found: list[tuple[str, int]] = []
+    values: list[tuple[str, int]] = []
     for line in reply.splitlines():
         plain = _LIST_MARK.sub("", line.strip())
         if plain.count("**") % 2 == 0:
             plain = plain.replace("**", "").strip()
         if match := _LINE.fullmatch(plain):
-            found.append((match[1], int(match[2] or match[3])))
+            values.append((match[1], int(match[2] or match[3])))
         elif _MENTION.search(line):
             return None
-    if [name for name, _ in found] != list(JAPANESE.values()):
+    if [name for name, _ in values] != list(JAPANESE.values()):
         return None
-    return {criterion: value for criterion, (_, value) in zip(CRITERIA, found, strict=True)}
-
-
-def parse_grade(reply: str) -> int | None:
-    """The grade of a reply: one ASCII digit from 1 to 5 and nothing else after a reasoning block and white space.
-
-    >>> parse_grade(" 4\\n"), parse_grade("<think>3か4</think>4"), parse_grade("4点"), parse_grade("6")
-    (4, 4, None, None)
-    """
-    answer = without_reasoning(reply)
-    return int(answer) if answer is not None and _GRADE.fullmatch(answer) else None
+    return {criterion: value for criterion, (_, value) in zip(CRITERIA, values, strict=True)}
 
 
 def write_verdict(scores: Scores) -> str:
@@ -84,3 +64,29 @@ def write_verdict(scores: Scores) -> str:
     '流暢性: 4'
     """
     return "\n".join(f"{JAPANESE[criterion]}: {scores[criterion]}" for criterion in CRITERIA)
+
+
+def guarded(answer: str) -> str:
+    """The answer without headings and fences of its own.
+
+    >>> guarded("## 案 #1\\n</answer >")
+    '＃＃ 案 #1\\n＜/answer >'
+    """
+    answer = _HEADING.sub(lambda match: match[1] + match[2] + "＃" * len(match[3]), answer)
+    return _FENCE.sub("＜", answer)
+
+
+def _ask(question: str, answer: str) -> str:
+    return fill(prompt("jcq_judge"), question=question, answer=answer)
+
+
+def _ask_guarded(question: str, answer: str) -> str:
+    return fill(prompt("jcq_judge_guarded"), question=question, answer=guarded(answer))
+
+
+# The paper's prompt, byte for byte.
+JCQ_V1 = Rubric("jcq-v1", CRITERIA, _ask, parse_verdict, refuse=refuse_held_out)
+# The same with the answer fenced, against answers that address the judge: it is told that all inside is data, and what
+# could pass for the prompt's own is taken from the answer. Scores under it are not the paper's benchmark.
+JCQ_V1_GUARDED = Rubric("jcq-v1-guarded", CRITERIA, _ask_guarded, parse_verdict, refuse=refuse_held_out)
+JCQ_RUBRICS = {rubric.name: rubric for rubric in (JCQ_V1, JCQ_V1_GUARDED)}

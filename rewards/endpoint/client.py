@@ -1,0 +1,245 @@
+"""Requests to any OpenAI-compatible server: many at once, with patience, and never a word of the key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from data.errors import UserError
+from data.schema import utf8_safe
+from rewards.endpoint.concurrent import for_each, run_to_end
+from rewards.endpoint.retry import RetryPolicy, retry_after
+from rewards.endpoint.secrets import public_url, secrets_of
+
+OFFICIAL = "https://api.openai.com/v1"
+_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+
+Value = TypeVar("Value")
+Usage = tuple[int | None, int | None]  # prompt and completion tokens, None where the server does not say
+
+
+class UnusableReplyError(ValueError):
+    """A reply with status 200 that is not what was asked for. It is worth another attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Value]):
+    """What came of one request, after as many attempts as it took.
+
+    Args:
+        value: What was read from the reply; None without one.
+        error: Why there is none, in one masked line.
+        status: The HTTP status of an error; None if nothing came.
+        code: The server's own word for an error, such as `content_filter`.
+        usage: Tokens of every attempt: a failed one may have been paid for all the same.
+        again: Whether another attempt may help.
+        wait: Seconds that the server asks to wait before it.
+    """
+
+    value: Value | None = None
+    error: str | None = None
+    status: int | None = None
+    code: str | None = None
+    usage: tuple[Usage, ...] = ()
+    again: bool = False
+    wait: float | None = None
+
+
+class Endpoint:
+    """An OpenAI-compatible server.
+
+    429, 5xx, time-outs, dropped connections and senseless replies are tried again as `retry` says; a 429 that names a
+    time holds back every request until then. Other errors are of the one request; but 401, 403, 404 and an exhausted
+    quota no request would get past. HTTP is spoken directly: OpenAI's client package takes twice the time per request
+    and hides what a broken server sent.
+
+    Args:
+        label: Who is asked, for messages.
+        base_url: Address, up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own.
+        concurrency: Requests under way at once.
+        timeout: Seconds for one attempt.
+        retry: When to try again.
+
+    Attributes:
+        url: The address without credentials.
+
+    The key comes from OPENAI_API_KEY; it is never written or shown, and masked wherever a server echoes it, as is the
+    address's password.
+
+    Raises:
+        UserError: There is no key (a server without keys takes any: OPENAI_API_KEY=none), or a value cannot be.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        base_url: str | None = None,
+        *,
+        concurrency: int = 16,
+        timeout: float = 600.0,
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not key:
+            raise UserError("OPENAI_API_KEY is not set; set it (to any text for a server that needs no key)")
+        if not (key.isascii() and key.isprintable()):
+            raise UserError("OPENAI_API_KEY has characters that no key has; copy it again")
+        if concurrency < 1:
+            raise UserError(f"concurrency must be at least 1, not {concurrency}; give another")
+        self._address = (base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
+        self.label, self.url, self.concurrency = label, public_url(self._address), concurrency
+        if not self._address.startswith(("http://", "https://")):
+            # Not shown: without a scheme nothing tells a password in it from a host.
+            raise UserError(f"the address of {label} must begin with http:// or https://; give one that does")
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._headers |= {header: value for header, name in _HEADERS.items() if (value := os.environ.get(name))}
+        self._secrets = secrets_of(key, self._address)
+        self._timeout, self._retry = timeout, retry or RetryPolicy()
+        self._client: Any = None
+        self._open_again = 0.0  # when a server that named a time may be asked again
+
+    async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Value]) -> Outcome[Value]:
+        """One request, sent as often as it takes or the policy allows.
+
+        Args:
+            path: Below the address.
+            body: What to send.
+            read: Makes the value from the reply's JSON (None if it is none); raises UnusableReplyError if it cannot.
+
+        Raises:
+            UserError: No request can succeed: a wrong key, an unknown model.
+        """
+        content = json.dumps(body).encode()
+        failures = limits = 0
+        waited = 0.0
+        usage: list[Usage] = []
+        while True:
+            while (closed := self._open_again - time.monotonic()) > 0:
+                await asyncio.sleep(closed)
+            outcome = await self._attempt(path, content, read)
+            usage += outcome.usage
+            if not outcome.again:
+                return replace(outcome, usage=tuple(usage))
+            limited = outcome.status == 429
+            if limited:
+                limits += 1
+                self._open_again = max(self._open_again, time.monotonic() + (outcome.wait or 0.0))
+            else:
+                failures += 1
+            wait = self._retry.wait(limits if limited else failures, outcome.wait)
+            if failures > self._retry.retries or (limited and waited + wait > self._retry.patience):
+                error = f"{outcome.error} ({failures + limits} attempts)"
+                return replace(outcome, error=error, usage=tuple(usage))
+            waited += wait if limited else 0.0
+            await asyncio.sleep(wait)
+
+    def post_all(
+        self,
+        path: str,
+        bodies: Sequence[dict[str, Any]],
+        read: Callable[[Any], Value],
+        take: Callable[[int, Outcome[Value]], None],
+    ) -> None:
+        """Send all of `bodies`, as many at once as `concurrency` says, without any event loop of the caller's.
+
+        Args:
+            path: See `post`.
+            bodies: What to send.
+            read: See `post`.
+            take: Gets each body's number and outcome the moment it is known. If it raises, no further body is sent.
+        """
+
+        async def send(item: tuple[int, dict[str, Any]]) -> None:
+            take(item[0], await self.post(path, item[1], read))
+
+        async def send_all() -> None:
+            try:
+                await for_each(enumerate(bodies), send, min(self.concurrency, len(bodies)))
+            finally:
+                await self.close()
+
+        run_to_end(send_all())
+
+    async def close(self) -> None:
+        """Close the connections; the next request opens new ones, in whichever event loop it comes from."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    def failure(self, error: str | None) -> UserError:
+        """The error of a request as one that ends the run."""
+        return UserError(
+            f"{self.label} at {self.url}: {error}; start or fix the server, or its settings, and run again"
+        )
+
+    def mask(self, text: str) -> str:
+        """A text of the server's without the key and the address's password."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    async def _attempt(self, path: str, body: bytes, read: Callable[[Any], Value]) -> Outcome[Value]:
+        import httpx2
+
+        try:
+            # The client's own time-outs are per read: a server that drips bytes would never meet them.
+            async with asyncio.timeout(self._timeout):
+                response = await self._connected().post(f"{self._address}/{path}", content=body)
+        except TimeoutError:
+            return Outcome(error=f"no reply within {self._timeout:g} s", usage=((None, None),), again=True)
+        except httpx2.InvalidURL as error:
+            raise UserError(f"the address {self.url} cannot be used ({error}); give another") from error
+        except httpx2.HTTPError as error:
+            what = self._line(f"{type(error).__name__}: {error}")
+            return Outcome(error=what, usage=((None, None),), again=True)
+        try:
+            content = json.loads(response.content)
+        except (ValueError, RecursionError):
+            content = None
+        if response.status_code != 200:
+            wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
+            return self._refusal(response.status_code, content, response.text, wait)
+        try:
+            return Outcome(read(content), usage=(_usage(content),))
+        except UnusableReplyError as error:
+            return Outcome(error=self._line(str(error)), usage=(_usage(content),), again=True)
+
+    def _connected(self) -> Any:
+        if self._client is None:
+            import httpx2
+
+            limits = httpx2.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
+            # Reading the certificates takes as long as ten requests; without https there are none to check.
+            secure = self._address.startswith("https://")
+            self._client = httpx2.AsyncClient(
+                limits=limits, headers=self._headers, timeout=None, verify=secure, follow_redirects=True
+            )
+        return self._client
+
+    def _refusal(self, status: int, content: Any, text: str, wait: float | None) -> Outcome[Any]:
+        detail = content.get("error") if isinstance(content, dict) else None
+        code = detail.get("code") if isinstance(detail, dict) else None
+        message = (detail.get("message") if isinstance(detail, dict) else None) or text
+        error = self._line(f"HTTP {status}: {message}")
+        if status in (401, 403, 404) or code == "insufficient_quota":
+            raise self.failure(error)
+        if status == 429 and wait is not None and wait > self._retry.patience:
+            raise self.failure(f"it asks to wait {wait:.0f} s ({error})")
+        again = status in (408, 409, 425, 429) or status >= 500
+        return Outcome(None, error, status, code, ((None, None),), again, wait)
+
+    def _line(self, text: str) -> str:
+        # Masked first: a cut through the middle of a key would leave half of it.
+        return utf8_safe(" ".join(self.mask(text).split())[:300])
+
+
+def _usage(content: Any) -> Usage:
+    usage = content.get("usage") if isinstance(content, dict) else None
+    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    known = [count if type(count) is int and count >= 0 else None for count in counts]
+    return known[0], known[1]

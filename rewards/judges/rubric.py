@@ -1,0 +1,72 @@
+"""What a judge is asked about an answer, and how its reply is read: a task's own, and unknown to all that judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from data.schema import utf8_safe
+
+Scores = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """One way of judging.
+
+    Args:
+        name: Stands for the prompt's text in every judgement's key: a changed text needs a new name.
+        criteria: What the scores are named, in order.
+        fill: The prompt for a question and its answer, filled in one pass: no text of an answer fills a placeholder.
+        read: The scores in a reply, one for each criterion; None if it does not say them as it was asked to.
+        lowest: The lowest score.
+        highest: The highest.
+        refuse: Raises UserError if one of the texts must not be trained on: the benchmark's own questions. None where
+            there are none.
+    """
+
+    name: str
+    criteria: tuple[str, ...]
+    fill: Callable[[str, str], str]
+    read: Callable[[str], Scores | None]
+    lowest: int = 1
+    highest: int = 5
+    refuse: Callable[[Iterable[str]], None] | None = None
+
+    def prompt(self, question: str, answer: str) -> str:
+        """What the judge is asked, fit to be sent whatever the texts hold."""
+        return self.fill(utf8_safe(question), utf8_safe(answer))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An answer to be judged. (SAT: a rewrite, whose question is the story.)
+
+    Args:
+        id: Unique among the answers.
+        question_id: The question's id.
+        question: What was asked, word for word.
+        answer: What the model wrote.
+    """
+
+    id: str
+    question_id: str
+    question: str
+    answer: str
+
+
+def judged_part(text: str) -> str:
+    """What is judged of a model's text: what follows its reasoning, and nothing of reasoning that never ends.
+
+    DAT and SAT leave reasoning out too; a judge would count its ideas as the answer's. Many chat templates open the
+    block in the prompt, so that a text only closes it. A text without reasoning stays as it is.
+
+    >>> judged_part("<think>案は三つ</think>傘立て"), judged_part("案は三つ</think>傘立て"), judged_part("<think>案は")
+    ('傘立て', '傘立て', '')
+    >>> judged_part(" 傘立て ")
+    ' 傘立て '
+    """
+    _, end, answer = text.rpartition("</think>")
+    if end:
+        return answer.strip()
+    return "" if text.lstrip().startswith("<think>") else text

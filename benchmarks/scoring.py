@@ -26,7 +26,8 @@ from generate import RandomNouns
 from rewards.duplicates import SeenResponses
 from rewards.nouns import NounRules, judge
 from rewards.parse import script_reason
-from rewards.tasks.dat.scorer import DatScorer, ScorerSettings
+from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.settings import DatSettings
 
 LINE = re.compile(r"(\d+)\.[ \u3000](\S+)")
 NAIVE_SHARE = 32
@@ -141,7 +142,7 @@ def main() -> None:
     parser.add_argument("--responses", type=int, default=131072)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    scorer = ScorerSettings(noun_checker="jumandic", embedding_model="ja-ginza").build()
+    scorer = DatSettings(noun_checker="jumandic", embedding_model="ja-ginza").scorer()
     nouns = load_nouns()
     texts = [completion.text for completion in RandomNouns(nouns).answer([""] * args.responses, seed=0, batch=0)]
     share = texts[: args.responses // NAIVE_SHARE]
@@ -168,7 +169,7 @@ def main() -> None:
             f"{args.responses / statistics.median(runs):9,.0f} responses/s  "
             f"{statistics.median(ratios):6.1f} times sozo's time ({min(ratios):.1f}-{max(ratios):.1f})"
         )
-    cold = ScorerSettings(noun_checker="jumandic", embedding_model="ja-ginza").build()
+    cold = DatSettings(noun_checker="jumandic", embedding_model="ja-ginza").scorer()
     words = len(nouns)
     start = time.perf_counter()
     cold.checker.check(nouns)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from dataclasses import field, fields
-from typing import Any
+from typing import Any, TypeVar
+
+from data.errors import UserError
+
+T = TypeVar("T")
 
 
 class _Line(str):
@@ -40,3 +46,20 @@ def deciding(settings: Any) -> dict[str, Any]:
     return {
         f.name: getattr(settings, f.name) for f in fields(settings) if getattr(f.metadata.get("help"), "decides", True)
     }
+
+
+def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
+    """The dataclass `settings` with `values`, such as a block of YAML.
+
+    Raises:
+        UserError: There is no such setting.
+    """
+    names = [f.name for f in fields(settings)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            raise UserError(
+                f"unknown setting: {name}"
+                + (f" (did you mean {close[0]}?)" if close else f"; {', '.join(names)} exist")
+            )
+    return settings(**values)

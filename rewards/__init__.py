@@ -1,4 +1,5 @@
-"""DAT rewards: `dat_reward` (ready made), `make_dat_reward(...)` (configured) and what they are built from.
+"""What an answer is worth: `dat_reward` (ready made), `make_dat_reward(...)`, `make_task_reward(...)` and what they are
+built from.
 
 Importing this costs nothing: a name is imported when it is first used; torch, models and dictionaries when the first
 text is scored.
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rewards.duplicates import SeenResponses
+    from rewards.reward import Reward, ScoredCompletion
+    from rewards.task_reward import TaskReward, make_task_reward
     from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
     from rewards.tasks.dat.scorer import DatResult, DatScorer, DatScores
     from rewards.tasks.dat.settings import DatRules
@@ -21,9 +24,13 @@ _HOMES = {
     "DatRules": "rewards.tasks.dat.settings",
     "DatScorer": "rewards.tasks.dat.scorer",
     "DatScores": "rewards.tasks.dat.scorer",
+    "Reward": "rewards.reward",
+    "ScoredCompletion": "rewards.reward",
     "SeenResponses": "rewards.duplicates",
+    "TaskReward": "rewards.task_reward",
     "dat_reward": "rewards.tasks.dat.reward",
     "make_dat_reward": "rewards.tasks.dat.reward",
+    "make_task_reward": "rewards.task_reward",
 }
 __all__ = list(_HOMES)
 

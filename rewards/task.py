@@ -147,6 +147,10 @@ class Task:
         """Settings that decide a score (JSON values): a run's folder is not continued with others."""
         return deciding(self.settings)
 
+    def reward(self, **options: Any) -> Callable[..., list[float | None]] | None:
+        """The task's own reward, as TRL takes it; None if it is a measure as it stands (`rewards.task_reward`)."""
+        return None
+
     def describe(self) -> dict[str, Any]:
         """What scores with: known once everything is loaded, part of the run's record, and compared like a setting."""
         return {}

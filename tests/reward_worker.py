@@ -16,9 +16,8 @@ from rewards import DatReward
 from rewards.tasks.dat.scorer import DatScorer
 
 
-class BreakingNouns(FakeNouns):
-    def check(self, words):
-        raise OSError("the dictionary is gone")
+def broken(words):
+    raise OSError("the dictionary is gone")
 
 
 def main():
@@ -31,7 +30,7 @@ def main():
     result = {"rewards": [], "metrics": [], "last": [], "error": None, "duplicates": []}
     for number, step in enumerate(plan["steps"]):
         if number == len(plan["steps"]) - 1 and plan["fail"] == rank:
-            reward.scorer.checker = BreakingNouns([])
+            reward.scorer.checker.check = broken
         metrics, extra = {}, {}
         try:
             paid = reward(completions=step[rank], log_metric=metrics.__setitem__, log_extra=extra.__setitem__)

@@ -78,7 +78,7 @@ def test_no_texts():
     assert len(scores) == 0
     assert list(scores) == []
     assert (scores.keys, scores.scores.shape, scores.codes.shape) == ([], (0,), (0,))
-    assert (scores.proper_nouns, scores.wikipedia_words) == (0, 0)
+    assert (scores.proper_nouns.tolist(), scores.wikipedia_words.tolist()) == ([], [])
 
 
 def test_no_list_in_the_batch_asks_nobody():
@@ -183,7 +183,7 @@ def test_proper_nouns_and_wikipedia_words_of_valid_responses_are_counted():
     nouns = FakeNouns(AXES, proper=["犬", "猫"], wikipedia=["猫", "花"])
     texts = [list_text(TEN), list_text(AXES[1:11]), list_text(["犬", *TEN[:9]])]  # the last repeats 犬
     scores = DatScorer(nouns, axis_encoder()).score(texts)
-    assert (scores.proper_nouns, scores.wikipedia_words) == (3, 2)
+    assert (scores.proper_nouns.sum(), scores.wikipedia_words.sum()) == (3, 2)
 
 
 # Olson's English protocol

@@ -3,14 +3,16 @@
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 
-from rewards import DatReward, make_dat_reward
-from rewards.tasks.dat.reward import ScoredCompletion, completion_text, dat_reward
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatRules
+from data.errors import UserError
+from rewards import DatReward, Reward, make_dat_reward, make_task_reward
+from rewards.reward import completion_text
+from rewards.tasks.dat.reward import dat_reward
+from rewards.tasks.dat.scorer import DatRules, DatScorer
 
 TEN, SHIFTED = AXES[:10], AXES[1:11]
 
@@ -123,10 +125,11 @@ def test_logged_columns():
 def test_last_holds_what_was_scored():
     reward = DatReward(build)
     reward(completions=[list_text(TEN), "x", list_text(TEN)])
-    assert reward.last == [
-        ScoredCompletion(list_text(TEN), TEN, 1.0, None, False, 10.0),
-        ScoredCompletion("x", None, None, "format", False, 0.0),
-        ScoredCompletion(list_text(TEN), TEN, 1.0, None, True, 0.0),
+    last = [(c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward) for c in reward.last]
+    assert last == [
+        (list_text(TEN), TEN, 1.0, None, False, 10.0),
+        ("x", None, None, "format", False, 0.0),
+        (list_text(TEN), TEN, 1.0, None, True, 0.0),
     ]
 
 
@@ -221,7 +224,7 @@ def test_olson_scores_are_paid_as_they_are_scaled():
 
 def test_environment_chooses_for_dat_reward(monkeypatch):
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "mecab")
-    with pytest.raises(ValueError, match="no noun checker is called 'mecab'"):
+    with pytest.raises(UserError, match="no noun checker is called 'mecab'"):
         dat_reward._build()
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
     monkeypatch.setenv("SOZO_EMBEDDING_MODEL", "openai:some-model")
@@ -244,3 +247,61 @@ def test_importing_rewards_is_cheap():
     code = f"import sys, rewards; rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+# Any task's measure
+
+
+def test_a_tasks_measure_is_a_reward(tmp_path):
+    reward = make_task_reward("dat", "dat/valid", scale=2.0, noun_checker="jumandic")
+    metrics, columns = {}, {}
+    valid = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+    paid = reward(
+        ["?", "?"], [valid, "x"], log_metric=metrics.__setitem__, log_extra=columns.__setitem__, item=["", ""]
+    )
+    assert paid == [2.0, 0.0]
+    assert columns == {"score": [1.0, 0.0], "reason": [None, "format"], "duplicate": [False, False]}
+    assert metrics.pop("dat/seconds") > 0
+    assert metrics == {
+        "dat/valid_rate": 0.5,
+        "dat/mean_score": 0.5,
+        "dat/duplicate_share": 0.0,
+        "dat/reason/format": 0.5,
+    }
+    assert reward.describe()["measure"] == "dat/valid"
+    with pytest.raises(UserError, match="dat has no measure valid; it has dat, dat/valid"):
+        make_task_reward("dat", "valid")
+    with pytest.raises(UserError, match=r"unknown setting: noun_check \(did you mean noun_checker\?\)"):
+        make_task_reward("dat", noun_check="jumandic")
+
+
+class Length(Reward):
+    """What a completion's length is worth; among others it is paid what the longest of its group is."""
+
+    def alone(self, items, answers):
+        return [
+            self.scored(item, answer.text, len(answer.text) or None, None if answer.text else "empty", **item.columns)
+            for item, answer in zip(items, answers, strict=True)
+        ]
+
+    def among(self, completions):
+        completions = super().among(completions)
+        best = {c.group: max(o.reward for o in completions if o.group == c.group) for c in completions}
+        return [replace(c, reward=best[c.group]) for c in completions]
+
+
+def test_the_two_hooks_of_a_reward():
+    reward = Length("length_reward", "length", scale=0.5)
+    ask = [[{"role": "user", "content": "長く"}]] * 2 + [[{"role": "user", "content": "短く"}]]
+    answers = [[{"role": "assistant", "content": text}] for text in ("犬", "犬と猫", "")]
+    assert reward(ask, answers, place=["a", "b", "c"], completion_ids=[[1], [2], [3]]) == [1.5, 1.5, 0.0]
+    assert [c.facts for c in reward.last] == [{"place": "a"}, {"place": "b"}, {"place": "c"}]
+    assert [c.reason for c in reward.last] == [None, None, "empty"]
+
+
+def test_duplicates_answer_the_same_prompt_with_the_same_text():
+    reward = Length("length_reward", "length", penalise_duplicates=True)
+    reward.among = lambda completions: Reward.among(reward, completions)
+    assert reward(["a", "b", "a"], ["x", "x", "x"]) == [1.0, 1.0, 0.0]
+    assert reward(["b", "b"], ["x", ""]) == [0.0, 0.0]
+    assert len(reward.seen) == 2

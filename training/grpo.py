@@ -9,7 +9,7 @@ from typing import Any
 from trl import ModelConfig
 
 from data.prompts import dat_dataset
-from rewards.tasks.dat.reward import DatReward
+from rewards.reward import Reward
 from training.grpo_config import DatGrpoConfig, GrpoArguments
 from training.load_rewards import load_reward_funcs
 from training.run import train
@@ -32,7 +32,7 @@ def train_grpo(script: GrpoArguments, training: DatGrpoConfig, model: ModelConfi
     """
     rewards = load_reward_funcs(script.reward_funcs, script.reward_args)  # type: ignore[arg-type]
     described = [
-        {"path": path, **(reward.describe() if isinstance(reward, DatReward) else {})}
+        {"path": path, **(reward.describe() if isinstance(reward, Reward) else {})}
         for path, reward in zip(script.reward_funcs, rewards, strict=True)
     ]
 

@@ -16,7 +16,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from data.processes import wait
 from data.wandb_run import write_state
-from rewards.tasks.dat.reward import DatReward
+from rewards.reward import Reward
 
 # Name, key and format of what `ConsoleLines` prints.
 _SHOWN_GRPO = (
@@ -61,7 +61,7 @@ class RunRecorder(TrainerCallback):
     """
 
     def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0) -> None:
-        self._rewards = [reward for reward in rewards if isinstance(reward, DatReward)]
+        self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
         self._completions_logged = completions_logged
         self._table: Any = None
 
@@ -94,7 +94,7 @@ class RunRecorder(TrainerCallback):
             if self._table is None:
                 self._table = wandb.Table(columns=_COLUMNS, log_mode="INCREMENTAL", allow_mixed_types=True)
             for item in reward.last[: self._completions_logged]:
-                words = " ".join(item.words or ())
+                words = reward.shown(item)["words"]
                 self._table.add_data(
                     state.global_step, item.text, words, item.score, item.reason, item.duplicate, item.reward
                 )

@@ -42,8 +42,8 @@ class DatScores(Sequence[DatResult]):
         scores: Float32, NaN where invalid, shape (responses,).
         codes: Int8, 0 where valid, else -1 - index of the `Reason`.
         keys: Key for `SeenResponses`; None where invalid.
-        proper_nouns: Words of valid responses that are proper nouns only.
-        wikipedia_words: Words of valid responses whose entry was acquired from Wikipedia.
+        proper_nouns: Words that are proper nouns only, int64, shape (responses,); 0 where invalid.
+        wikipedia_words: The same for words whose entry was acquired from Wikipedia.
         reasoning: Whether a leading reasoning block was cut off.
     """
 
@@ -51,8 +51,8 @@ class DatScores(Sequence[DatResult]):
     scores: np.ndarray
     codes: np.ndarray
     keys: list[bytes | None]
-    proper_nouns: int
-    wikipedia_words: int
+    proper_nouns: np.ndarray
+    wikipedia_words: np.ndarray
     reasoning: bool
 
     def __len__(self) -> int:
@@ -95,7 +95,7 @@ class DatScorer:
     >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
     >>> result = scorer.score([text, "1. 犬"])
     >>> round(result[0].score, 2), str(result[1].reason)
-    (0.81, 'format')
+    (0.82, 'format')
     """
 
     def __init__(
@@ -149,7 +149,9 @@ class DatScorer:
         for i, key in zip(at.tolist(), response_keys(self._words.hashes[good]), strict=True):
             keys[i] = key
         flags = self._words.flags[good]
-        proper, wikipedia = (int(np.count_nonzero(flags & flag)) for flag in (PROPER, WIKIPEDIA))
+        proper, wikipedia = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        proper[at] = np.count_nonzero(flags & PROPER, axis=1)
+        wikipedia[at] = np.count_nonzero(flags & WIKIPEDIA, axis=1)
         return DatScores(texts, scores, codes, keys, proper, wikipedia, self.rules.reasoning)
 
     def _numbers(self, texts: Sequence[str]) -> tuple[list[int], np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,12 @@ class Dat(Task):
             else:
                 rows.append(Row({"dat": result.score, "dat/valid": 1.0}, None, facts))
         return rows
+
+    def reward(self, **options: Any) -> Any:
+        """10 x the distance, nothing for a duplicate."""
+        from rewards.tasks.dat.reward import DatReward
+
+        return DatReward(partial(DatScorer.of, self.settings), **options)
 
     def describe(self) -> dict[str, Any]:
         """Checker, encoder and rules as loaded."""

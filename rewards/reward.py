@@ -1,0 +1,235 @@
+"""A reward as TRL takes it: what a completion is worth alone, and what it is worth among others, around one gather.
+
+A subclass says the first in `alone`, which each process asks about its own completions, and the second in `among`,
+which sees those of all processes at once. What is gathered, logged, and told to the others when one fails is written
+here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from data.processes import gather, rank
+from rewards.duplicates import KEY_BYTES, SeenResponses
+from rewards.task import Answer, Item
+
+Completion = str | Sequence[dict[str, Any]]
+# Lists that TRL hands to a reward beside the columns of the dataset.
+_NO_COLUMNS = {"completion_ids", "environments"}
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredCompletion:
+    """One completion with all that a reward knows of it.
+
+    Args:
+        text: What was written.
+        score: What it is worth by the reward's measure; None when invalid.
+        reason: Why it is invalid; None when valid.
+        reward: What is paid; None is TRL's word for a completion that gets no number from this reward.
+        duplicate: Whether this run has seen it before, if that is penalised.
+        facts: What else a reader wants to know.
+        group: Digest of what was asked: completions of the same group answer the same prompt.
+        key: What tells it from another response; None for one that is never a duplicate.
+    """
+
+    text: str
+    score: float | None
+    reason: str | None
+    reward: float | None
+    duplicate: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    group: str = field(default="", compare=False)
+    key: bytes | None = field(default=None, compare=False)
+
+
+class Reward:
+    """Base class of sozo's reward functions: lists in, one number (or None) for each completion out.
+
+    A subclass gives `alone`, and `among` where a completion's worth depends on others. In a distributed run every
+    process must call it together, as TRL does.
+
+    Args:
+        name: TRL's name for it: W&B shows `rewards/NAME/mean`.
+        prefix: What its own metrics begin with.
+        scale: Reward per unit of the score.
+        penalise_duplicates: Pay 0 for a response that this run has seen before.
+
+    Attributes:
+        seen: History of the duplicate penalty; save it with a checkpoint and load it on resume.
+        last: The previous call's completions of all processes, in rank order.
+        console: Name, metric and format of what a line per logging step shows.
+
+    >>> class Length(Reward):
+    ...     def alone(self, items, answers):
+    ...         return [self.scored(item, answer.text, len(answer.text)) for item, answer in zip(items, answers)]
+    >>> Length("length_reward", "length", scale=0.5)(["?", "?"], ["犬", "犬と猫"])
+    [0.5, 1.5]
+    """
+
+    console: Sequence[tuple[str, str, str]] = ()
+
+    def __init__(self, name: str, prefix: str, *, scale: float = 1.0, penalise_duplicates: bool = False) -> None:
+        self.__name__ = name
+        self.prefix = prefix
+        self.scale = scale
+        self.penalise_duplicates = penalise_duplicates
+        self.seen = SeenResponses()
+        self.last: list[ScoredCompletion] = []
+
+    # The two hooks.
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        """What each answer is worth by itself; `items[k]` is what `answers[k]` answers. An invalid one is worth 0."""
+        raise NotImplementedError
+
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        """What each is worth among all processes' completions, in rank order, and those of earlier calls.
+
+        Every process calls it with the same completions and must come to the same result. Here it is the duplicate
+        penalty; a subclass begins with `super().among(completions)`.
+        """
+        seen = self.seen.check([completion.key for completion in completions])
+        if not self.penalise_duplicates:
+            return completions
+        return [
+            replace(completion, duplicate=True, reward=0.0) if duplicate else completion
+            for completion, duplicate in zip(completions, seen, strict=True)
+        ]
+
+    # What is recorded and shown.
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record; loads what scores, so that errors show before training."""
+        return {"scale": self.scale, "penalise_duplicates": self.penalise_duplicates}
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        """Numbers of one call over all processes (at least one completion), for TRL's `log_metric`."""
+        scores = [completion.score for completion in completions if completion.score is not None]
+        reasons = Counter(completion.reason for completion in completions if completion.reason is not None)
+        metrics = {
+            "valid_rate": sum(completion.reason is None for completion in completions) / len(completions),
+            "duplicate_share": sum(completion.duplicate for completion in completions) / len(completions),
+            **{f"reason/{reason}": count / len(completions) for reason, count in sorted(reasons.items())},
+        }
+        if scores:
+            metrics["mean_score"] = sum(scores) / len(scores)
+        return {f"{self.prefix}/{name}": value for name, value in metrics.items()}
+
+    def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
+        """What tables of completions show beside text and reward."""
+        return {"score": completion.score, "reason": completion.reason, "duplicate": completion.duplicate}
+
+    def scored(
+        self, item: Item, text: str, score: float | None, reason: str | None = None, **facts: Any
+    ) -> ScoredCompletion:
+        """The result for one text: `scale` times its score, 0 for an invalid one."""
+        group = hashlib.blake2b(item.prompt.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES)
+        reward = 0.0 if score is None else self.scale * score
+        key = None
+        if score is not None:
+            whole = group.digest() + text.encode("utf-8", "surrogatepass")
+            key = hashlib.blake2b(whole, digest_size=KEY_BYTES).digest()
+        return ScoredCompletion(text, score, reason, reward, False, facts, group.hexdigest(), key)
+
+    # What TRL calls.
+
+    def __call__(
+        self,
+        prompts: Sequence[Any] | None = None,
+        completions: Sequence[Completion] = (),
+        *,
+        log_metric: Callable[[str, float], None] | None = None,
+        log_extra: Callable[[str, list[Any]], None] | None = None,
+        **kwargs: Any,
+    ) -> list[float | None]:
+        """Rewards of this process's completions (texts or conversations), in order.
+
+        Args:
+            prompts: What was asked; may be left out where the reward asks for nothing but completions.
+            completions: What was written.
+            log_metric: TRL's, for the metrics over all processes.
+            log_extra: TRL's, for columns beside this process's completions.
+            kwargs: Columns of the dataset, each with one value for each completion; the rest is TRL's.
+
+        Raises:
+            RuntimeError: Scoring failed on another process. What failed here is raised as it is.
+        """
+        start = time.perf_counter()
+        failure: Exception | None = None
+        local: list[ScoredCompletion] = []
+        try:
+            local = self.alone(*_asked_and_answered(prompts, completions, kwargs))
+        except Exception as error:
+            # Told to all before it is raised: a process that fails alone would leave the others waiting for ever.
+            failure = error
+        parts: list[list[ScoredCompletion] | str] = gather(
+            local if failure is None else f"{type(failure).__name__}: {failure}"
+        )
+        if failure is not None:
+            raise failure
+        everyone: list[ScoredCompletion] = []
+        offset = 0
+        for number, part in enumerate(parts):
+            if isinstance(part, str):
+                raise RuntimeError(f"the {self.prefix.upper()} reward failed on process {number}: {part}")
+            if number < rank():
+                offset += len(part)
+            everyone += part
+
+        self.last = self.among(everyone)
+        mine = self.last[offset : offset + len(local)]
+        if log_metric and self.last:
+            metrics = self.metrics(self.last) | {f"{self.prefix}/seconds": time.perf_counter() - start}
+            for name, value in metrics.items():
+                log_metric(name, value)
+        if log_extra:
+            # Every process logs the same columns, also one that has no completion here.
+            for column in self.shown(ScoredCompletion("", None, None, None)):
+                log_extra(column, [self.shown(completion)[column] for completion in mine])
+        return [completion.reward for completion in mine]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "last": []}
+
+
+def _asked_and_answered(
+    prompts: Sequence[Any] | None, completions: Sequence[Completion], kwargs: Mapping[str, Any]
+) -> tuple[list[Item], list[Answer]]:
+    """TRL's lists as items and answers; a column `item` is the item's id."""
+    count = len(completions)
+    columns = {
+        name: values
+        for name, values in kwargs.items()
+        if name not in _NO_COLUMNS and isinstance(values, list) and len(values) == count
+    }
+    ids = columns.pop("item", [""] * count)
+    items = [
+        Item(str(ids[k]), "" if prompts is None else prompt_text(prompts[k]), {n: v[k] for n, v in columns.items()})
+        for k in range(count)
+    ]
+    answers = [Answer(str(k), items[k].id, completion_text(text)) for k, text in enumerate(completions)]
+    return items, answers
+
+
+def completion_text(completion: Completion) -> str:
+    """The text of a completion: itself, or the last message of a conversation (TRL gives either).
+
+    >>> completion_text([{"role": "assistant", "content": "1. 犬"}])
+    '1. 犬'
+    """
+    if isinstance(completion, str):
+        return completion
+    content = completion[-1].get("content") if completion else ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content or () if part.get("type") == "text")
+
+
+# A prompt has the same two forms: the user's turn is its last message.
+prompt_text = completion_text

@@ -1,0 +1,73 @@
+"""Any task's measure as a reward: for whoever brings a task, and for the tasks that pay nothing but a measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from data.errors import UserError
+from data.settings import settings_of
+from rewards.reward import Reward, ScoredCompletion
+from rewards.task import Answer, Item, Task
+from rewards.tasks import task_type
+
+
+class TaskReward(Reward):
+    """A measure of a task, times `scale`; 0 for an answer without a value.
+
+    Args:
+        task: Scores the answers. The items come with the completions: prompts, a column `item` (ids), and the columns
+            that the task's own items have.
+        measure: Name of the measure; None takes the task's first.
+        scale: Reward per unit of it.
+        penalise_duplicates: Pay 0 for an answer that this run has given to the same prompt before.
+    """
+
+    def __init__(
+        self, task: Task, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False
+    ) -> None:
+        names = [known.name for known in task.measures]
+        self.measure = measure or names[0]
+        if self.measure not in names:
+            raise UserError(f"{task.name} has no measure {self.measure}; it has {', '.join(names)}")
+        self.task = task
+        self.console = (
+            (f"mean {self.measure}", f"{task.name}/mean_score", ".4f"),
+            (f"{task.name} valid", f"{task.name}/valid_rate", "6.1%"),
+        )
+        super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        """See the class."""
+        rows = self.task.score(items, answers)
+        return [
+            self.scored(item, answer.text, row.values.get(self.measure), row.reason, **row.facts)
+            for item, answer, row in zip(items, answers, rows, strict=True)
+        ]
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record, and what scores as loaded."""
+        return {"measure": self.measure, **super().describe(), **self.task.deciding(), **self.task.describe()}
+
+
+def make_task_reward(
+    task: str, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False, **settings: Any
+) -> TaskReward:
+    """A measure of the task with this name as a reward; see `TaskReward`.
+
+    Args:
+        task: `dat`, `sat`, ... or the name of a task that SOZO_TASKS lists.
+        measure: Name of the measure; None takes the task's first.
+        scale: Reward per unit of it.
+        penalise_duplicates: Pay 0 for an answer seen before in the run.
+        settings: Fields of the task's `Settings`.
+
+    Raises:
+        UserError: There is no such task, measure or setting.
+
+    >>> make_task_reward("sat", "sat/compliant", scale=2.0).__name__
+    'sat_reward'
+    """
+    kind = task_type(task)
+    scorer = kind(settings_of(kind.Settings, settings))
+    return TaskReward(scorer, measure, scale=scale, penalise_duplicates=penalise_duplicates)

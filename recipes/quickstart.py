@@ -41,32 +41,34 @@ def main() -> None:
     train(args.output_dir / "grpo", args.seed, flags)
 
     import yaml
-    from eval.responses import sample_responses
+    from study.page import write_report
     from transformers.utils import logging
 
     from data.schema import Response, read_responses
+    from eval.options import SamplingOptions
     from eval.report.charts import Curve
-    from eval.report.study_page import write_report
-    from generate import GeneratorSettings, load_generator
+    from eval.run import run_task
+    from generate import GeneratorSettings
     from models.tiny import ensure_tiny
-    from rewards.tasks.dat.scorer import ScorerSettings
-    from rewards.tasks.dat.summary import summarise
+    from rewards.tasks.dat.settings import DatSettings
+    from rewards.tasks.dat.summary import DatSummary
+    from rewards.tasks.dat.task import Dat
     from rewards.tasks.dat.view import summary_cells
 
     logging.disable_progress_bar()
     config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))
-    scorer = ScorerSettings(**config["reward_args"]["rewards.make_dat_reward"]).build()
-
-    length = config["max_completion_length"]
+    task = Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))  # what grpo.yaml pays for
+    sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512)
     models = {"random": "random", "before GRPO": str(ensure_tiny()), "after GRPO": str(args.output_dir / "grpo")}
-    drawn: dict[str, list[Response]] = {}
+    responses: dict[str, list[Response]] = {}
+    rows = []
     shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
     for name, model in models.items():
-        generator = load_generator(GeneratorSettings(model, source=name, max_new_tokens=length))
-        folder = args.output_dir / "responses" / name.replace(" ", "-")
-        sample_responses(generator, scorer, folder, args.num_responses, seed=args.seed, batch_size=512)
-        drawn[name] = list(read_responses(folder))
-    rows = [summarise(responses, checker=scorer.checker) for responses in drawn.values()]
+        generator = GeneratorSettings(model, source=name, max_new_tokens=config["max_completion_length"])
+        run = run_task(task, generator, sampling, args.output_dir / "responses" / name.replace(" ", "-"))
+        assert run is not None  # there is one process
+        rows.append(DatSummary.from_json(run.metrics))
+        responses[name] = list(read_responses(run.folder))
 
     table = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left")
     headings = ("Source", "Valid", "Mean", "Std", "Unique words")  # the page has the confidence intervals too
@@ -88,13 +90,13 @@ def main() -> None:
     def curve(name: str, key: str, baseline: float | None = None) -> Curve:
         return Curve(name, [entry["step"] for entry in logged], [entry.get(key) for entry in logged], baseline)
 
-    page = args.output_dir / "report.html"
+    page, encoder = args.output_dir / "report.html", task.scorer.vectors.encoder
     write_report(
         page,
         title="sozo quickstart: a tiny model learns the Divergent Association Task",
         rows=rows,
-        scores={name: [r.score for r in responses if r.score is not None] for name, responses in drawn.items()},
-        samples={name: responses[:10] for name, responses in list(drawn.items())[1:]},
+        scores={name: [r.score for r in texts if r.score is not None] for name, texts in responses.items()},
+        samples={name: texts[:10] for name, texts in list(responses.items())[1:]},
         curves=[
             curve("Mean DAT score of valid responses", "dat/mean_score", random_row.mean),
             curve("Valid rate", "dat/valid_rate"),
@@ -104,8 +106,8 @@ def main() -> None:
         facts={
             "Model": "tiny: 2-layer Llama over 6,144 dictionary nouns",
             "Training": f"GRPO, {history[-1]['step']} steps of {config['completions_per_step']} completions",
-            "Noun checker": scorer.checker.name,
-            "Embedding model": f"{scorer.vectors.encoder.name} {scorer.vectors.encoder.revision}",
+            "Noun checker": task.scorer.checker.name,
+            "Embedding model": f"{encoder.name} {encoder.revision}",
             "Seed": str(args.seed),
         },
     )

@@ -5,7 +5,7 @@
     python recipes/reproduce.py --config recipes/swallow-8b/reproduce.yaml --dry-run
 
 Each step is a command of its own under `accelerate launch`; --dry-run prints them all, with the batch arithmetic, the
-memory a GPU needs and an estimate of the hours. Killed and run again, the study goes on where it stopped: a step is
+memory a GPU needs and an estimate of the hours. Killed and run again, the study continues where it stopped: a step is
 skipped when it is finished and its settings and inputs are unchanged, and nothing is ever deleted or overwritten. Logs
 are in `<output_dir>/logs`, the table in `<output_dir>/table`. recipes/README.md has several nodes and Slurm.
 """
@@ -13,21 +13,21 @@ are in `<output_dir>/logs`, the table in `<output_dir>/table`. recipes/README.md
 from __future__ import annotations
 
 import argparse
-import fcntl
 import shlex
 import signal
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any
 
 from rich.console import Console
-from study.config import Study, StudyError, load_study
+from study.config import Study, load_study
 from study.plan import plan_lines
 from study.process import run_logged, tail
 from study.record import Records, State
 from study.steps import Step, study_rows, study_steps
 
+from data.errors import UserError, one_line_errors
+from data.lock import lock
 from data.study_folder import StudyFolder, write_study
 
 ACCELERATE = ["accelerate", "launch"]
@@ -39,7 +39,7 @@ def chosen(steps: list[Step], first: str | None, only: str | None) -> list[Step]
     names = [step.name for step in steps]
     for flag, name in (("--from", first), ("--only", only)):
         if name and name not in names:
-            raise StudyError(f"{flag} {name}: no such step; there are {', '.join(names)}")
+            raise UserError(f"{flag} {name}: no such step; there are {', '.join(names)}")
     if only:
         return [step for step in steps if step.name == only]
     return steps[names.index(first) :] if first else steps
@@ -58,28 +58,24 @@ def run_step(step: Step, records: Records, launch: list[str], position: str) -> 
     """Run one step, or skip it if it is finished.
 
     Raises:
-        StudyError: It failed; the message holds the end of its log.
+        UserError: It failed; the end of its log has been shown.
     """
     state = records.state(step)
     if state == State.FINISHED:
         console.print(f"{position} {step.name}: finished before")
         return
     log = records.folder / "logs" / f"{step.name}.log"
-    going_on = " (continues)" if state == State.CUT_OFF else ""
-    console.print(f"{position} {step.name}: running{going_on}, log {log}")
     records.start(step)
+    console.print(f"{position} {step.name}: running{' (continues)' * (state == State.CUT_OFF)}, log {log}")
     started = time.monotonic()
     # The command's own Python is this one, whatever the shell's PATH says.
     words = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"] if launch == ACCELERATE else launch
-    status = run_logged(step.command(words, sys.executable), log, show=sys.stderr.isatty())
+    status = run_logged(step.command(words, sys.executable), log)
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
     if status or not (records.folder / step.name / "metrics.json").is_file():
+        console.print(f"The end of {log}:\n{tail(log, 12)}")
         how = f"exit status {status}" if status else "it ended without metrics.json"
-        raise StudyError(
-            f"step {step.name} failed ({how}) after {took}; when that is mended, the same command goes on from here."
-            f" The end of {log}:\n{tail(log, 12)}"
-        )
-    records.finish(step)
+        raise UserError(f"step {step.name} failed ({how}) after {took}; once that is fixed, the same command continues")
     console.print(f"{position} {step.name}: finished in {took}")
 
 
@@ -87,18 +83,7 @@ def check_model(study: Study) -> None:
     """A folder that is not there is better found before hours of other work; a hub id has one slash at most."""
     looks_like_folder = study.model.count("/") > 1 or study.model.startswith((".", "~"))
     if looks_like_folder and not Path(study.model).is_dir():
-        raise StudyError(f"model {study.model}: no such folder; make it first (README.md beside the study's YAML)")
-
-
-def locked(folder: Path) -> IO[Any]:
-    """The study's lock, held while the file is open."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / ".lock").open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise StudyError(f"{folder}: another reproduce.py is at work here; wait for it or end it") from error
-    return file
+        raise UserError(f"model {study.model}: no such folder; make it first (README.md beside the study's YAML)")
 
 
 def arguments() -> argparse.Namespace:
@@ -117,36 +102,29 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> int:
-    """Run the study. Errors a user can mend end in one line and exit status 2."""
+def main() -> None:
+    """Run the study, or print what it would run."""
     args = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     launch = shlex.split(args.launcher)
-    try:
-        study = load_study(args.config, args.output_dir)
-        steps = chosen(study_steps(study), args.first, args.only)
-        records = Records(Path(study.output_dir))
-        if args.dry_run:
-            dry_run(study, steps, records, launch)
-            return 0
-        check_model(study)
-        for step in steps:
-            plan_lines(study, step)  # an impossible batch is found now, not hours later
-        with locked(records.folder):
-            write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
-            for number, step in enumerate(steps, 1):
-                run_step(step, records, launch, f"[{number}/{len(steps)}]")
-    except StudyError as error:
-        console.print(f"reproduce: {error}")
-        return 2
-    except KeyboardInterrupt:
-        console.print("reproduce: stopped; the same command goes on from here")
-        return 130
+    study = load_study(args.config, args.output_dir)
+    steps = chosen(study_steps(study), args.first, args.only)
+    records = Records(Path(study.output_dir))
+    if args.dry_run:
+        dry_run(study, steps, records, launch)
+        return
+    check_model(study)
+    for step in steps:
+        plan_lines(study, step)  # an impossible batch is found now, not hours later
+    lock(records.folder)
+    write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
+    for number, step in enumerate(steps, 1):
+        run_step(step, records, launch, f"[{number}/{len(steps)}]")
     if (table := records.folder / "table" / "table11.md").is_file() and steps[-1].name == "table":
         print(table.read_text("utf-8"))
         print(f"The page: {table.with_name('report.html')}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with one_line_errors("reproduce"):
+        main()

@@ -12,17 +12,12 @@ same settings can stand in a YAML file (`--config FILE.yaml`, flags go over it),
 and finished it only prints. Several machines need an `--output_dir` that all of them see.
 """
 
-import os
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
 
-from data.errors import UserError
+from data.errors import UserError, one_line_errors
 from data.settings import setting
-from eval.options import SamplingOptions, ScoringOptions
-from generate import GeneratorSettings
 
 
 @dataclass(frozen=True)
@@ -32,41 +27,25 @@ class Arguments:
     output_dir: str = setting("", "Folder of this run: config.json, metrics.json and responses/part-*.parquet.")
 
 
-def parse(argv: list[str]) -> tuple[Any, ...]:
-    """The settings in `--config FILE.yaml` and the flags over them; unknown ones are errors."""
-    from trl import TrlParser
-
-    class Parser(TrlParser):
-        def error(self, message: str) -> NoReturn:
-            raise ValueError(f"{message}; --help lists the settings")
-
-    parser = Parser((Arguments, GeneratorSettings, SamplingOptions, ScoringOptions), allow_abbrev=False)
-    words = [part for word in argv for part in (word.split("=", 1) if word.startswith("--config=") else [word])]
-    return parser.parse_args_and_config(words)
-
-
-def main() -> int:
-    """Parse, draw, print. Errors a user can mend end in one line and exit status 2."""
-    import yaml
-    from eval.commands import sample_dat
-
+def main() -> None:
+    """Parse, draw, print."""
+    from eval.options import SamplingOptions
+    from eval.run import run_task
     from eval.show import print_run
+    from generate import GeneratorSettings
+    from rewards.tasks.dat.settings import DatSettings
+    from rewards.tasks.dat.task import Dat
+    from training.config import read_settings
 
-    rank = int(os.environ.get("RANK", "0"))
-    try:
-        arguments, generator, sampling, scoring = parse(sys.argv[1:])
-        if not arguments.output_dir or not generator.model:
-            raise ValueError("give --model and --output_dir")
-        run = sample_dat(generator, sampling, Path(arguments.output_dir), scoring.scorer())
-    except (UserError, ImportError, OSError, ValueError, yaml.YAMLError) as error:
-        if rank:
-            time.sleep(5)  # the launcher ends this process as soon as the first one, which prints, has failed too
-        print(f"sample_dat: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
-        return 2
-    if run is not None:
+    groups = (Arguments, GeneratorSettings, SamplingOptions, DatSettings)
+    arguments, generator, sampling, scoring = read_settings(groups, sys.argv[1:])
+    if not arguments.output_dir or not generator.model:
+        raise UserError("give --model and --output_dir")
+    run = run_task(Dat(scoring), generator, sampling, Path(arguments.output_dir))
+    if run is not None:  # of several processes the first one prints
         print_run(run)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with one_line_errors("sample_dat"):
+        main()

@@ -9,16 +9,18 @@ are table11.md, table11.json, report.html and, last, metrics.json.
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
+
+from data.errors import one_line_errors
 
 
 def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: str | None) -> str:
     """Make the table and write all its forms; returns the Markdown."""
+    from study.page import write_report
+    from study.table11_text import to_json, to_markdown
+
     from data.record import write_json, write_whole
-    from eval.report.study_page import write_report
-    from eval.table11_text import to_json, to_markdown
     from rewards.tasks.dat.summary import valid_scores
     from rewards.tasks.dat.table11 import table11
 
@@ -61,7 +63,7 @@ def scoring_facts(rows: dict[str, Path]) -> dict[str, str]:
     return {fact: ", ".join(values) for fact, values in found.items() if values}
 
 
-def main() -> int:
+def main() -> None:
     """Read, write, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", required=True, metavar="NAME=DIR")
@@ -75,14 +77,10 @@ def main() -> int:
         if not (name and equals and path):
             parser.error(f"--rows {word}: give NAME=DIR, such as base=runs/base")
         rows[name] = Path(path)
-    try:
+    with one_line_errors("table11"):
         print(write_table(rows, args.output_dir, args.title, args.paper_model))
-    except (OSError, ValueError) as error:
-        print(f"table11: {error}", file=sys.stderr)
-        return 2
     print(f"The page: {args.output_dir / 'report.html'}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -76,21 +75,21 @@ def test_a_study_from_start_to_table_and_then_nothing(study):
     assert log.startswith("$ ")
     assert "playing sft_dat.py" in log
 
-    before = {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*") if path.name != ".lock"}
+    before = {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*") if path.name != "_lock"}
     launched, done = run(study)
     assert launched == []
     assert done.stderr.count("finished before") == 11
-    assert before == {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*") if path.name != ".lock"}
+    assert before == {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*") if path.name != "_lock"}
 
 
 def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     launched, done = run(study, status=2, STANDIN_FAIL="dpo1")
     assert launched == STEPS[:5]
-    message = done.stderr[done.stderr.index("reproduce: ") :]
+    *shown, message = done.stderr.splitlines()
     assert message.startswith("reproduce: step dpo1 failed (exit status 3) after 00:00:0")
-    assert "the same command goes on from here" in message
-    assert "RuntimeError: no [31mmemory[0m left" in message  # the end of the log, escape characters taken out
-    assert "\x1b" not in message
+    assert message.endswith("once that is fixed, the same command continues")
+    assert "RuntimeError: no [31mmemory[0m left" in shown  # the end of the log, escape characters taken out
+    assert "\x1b" not in done.stderr
     launched, done = run(study)
     assert launched == STEPS[4:-1]
     assert "[5/11] dpo1: running (continues)" in done.stderr
@@ -104,16 +103,19 @@ def test_changed_settings_are_refused_and_nothing_is_touched(study):
     assert launched == []
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("reproduce: ")]
     assert line == (
-        "reproduce: out/sft: was made with learning_rate (in recipes/sft.yaml) = 0.0003, but now it is 1.0; "
-        "give another --output_dir, or move that folder away"
+        "reproduce: out/sft: holds a run with config.learning_rate = 0.0003, but now it is 1.0; "
+        "give another output folder, or the same settings to continue it"
     )
     # Names and places decide nothing.
     change(study / "recipes" / "sft.yaml", learning_rate=0.0003, output_dir="elsewhere", run_name="other")
+    reproduce = study / "recipes" / "reproduce.yaml"
+    sampling = yaml.safe_load(reproduce.read_text("utf-8"))["sampling"]
+    change(reproduce, sampling=sampling | {"slots": 8})
     assert run(study)[0] == []
     change(study / "recipes" / "reproduce.yaml", num_pairs=128)
-    assert 'out/dpo1: was made with num_pairs = "64", but now it is "128"' in run(study, status=2)[1].stderr
+    assert 'out/dpo1: holds a run with flags.num_pairs = "64", but now it is "128"' in run(study, status=2)[1].stderr
     change(study / "recipes" / "reproduce.yaml", num_pairs=64, seed=1)
-    assert "out/random: was made with seed" in run(study, status=2)[1].stderr
+    assert "out/random: holds a run with flags.seed" in run(study, status=2)[1].stderr
 
 
 def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
@@ -126,7 +128,7 @@ def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
     base.rename(study / "second")
     assert run(study, "--only", "base", STANDIN_RUN="other")[0] == ["base"]
     message = run(study, "--only", "dpo1", status=2)[1].stderr
-    assert "out/dpo1: was made from an earlier base, which has been made anew since" in message
+    assert "out/dpo1: holds a run with inputs.base = " in message
 
 
 def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
@@ -139,7 +141,7 @@ def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
     (study / "model" / "model.safetensors").write_bytes(b"two")
     launched, done = run(study, status=2)
     assert launched == []
-    assert "out/base: was made from other files in the model's folder" in done.stderr
+    assert "out/base: holds a run with inputs.the model's folder = " in done.stderr
 
 
 def test_files_of_somebody_else_are_left_alone(study):
@@ -175,6 +177,12 @@ def gone(pid):
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+def nohup_at_a_terminal():
+    # A shell that starts us in the background has us ignore Ctrl-C, and children inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
@@ -185,8 +193,7 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
         env=environment(study, STANDIN_HANG="sft"),
         stderr=subprocess.PIPE,
         text=True,
-        # As at a terminal. A shell that starts us in the background has us ignore Ctrl-C, and children inherit that.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=nohup_at_a_terminal,
     )
     pid_file = study / "calls.pid"
     while not (pid_file.exists() and pid_file.read_text()):
@@ -194,7 +201,7 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
         time.sleep(0.05)
     child = int(pid_file.read_text())
     # One study at a time in a folder.
-    assert "another reproduce.py is at work here" in run(study, status=2)[1].stderr
+    assert f"out: process {parent.pid} on " in run(study, status=2)[1].stderr
     parent.send_signal(kill)
     parent.communicate(timeout=60)
     assert parent.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[kill]

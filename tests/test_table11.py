@@ -4,10 +4,10 @@ import json
 
 import pytest
 from fakes import write_responses
+from study.table11_text import paper_cells, patterns, to_json, to_markdown
 
 from data.errors import UserError
 from data.schema import Response
-from eval.table11_text import paper_cells, patterns, to_json, to_markdown
 from rewards.tasks.dat.rarefaction import expected_unique_words
 from rewards.tasks.dat.table11 import table11
 

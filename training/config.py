@@ -64,8 +64,18 @@ def parse(script: type[S], training: type[T], argv: Sequence[str] | None = None)
     Raises:
         ConfigError: An unknown key, an impossible value or a file that is not there, in one line.
     """
-    argv = list(sys.argv[1:] if argv is None else argv)
-    parser = _Parser((script, training, ModelConfig), allow_abbrev=False)
+    settings = read_settings((script, training, ModelConfig), sys.argv[1:] if argv is None else argv)
+    settings[0].check(settings[1])
+    return settings
+
+
+def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
+    """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it.
+
+    Raises:
+        ConfigError: As `parse`.
+    """
+    parser = _Parser(groups, allow_abbrev=False)
     file, flags = _config_file(argv)
     # Before any value is judged: a misspelt key is often why another one looks wrong.
     unknown = parser.set_defaults_with_config(**_read_yaml(file))[::2] if file else []
@@ -74,13 +84,11 @@ def parse(script: type[S], training: type[T], argv: Sequence[str] | None = None)
     if unknown:
         raise ConfigError(f"unknown setting: {', '.join(_hint(key, parser) for key in unknown)}")
     try:
-        settings = parser.parse_args_and_config(["--config", file, *flags] if file else flags)
+        return parser.parse_args_and_config(["--config", file, *flags] if file else flags)
     except ConfigError:
         raise
     except (TypeError, ValueError) as error:
         raise ConfigError(" ".join(str(error).split())) from error
-    settings[0].check(settings[1])
-    return settings
 
 
 def _config_file(argv: Sequence[str]) -> tuple[str | None, list[str]]:

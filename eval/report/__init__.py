@@ -1,4 +1,4 @@
-"""Pages for people: what training did (`study_page`), and what an evaluation found (`evaluation_page`).
+"""What an evaluation found as a page for people, and what any such page is made of: charts, templates.
 
 A page holds everything it needs and loads nothing. What a model wrote is escaped wherever it stands.
 """

@@ -5,16 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from data.schema import utf8_safe
 
 
-def render(template: str, **values: Any) -> bytes:
+def render(template: str | Path, **values: Any) -> bytes:
     """A page as UTF-8.
 
     Args:
-        template: Name of a file beside this one.
+        template: Name of a file beside this one, or the path of another's, which may include those beside this one.
         values: What the template names. `chart` values are SVG of `eval.report.charts`; all else is escaped.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -22,7 +23,8 @@ def render(template: str, **values: Any) -> bytes:
     environment = Environment(
         loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return utf8_safe(environment.get_template(template).render(**values)).encode()
+    text = source(template) if isinstance(template, str) else template.read_text("utf-8")
+    return utf8_safe(environment.from_string(text).render(**values)).encode()
 
 
 def source(name: str) -> str:

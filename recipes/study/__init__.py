@@ -1,1 +1,1 @@
-"""What `recipes/reproduce.py` is made of: a study's steps, their records, their processes, the plan of a dry run."""
+"""What `recipes/reproduce.py` is made of: a study's steps, records and processes, the plan of a dry run, its table."""

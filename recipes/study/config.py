@@ -8,17 +8,16 @@ from typing import Any
 
 import yaml
 
-from eval.options import SamplingOptions, ScoringOptions
+from data.errors import UserError
+from eval.options import SamplingOptions
 from generate import GeneratorSettings
+from rewards.tasks.dat.settings import DatSettings
 from study.memory import Architecture
 
-# Flags of recipes/sample_dat.py that the study does not give itself.
-_SAMPLING_FLAGS = {f.name for o in (GeneratorSettings, SamplingOptions, ScoringOptions) for f in fields(o)}
-_SAMPLING_FLAGS -= {"model", "source", "num_responses", "trials", "seed"}
-
-
-class StudyError(ValueError):
-    """The study cannot go on; the message is one line and says what to do."""
+SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)
+"""The groups of flags of recipes/sample_dat.py."""
+# Those that the study gives itself, or that mean nothing to DAT's one prompt.
+_OWN_FLAGS = {"model", "source", "num_responses", "num_answers", "trials", "seed"}
 
 
 @dataclass(frozen=True)
@@ -72,34 +71,35 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
         output_dir: Goes over the file's.
 
     Raises:
-        StudyError: It cannot be read, has an unknown key or lacks one, or names a file that is not there.
+        UserError: It cannot be read, has an unknown key or lacks one, or names a file that is not there.
     """
     values = read_yaml(path)
     known = {f.name: f for f in fields(Study) if f.name not in ("name", "folder")}
     if unknown := sorted(set(values) - set(known)):
-        raise StudyError(f"{path}: unknown setting: {', '.join(unknown)}; there are {', '.join(known)}")
+        raise UserError(f"{path}: unknown setting: {', '.join(unknown)}; there are {', '.join(known)}")
     if missing := [name for name, f in known.items() if name not in values and f.default is MISSING]:
-        raise StudyError(f"{path}: {', '.join(missing)} is missing; recipes/tiny/reproduce.yaml is an example")
+        raise UserError(f"{path}: {', '.join(missing)} is missing; recipes/tiny/reproduce.yaml is an example")
     try:
         values["architecture"] = Architecture(**values["architecture"])
     except TypeError as error:
-        raise StudyError(f"{path}: architecture: {error}") from error
+        raise UserError(f"{path}: architecture: {error}") from error
     training = {"launcher", "sft", "dpo", "grpo"}
+    sampling = {"launcher"} | {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
     for section, needed, allowed in (
-        ("sampling", {"launcher", "max_new_tokens"}, {"launcher", *_SAMPLING_FLAGS}),
+        ("sampling", {"launcher", "max_new_tokens"}, sampling),
         ("training", training, training),
         ("tokens", {"prompt", "response"}, {"prompt", "response"}),
     ):
         if not isinstance(values[section], dict) or not needed <= set(values[section]):
-            raise StudyError(f"{path}: {section} needs {', '.join(sorted(needed))}")
+            raise UserError(f"{path}: {section} needs {', '.join(sorted(needed))}")
         if wrong := sorted(set(values[section]) - allowed):
-            raise StudyError(f"{path}: unknown setting in {section}: {', '.join(wrong)}")
+            raise UserError(f"{path}: unknown setting in {section}: {', '.join(wrong)}")
     if output_dir:
         values["output_dir"] = output_dir
     study = Study(**values, name=path.resolve().parent.name, folder=path.parent)
     for name in [study.sampling["launcher"], *study.training.values()]:
         if not study.path(name).is_file():
-            raise StudyError(f"{path}: names {name}, but there is no {study.path(name)}")
+            raise UserError(f"{path}: names {name}, but there is no {study.path(name)}")
     return study
 
 
@@ -107,14 +107,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file.
 
     Raises:
-        StudyError: It cannot be read or holds something else.
+        UserError: It cannot be read or holds something else.
     """
     try:
         values = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError as error:
-        raise StudyError(f"{path}: no such file; recipes/tiny/reproduce.yaml is an example") from error
+        raise UserError(f"{path}: no such file; recipes/tiny/reproduce.yaml is an example") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise StudyError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())[:200]})") from error
+        raise UserError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())[:200]})") from error
     if not isinstance(values, dict):
-        raise StudyError(f"{path}: must hold lines `setting: value`")
+        raise UserError(f"{path}: must hold lines `setting: value`")
     return values

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from study.config import Study, StudyError, read_yaml
+from data.errors import UserError
+from study.config import Study, read_yaml
 from study.cost import generation_hours, training_hours
 from study.memory import GIB, Memory, tokens_at_once, training_memory
 from study.steps import Step
@@ -21,7 +22,7 @@ def plan_lines(study: Study, step: Step) -> list[str]:
     """Lines about one step.
 
     Raises:
-        StudyError: The batch cannot be made of that many processes.
+        UserError: The batch cannot be made of that many processes.
     """
     if step.script == "sample_dat.py":
         return _sampling(study, step)
@@ -62,7 +63,7 @@ def _training(study: Study, step: Step) -> list[str]:
     batch, per_device = int(config[batch_key]), int(config["per_device_train_batch_size"])
     count = int(step.flags[count_key]) if count_key else config["num_prompts"] * config["num_generations"]
     if batch % (processes * per_device) or count % batch:
-        raise StudyError(
+        raise UserError(
             f"{step.config}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
             f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
         )

@@ -1,26 +1,31 @@
-"""What a step was made from, on disk: which steps are finished, and which would come out differently now.
+"""Which steps of a study are finished, and which would come out differently now.
 
-The record of a step is a sha256 over its command, the contents of its YAML, its seed, the files of a model that lies in
-a folder, the records of its inputs and what it came to (`metrics.json`). No time stamp, no path of the study's folder
-and no accelerate config goes into it: the folder may move, and the steps may run on different hardware.
+Every command resumes by itself; what it cannot see is that the study would give it other flags, or inputs made anew.
+So `steps/NAME.json` records what a step is made from: its command, its YAML, and digests of its inputs (of a step its
+record and result; of the model that the study starts from, if it is a folder, the files). No path of the study's folder
+and no accelerate config is compared: the folder may move, and the steps may run on different hardware.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from datetime import UTC, datetime
+from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from data.record import MISSING, first_difference, write_json
-from study.config import StudyError, read_yaml
+from data.errors import UserError
+from data.record import folder_sha256
+from data.run_folder import RunFolder
+from data.settings import deciding
+from study.config import SAMPLING, read_yaml
 from study.steps import Step
+from training.claim import FREE
 
-# Where a step writes and what W&B calls it do not decide what comes out.
-_FREE = {"output_dir", "run_name"}
+_FREE = FREE.union(*({f.name for f in fields(options)} - deciding(options()).keys() for options in SAMPLING))
+_model_sha256 = cache(folder_sha256)  # several steps start from the same model
 
 
 class State(StrEnum):
@@ -33,7 +38,7 @@ class State(StrEnum):
 
 
 class Records:
-    """The records of a study's steps, in `steps/` of its folder.
+    """The records of a study's steps.
 
     Args:
         folder: The study's folder.
@@ -46,105 +51,63 @@ class Records:
         """How far the step is.
 
         Raises:
-            StudyError: Its folder was made with other settings or inputs, or by nobody known. Nothing is deleted.
+            UserError: Its folder was made with other settings or inputs, or by nobody known. Nothing is deleted.
         """
         output = self.folder / step.name
         if not output.is_dir() or not any(output.iterdir()):
             return State.NEW
-        record = self._read(step.name)
-        fresh = "give another --output_dir, or move that folder away"
-        if record is None:
-            raise StudyError(f"{output}: holds files that this study has no record of; {fresh}")
-        if any(self._finished(name) is None for name in step.inputs):
+        if not self._path(step.name).is_file():
+            raise UserError(f"{output}: holds files that this study has no record of; give another --output_dir")
+        if any(self._digest(name) is None for name in step.inputs):
             return State.WAITS
-        difference = first_difference(record["settings"], self.settings(step))
-        if difference:
-            key, old, new = difference
-            section, _, setting = key.partition(".")
-            if section == "inputs":
-                raise StudyError(
-                    f"{output}: was made from an earlier {setting}, which has been made anew since; {fresh}"
-                )
-            if section == "model":
-                raise StudyError(f"{output}: was made from other files in the model's folder; {fresh}")
-            what = setting if section == "flags" else f"{setting} (in {step.config})" if section == "config" else key
-            raise StudyError(f"{output}: was made with {what} = {_show(old)}, but now it is {_show(new)}; {fresh}")
-        return State.FINISHED if self._finished(step.name) else State.CUT_OFF
+        return State.CUT_OFF if self._run(step).metrics() is None else State.FINISHED
 
     def start(self, step: Step) -> None:
-        """Write down what the step is being made from."""
-        write_json(self._path(step.name), {"settings": self.settings(step), "sha256": None})
-
-    def finish(self, step: Step) -> None:
-        """Write down that it is finished."""
-        settings = self.settings(step)
-        came_to = hashlib.sha256((self.folder / step.name / "metrics.json").read_bytes()).hexdigest()
-        text = json.dumps([settings, came_to], sort_keys=True, ensure_ascii=False)
-        record = {"settings": settings, "sha256": hashlib.sha256(text.encode()).hexdigest()}
-        write_json(self._path(step.name), {**record, "finished": datetime.now(UTC).isoformat(timespec="seconds")})
-
-    def settings(self, step: Step) -> dict[str, Any]:
-        """All that decides what the step comes to.
+        """Write down what the step is made from.
 
         Raises:
-            StudyError: An input is not finished.
+            UserError: An input is not finished.
         """
-        inputs = {name: self._finished(name) for name in step.inputs}
-        for name, digest in inputs.items():
+        if self.state(step) == State.NEW:
+            self._path(step.name).unlink(missing_ok=True)  # of a folder that somebody moved away
+        self._run(step).start({}, {})
+
+    def _run(self, step: Step) -> RunFolder:
+        # The step's own command locks its folder.
+        return RunFolder(self.folder / step.name, self._settings(step), config=self._path(step.name), locks=False)
+
+    def _settings(self, step: Step) -> dict[str, Any]:
+        """All that decides what the step makes."""
+        inputs: dict[str, str] = {}
+        for name in step.inputs:
+            digest = self._digest(name)
             if digest is None:
-                raise StudyError(f"{step.name} needs {name}, which is not finished; run without --only or --from")
+                raise UserError(f"{step.name} needs {name}, which is not finished; run without --only or --from")
+            inputs[name] = digest
+        model = Path(step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny")
+        if model.is_dir() and not model.is_relative_to(self.folder):
+            inputs["the model's folder"] = _model_sha256(model)
+        config = json.loads(json.dumps(read_yaml(step.config) if step.config else {}, default=str))
         return {
             "script": step.script,
-            "flags": {key: self._own(value) for key, value in step.flags.items() if key not in _FREE},
-            "arguments": [self._own(word) for word in step.arguments],
-            "config": self._deciding(step.config),
-            "model": self._model(step),
+            "flags": {key: self._inside(value) for key, value in step.flags.items() if key not in _FREE},
+            "arguments": [self._inside(word) for word in step.arguments],
+            "config": {key: value for key, value in config.items() if key not in _FREE},
             "inputs": inputs,
         }
 
-    def _model(self, step: Step) -> str | None:
-        """Of the model that the study starts from, if it is a folder; those of its own steps are inputs."""
-        model = Path(step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny")
-        return _digest(model) if model.is_dir() and not model.is_relative_to(self.folder) else None
-
-    def _deciding(self, config: Path | None) -> dict[str, Any]:
-        values = read_yaml(config) if config else {}
-        plain: dict[str, Any] = json.loads(json.dumps(values, default=str))
-        return {key: value for key, value in plain.items() if key not in _FREE}
-
-    def _own(self, word: str) -> str:
+    def _inside(self, word: str) -> str:
         """A word with paths into the study's folder relative to it."""
         return word.replace(f"{self.folder}/", "")
 
-    def _finished(self, name: str) -> str | None:
-        """The record's sha256 of a finished step."""
-        record = self._read(name)
-        done = record is not None and (self.folder / name / "metrics.json").is_file()
-        return record["sha256"] if done and record else None
+    def _digest(self, name: str) -> str | None:
+        """Of what a finished step was made from, and of its result."""
+        try:
+            settings = json.loads(self._path(name).read_bytes())["settings"]
+            result = (self.folder / name / "metrics.json").read_bytes()
+        except (OSError, ValueError, KeyError):
+            return None
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode() + result).hexdigest()
 
     def _path(self, name: str) -> Path:
         return self.folder / "steps" / f"{name}.json"
-
-    def _read(self, name: str) -> dict[str, Any] | None:
-        path = self._path(name)
-        try:
-            record = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise StudyError(f"{path}: cannot be read; move it away, and the folder of that step") from error
-        return record if isinstance(record, dict) and "settings" in record else None
-
-
-@cache
-def _digest(folder: Path) -> str:
-    """sha256 over the names and contents of a model's files: seconds for an 8B model, once in a process."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        with path.open("rb") as file:
-            digest.update(f"{path.name}\0".encode() + hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
-
-
-def _show(value: Any) -> str:
-    return "not set" if value is MISSING else json.dumps(value, ensure_ascii=False)

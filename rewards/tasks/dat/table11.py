@@ -68,7 +68,7 @@ def table11(
     """The table of some runs' folders (or folders of parts), read part by part: memory holds one part and word counts.
 
     Args:
-        folders: Row name -> table. The paper's names (`METHODS`) get the paper's figures beside them.
+        folders: Row name -> table. The paper's names (`data.published.METHODS`) get the paper's figures beside them.
         paper_model: A model of `data.published`'s `dat_training` (`Swallow-8B`); None for one the paper does not have.
         trials: Of rows that are runs of trials, how many: the rows up to the valid response of this number count.
 

@@ -10,11 +10,11 @@ from data.record import write_whole
 from data.schema import Reason, Response
 from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
 from eval.report.templates import render
-from eval.table11_text import cells, paper_cells, patterns
 from rewards.page_parts import percent
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11
 from rewards.tasks.dat.view import summary_cells
+from study.table11_text import cells, paper_cells, patterns
 
 __all__ = ["Curve", "write_report"]
 
@@ -55,7 +55,7 @@ def write_report(
         ValueError: A curve has not as many values as steps.
     """
     page = render(
-        "study.html",
+        Path(__file__).with_name("study.html"),
         title=title,
         rows=[summary_cells(row) for row in rows],
         reason_names=[str(reason) for reason in Reason],

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
-from generate.shared_prefix import sample_tokens
+from generate.shared_prefix import sample_each
 from generate.transformers_model import in_eval_mode
 from models.tokens import encode_prompt, end_tokens
 
@@ -44,30 +44,17 @@ class SharedPrefixRollout:
         if trainer.is_fsdp_enabled:
             raise UserError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
         tokenizer = trainer.processing_class
-        groups: dict[tuple[int, ...], list[int]] = {}
         template_arguments = trainer.chat_template_kwargs or {}
         prompt_ids = [encode_prompt(tokenizer, prompt, **template_arguments) for prompt in prompts]
-        for position, ids in enumerate(prompt_ids):
-            groups.setdefault(tuple(ids), []).append(position)
-        random = np.random.default_rng([self._seed, *self._call(trainer.state.global_step), trainer.args.process_index])
-        completion_ids: list[list[int]] = [[] for _ in prompts]
+        step = trainer.state.global_step
+        random = np.random.default_rng([self._seed, *self._call(step), trainer.args.process_index])
+        uniforms = random.random((len(prompts), self._max_new_tokens))
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
-            ends = end_tokens(model, tokenizer)
-            for prompt, positions in groups.items():
-                try:
-                    rows = sample_tokens(
-                        model,
-                        prompt,
-                        random.random((len(positions), self._max_new_tokens)),
-                        ends=ends,
-                        temperature=self._temperature,
-                        slots=self._slots,
-                    )
-                except FloatingPointError as error:
-                    at = f"step {trainer.state.global_step + 1}"
-                    raise UserError(f"{at}: {error}; if it has diverged, lower learning_rate") from error
-                for position, row in zip(positions, rows, strict=True):
-                    completion_ids[position] = row
+            options = {"ends": end_tokens(model, tokenizer), "temperature": self._temperature, "slots": self._slots}
+            try:
+                completion_ids = sample_each(model, prompt_ids, uniforms, **options)
+            except FloatingPointError as error:
+                raise UserError(f"step {step + 1}: {error}; if it has diverged, lower learning_rate") from error
         return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}
 
     def _call(self, step: int) -> tuple[int, int]:

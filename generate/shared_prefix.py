@@ -109,3 +109,15 @@ def sample_tokens(
                 waiting = waiting[len(started) :]
                 rows = cache.replace(rows, done, started, history[started])
     return [row[:length] for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]
+
+
+def sample_each(model: Any, prompts: Sequence[Sequence[int]], uniforms: np.ndarray, **options: Any) -> list[list[int]]:
+    """One response to each of `prompts`, equal or not; equal ones are computed once. Otherwise as `sample_tokens`."""
+    rows_of: dict[tuple[int, ...], list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        rows_of.setdefault(tuple(prompt), []).append(row)
+    responses: list[list[int]] = [[] for _ in prompts]
+    for prompt, rows in rows_of.items():
+        for row, response in zip(rows, sample_tokens(model, prompt, uniforms[rows], **options), strict=True):
+            responses[row] = response
+    return responses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -55,39 +56,33 @@ class TransformersGenerator:
         """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
         if not prompts:
             return []
+        ids = {text: encode_text(self._tokenizer, text) for text in dict.fromkeys(prompts)}
+        counts = Counter(prompts)
+        # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
+        several = {text for text, count in counts.items() if count > 1 or len(counts) == 1}
+        shared = {text for text in several if not why_not_shared(self._model, len(ids[text]) + self._max_new_tokens)}
         uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
-        rows_of: dict[str, list[int]] = {}
-        for row, text in enumerate(prompts):
-            rows_of.setdefault(text, []).append(row)
-        tokens: list[list[int]] = [[] for _ in prompts]
-        unshared: list[tuple[int, list[int]]] = []
+        rows = [row for row, text in enumerate(prompts) if text in shared]
+        others = [row for row, text in enumerate(prompts) if text not in shared]
         try:
             with in_eval_mode(self._model):
-                for text, rows in rows_of.items():
-                    ids = encode_text(self._tokenizer, text)
-                    # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
-                    alone = len(rows) == 1 < len(rows_of)
-                    if alone or why_not_shared(self._model, len(ids) + self._max_new_tokens):
-                        unshared += [(row, ids) for row in rows]
-                        continue
-                    for row, answer in zip(rows, self._shared(ids, uniforms[rows]), strict=True):
-                        tokens[row] = answer
-                answers = self._plain([ids for _, ids in unshared], seed, batch)
-                for (row, _), answer in zip(unshared, answers, strict=True):
-                    tokens[row] = answer
+                together = self._shared([ids[prompts[row]] for row in rows], uniforms[rows])
+                plain = self._plain([ids[prompts[row]] for row in others], seed, batch)
         except FloatingPointError as error:
             raise UserError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
+        responses = dict(zip(rows + others, together + plain, strict=True))
+        tokens = [responses[row] for row in range(len(prompts))]
         texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
-        reasons = ["stop" if answer[-1] in self._ends else "length" for answer in tokens]
+        reasons = ["stop" if response[-1] in self._ends else "length" for response in tokens]
         return [Completion(text, reason) for text, reason in zip(texts, reasons, strict=True)]
 
-    def _shared(self, ids: list[int], uniforms: np.ndarray) -> list[list[int]]:
-        from generate.shared_prefix import sample_tokens
+    def _shared(self, prompts: list[list[int]], uniforms: np.ndarray) -> list[list[int]]:
+        """By the shared-prefix sampler, each prompt computed once."""
+        from generate.shared_prefix import sample_each
 
+        options = {"ends": self._ends, "temperature": self.temperature, "slots": self._slots}
         with freed_memory_kept() if self._model.device.type == "cpu" else nullcontext():
-            return sample_tokens(
-                self._model, ids, uniforms, ends=self._ends, temperature=self.temperature, slots=self._slots
-            )
+            return sample_each(self._model, prompts, uniforms, **options)
 
     def _plain(self, prompts: list[list[int]], seed: int, batch: int) -> list[list[int]]:
         """By `model.generate`, `slots` rows at a time, padded on the left."""

@@ -19,8 +19,7 @@ def keep_freed_memory() -> bool:
     code whose large tensors grow step by step, as the cache of `model.generate` does: each is too large for what the
     one before has left, and 64 completions of Gemma 3 270M then fill 24 GiB.
 
-    Returns:
-        Whether the C library took the settings.
+    Returns whether the C library took the settings.
 
     >>> keep_freed_memory() in (True, False)
     True

@@ -44,5 +44,5 @@ def cannot_load(name: str, error: Exception) -> UserError:
 
 
 def cause(error: Exception) -> str:
-    """An error's message as one line, cut short."""
+    """An error's message as one short line."""
     return " ".join(str(error).split())[:300] or type(error).__name__

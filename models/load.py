@@ -33,12 +33,7 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
 
 
 def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -> tuple[Any, Any]:
-    """Model and tokenizer, on the CPU.
-
-    Args:
-        path: A folder or a hub id.
-        revision: Hub revision.
-        dtype: Of the weights: auto, bfloat16, float16 or float32.
+    """Model and tokenizer of a folder or a hub id, on the CPU; `dtype` is auto, bfloat16, float16 or float32.
 
     Raises:
         UserError: One of them cannot be loaded.

@@ -12,15 +12,9 @@ from models.own_process import run_module
 
 
 def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
-    """Save `adapter` merged into its base model, with the tokenizer, in `folder`, whole or not at all.
+    """Save `adapter`, merged into its base model in `dtype`, with the tokenizer in `folder`, whole or not at all.
 
-    It happens in a process of its own, since under ZeRO-3 every model that the trainer's process loads is cut into
-    shards.
-
-    Args:
-        adapter: The adapter's folder; its adapter_config.json names the base model.
-        folder: Where to.
-        dtype: In which the weights are merged and saved.
+    In a process of its own: under ZeRO-3 every model that the trainer's process loads is cut into shards.
 
     Raises:
         UserError: The adapter or its base model cannot be loaded; standard error says why.

@@ -15,13 +15,8 @@ _RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
 def run_module(module: str, *arguments: str, failure: str) -> None:
     """`python -m module arguments`, outside the distributed run; what it prints goes to standard error.
 
-    Args:
-        module: Dotted name.
-        arguments: Its command line.
-        failure: What a user is told when it fails.
-
     Raises:
-        UserError: It failed; what it printed says why.
+        UserError: It failed, said in the words of `failure`; what it printed says why.
     """
     environment = {k: v for k, v in os.environ.items() if not k.startswith(_DISTRIBUTED) and k not in _RANKS}
     # Our own standard output may be read by somebody; 2 is standard error even where sys.stderr is no file.

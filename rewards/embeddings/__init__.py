@@ -26,8 +26,7 @@ def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None) ->
         revision: Hub revision of a sentence-transformers model.
 
     Raises:
-        ModuleNotFoundError: A package is missing; the message says which.
-        UserError: The model cannot be loaded, or an API key is missing.
+        UserError: The model cannot be loaded, or a package or an API key is missing.
     """
     if name == DEFAULT_ENCODER:
         from rewards.embeddings.ginza import ginza_encoder

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from data.errors import UserError
 from rewards.embeddings.encoders import SentenceTransformerEncoder
 from rewards.parse import HIRAGANA, JAPANESE, script_reason
 
@@ -29,7 +30,7 @@ def ginza_encoder(*, texts: bool = False) -> SentenceTransformerEncoder:
     """The encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts; made once in a process.
 
     Raises:
-        ModuleNotFoundError: The package ja-ginza is not installed.
+        UserError: The package ja-ginza is not installed.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -54,7 +55,7 @@ def _read_package() -> tuple[dict[str, int], np.ndarray]:
     """The Japanese words of the package with their rows, and the vectors."""
     spec = find_spec("ja_ginza")
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("the package ja-ginza is not installed: pip install 'sozo[offline]'")
+        raise UserError("the package ja-ginza is not installed: pip install 'sozo[offline]'")
     import srsly
     from spacy.strings import get_string_id
 

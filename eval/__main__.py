@@ -115,6 +115,9 @@ def agreement(
     output: Output,
     runs: Runs,
     judging: JudgeSettings,
+    benchmark: Annotated[
+        str | None, typer.Option(help="The task (default: the only one that a judge can grade too).")
+    ] = None,
     embedding_models: Annotated[
         list[str] | None, typer.Option(help="Encoders to score with (default: the scores that the runs hold).")
     ] = None,
@@ -127,15 +130,16 @@ def agreement(
     """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
     from dataclasses import fields
 
-    from eval.agreement.run import sat_agreement
+    from eval.agreement.run import agree
     from eval.show import print_page
 
     for field in fields(judging):
         if not judge and getattr(judging, field.name) != field.default:
             raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
-    compared = sat_agreement(
+    compared = agree(
         runs,
         output,
+        benchmark=benchmark,
         encoders=embedding_models or (),
         cache=embedding_cache,
         rankings=rankings,

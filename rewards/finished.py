@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from data.errors import UserError
 from data.jsonl import read_objects
 from data.schema import iter_tables
+from rewards.judges.rubric import Asked, Rubric, judged_part
 from rewards.measure import Estimate, Measure
 
 ITEMS = "items.jsonl"
@@ -60,11 +63,15 @@ class Finished:
         settings: What was asked for, from `config.json`.
         loaded: What became known on loading (scorer, decoder), from `config.json`.
         metrics: What came out, from `metrics.json`.
+        files: What in the folder holds the answers and their worth.
         kinds: What `kind` can be, of a task whose runs have several: the one that says most last.
+        rubric: By which a judge can grade the answers beside the task's own scores, where there is one.
         grid: The cells in which correlations take the task apart: (kind of item, criterion), both names for people.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
+    files: ClassVar[tuple[str, ...]] = ("responses",)
+    rubric: ClassVar[Rubric | None] = None
     grid: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     task: str
@@ -110,6 +117,29 @@ class Finished:
     def by_answer(self, measure: Measure) -> np.ndarray:
         """The values of all answers that have one, shape (answers with a value,)."""
         return np.array([a.values[measure.name] for a in self.answers() if measure.name in a.values], np.float64)
+
+    def digest(self) -> str:
+        """SHA-256 of the files that hold the answers and their worth."""
+        digest = hashlib.sha256()
+        for name in self.files:
+            for path in sorted((self.folder / name).glob("part-*")) or (self.folder / name,):
+                digest.update(path.read_bytes())
+        return digest.hexdigest()
+
+    def to_judge(self) -> Iterator[Asked]:
+        """The answers as a judge is asked about them; empty where there is nothing to judge."""
+        for answer in self.answers():
+            yield Asked(answer.id, answer.item, self.prompts[answer.item], judged_part(answer.text))
+
+    def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
+        """Item -> score by another encoder, and what that scorer says of itself.
+
+        Raises:
+            UserError: The task does not score with an encoder that could be exchanged.
+        """
+        raise UserError(
+            f"{self.task} does not score with an encoder that could be exchanged; leave --embedding-models out"
+        )
 
     def estimate(self, measure: Measure) -> Estimate | None:
         """The mean as `metrics.json` has it; None where it does not."""

@@ -3,9 +3,6 @@
 import json
 from dataclasses import asdict
 
-from rewards.tasks.jcq.run import ANSWERS, LEDGER, QUESTIONS
-from rewards.tasks.sat.run import ROWS, STORIES, digest_of
-
 from data.jcq import CRITERIA, TASKS, Answer, Question, content_hash, write_questions
 from data.record import write_json
 from data.rewrites import Rewrite, write_rewrites
@@ -15,6 +12,8 @@ from rewards.judges import Judgement, Status
 from rewards.judges.judgement import judgement_key
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.jcq.files import write_answers
+from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS
+from rewards.tasks.sat.finished import ROWS, STORIES, stories_digest
 from rewards.tasks.sat.summary import summarise
 
 QUESTION_OF_TASK = [Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)]
@@ -39,7 +38,7 @@ def sat_run(path, source, scores, *, scorer=SCORES, stories=None, texts=None):
         for name, score in scores.items()
     ]
     rows = [Rewrite(**{**asdict(row), "length": len(row.text), "one_line": True, "extras": ()}) for row in rows]
-    folder = RunFolder(path, {"task": "sat", "source": source, "stories_sha256": digest_of(stories)})
+    folder = RunFolder(path, {"task": "sat", "source": source, "stories_sha256": stories_digest(stories)})
     folder.start({"scorer": scorer}, {})
     write_stories(path / STORIES, stories)
     write_rewrites(path / ROWS, rows)

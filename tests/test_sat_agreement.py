@@ -1,4 +1,4 @@
-"""`python -m eval sat-agreement`: Table 23, agreement and Figure 1 of finished runs, by hand and as a user runs it."""
+"""`python -m eval agreement`: Table 23, agreement and Figure 1 of finished runs, by hand and as a user runs it."""
 
 import json
 import os
@@ -15,8 +15,9 @@ import pytest
 from finished_runs import SCORES, sat_run
 from judge_server import JudgeServer, completion
 
+from data.errors import UserError
 from data.stories import Story
-from eval.agreement.run import sat_agreement
+from eval.agreement.run import agree
 from rewards.judges.options import JudgeSettings
 
 ROOT = Path(__file__).parents[1]
@@ -70,7 +71,7 @@ def values(run):
 
 def test_ranks_and_agreement_with_people_by_hand(tmp_path):
     runs = write_runs(tmp_path / "runs")
-    run = sat_agreement([str(runs)], tmp_path / "out", rankings=write_rankings(tmp_path / "r.jsonl"))
+    run = agree([str(runs)], tmp_path / "out", rankings=write_rankings(tmp_path / "r.jsonl"))
     found = values(run)
     by_model = {row["model"]: row["by_evaluation"] for row in found["ranked"]}
     assert list(by_model) == ["a", "b", "c", "d"]
@@ -101,7 +102,7 @@ def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
     sat_run(tmp_path / "runs" / "_e|<b>", "_e|<b>", dict.fromkeys(TALES, 0.5))
     places = {**PLACES, "狐": "abcd"}
     rankings = write_rankings(tmp_path / "r.jsonl", places, lambda model: "gone" if model == "d" else model)
-    run = sat_agreement([str(runs)], tmp_path / "out", rankings=rankings)
+    run = agree([str(runs)], tmp_path / "out", rankings=rankings)
     found = values(run)
     assert found["notes"] == [
         "People ranked 1 models that there is no run of: gone.",
@@ -120,7 +121,7 @@ def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
 def test_a_story_that_one_model_lacks_is_no_part_of_any_models_mean(tmp_path):
     runs = write_runs(tmp_path / "runs", "abc")
     sat_run(tmp_path / "runs" / "d", "d", {"桃": 0.1, "鶴": None, "亀": 0.3, "犬": 0.2})
-    run = sat_agreement([str(runs)], tmp_path / "out", rankings=write_rankings(tmp_path / "r.jsonl"))
+    run = agree([str(runs)], tmp_path / "out", rankings=write_rankings(tmp_path / "r.jsonl"))
     (one,) = values(run)["compared"]
     kept = [0, 2, 3]
     assert one["stories"] == 3
@@ -135,7 +136,7 @@ def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypat
     grades = {"a": "5", "b": "3", "c": "4点"}
     with judging(lambda text: grades[text[0]]) as (url, asked):
         options = JudgeSettings(judge_model="j", judge_base_url=url)
-        run = sat_agreement([str(runs)], tmp_path / "out", judging=options)
+        run = agree([str(runs)], tmp_path / "out", judging=options)
     assert len(asked) == 16  # four stories by three models, and c's replies once more
     found = values(run)
     assert found["judge"]["statuses"] == {"a": {"ok": 4}, "b": {"ok": 4}, "c": {"unparseable": 4}}
@@ -157,36 +158,34 @@ def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(tmp_path, m
         # A reply costs at most 1 (50 tokens), and here 0.4: six of them fit into 3.2.
         prices = {"price_in": 0.0, "price_out": 1e6 / 50, "judge_max_tokens": 50}
         options = {"judge_model": "j", "judge_base_url": url, "judge_concurrency": 1, **prices}
-        first = sat_agreement(
-            [str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options, max_cost=3.2)
-        )
+        first = agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options, max_cost=3.2))
         assert "above 3.2" in first.stopped
         assert len(asked) == 6
         assert values(first)["judge"]["statuses"]["c"] == {"not_asked": 4}
         assert not (tmp_path / "out" / "metrics.json").exists()
-        whole = sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
+        whole = agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
         assert (whole.stopped, len(asked), len(set(asked))) == (None, 12, 12)
         assert [(one["evaluation"], one["reference"]) for one in values(whole)["compared"]] == [
             ("ja-ginza", "human"),
             ("judge j", "human"),
             ("ja-ginza", "judge j"),
         ]
-        again = sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
+        again = agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
         assert (again.finished_before, again.page, len(asked)) == (True, whole.page, 12)
         # One more model: another folder, with what was paid for.
         write_runs(tmp_path / "runs")
         with pytest.raises(
-            ValueError, match=r"models.d = not set.*copy of its judgements.jsonl, nothing is asked twice"
+            UserError, match=r"models.d = not set.*copy of its judgements.jsonl, nothing is asked twice"
         ):
-            sat_agreement([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
+            agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
         (tmp_path / "more").mkdir()
         shutil.copy(tmp_path / "out" / "judgements.jsonl", tmp_path / "more")
-        sat_agreement([str(runs)], tmp_path / "more", rankings=rankings, judging=JudgeSettings(**options))
+        agree([str(runs)], tmp_path / "more", rankings=rankings, judging=JudgeSettings(**options))
         assert [text[0] for text in asked[12:]] == ["d"] * 4
 
 
 def evaluate(folder, *words):
-    command = [sys.executable, "-m", "eval", "sat-agreement", *words]
+    command = [sys.executable, "-m", "eval", "agreement", *words]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": KEY}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -198,7 +197,7 @@ def test_the_command(tmp_path):
         sat_run(tmp_path / "runs" / model, model, dict.fromkeys(TALES, 0.5), stories=tales, texts=texts)
     write_rankings(tmp_path / "r.jsonl", dict.fromkeys(TALES, "cba"))
     with judging(lambda text: "1" if "竜宮城" in text else "3" if "銀行" in text else "4") as (url, asked):
-        words = ("runs", "--sat-embedding-models", "ja-ginza", "--rankings", "r.jsonl", "--output", "out")
+        words = ("runs", "--embedding-models", "ja-ginza", "--rankings", "r.jsonl", "--output", "out")
         words += ("--judge", "--judge-model", "j", "--judge-base-url", url)
         done = evaluate(tmp_path, *words)
         assert (done.returncode, done.stderr) == (0, "")
@@ -236,7 +235,7 @@ def test_the_command(tmp_path):
         (("runs", "--judge-model", "j"), "--judge-model goes with --judge"),
         (("runs", "--judge", "--price-in", "1"), "price_in and price_out go together"),
         (("runs", "else"), "embedding_model is ja-ginza and other; name the encoders that shall score all"),
-        (("runs", "changed"), "its story '桃' has another text than in the other runs"),
+        (("runs", "changed"), "its item '桃' has another text than in the other runs"),
     ],
 )
 def test_mistakes_are_one_line(words, message, tmp_path):

@@ -19,13 +19,16 @@ from scipy import stats
 from data.errors import UserError
 from data.prompts import prompt
 from data.published import load
-from data.rewrites import Rewrite
-from data.stories import Story
+from data.rewrites import Rewrite, write_rewrites
+from data.stories import Story, write_stories
 from eval.agreement.agreement import agreement, agreement_curve
-from eval.agreement.matrix import ScoreTable, encoder_table, judge_table, make_table, rank_models
-from eval.agreement.rankings import Ranking, human_table, load_rankings, place_score
-from rewards.judges import Price, Reply, read_judgements
-from rewards.tasks.sat.judge import JudgedRewrite, judge_rewrites, judged_text
+from eval.agreement.judging import Graded, grade_answers
+from eval.agreement.rankings import Ranking, load_rankings, people_matrix, place_score
+from eval.matrix import Matrix, rank_models
+from rewards.judges import Reply, read_judgements
+from rewards.judges.options import JudgeSettings
+from rewards.measure import Measure
+from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat
 from rewards.tasks.sat.rubric import SAT_V1, parse_grade
 
 # People
@@ -44,9 +47,9 @@ def test_people_are_averaged_over_raters_then_stories() -> None:
         Ranking("1", ("A", "C", "B"), "r2"),
         Ranking("2", ("C", "B", "A"), "r1"),
     ]
-    table = human_table(rankings)
+    table = people_matrix(rankings)
     assert table.name == "human"
-    assert (table.models, table.stories) == (("A", "B", "C"), ("1", "2"))
+    assert (table.models, table.items) == (("A", "B", "C"), ("1", "2"))
     np.testing.assert_allclose(table.values, [[1, 0], [0.25, 0.5], [0.25, 1]])
     assert [table.mean(m) for m in "ABC"] == [(0.5, 2), (0.375, 2), (0.625, 2)]
 
@@ -72,7 +75,7 @@ def test_rankings_from_a_file(tmp_path: Path) -> None:
         ("桃太郎", ("B", "A"), "1"),
         ("桃太郎", ("A", "B"), "2"),
     ]
-    table = human_table(rankings)
+    table = people_matrix(rankings)
     assert table.models == ("B", "A")
     np.testing.assert_allclose(table.values, [[0.5, 0], [0.5, 1]])
 
@@ -153,6 +156,16 @@ def replying(replies: dict[str, Any]) -> FakeJudge:
     return FakeJudge(lambda text: replies[text.rpartition("# 現代版の物語\n")[2]])
 
 
+def grade(judge: FakeJudge, rows: dict[str, list[Rewrite]], folder: Path, **settings: Any) -> Graded:
+    """The models' rewrites as finished runs, graded into the ledger of the folder."""
+    runs = {}
+    for model, rewrites in rows.items():
+        write_stories(folder / model / STORIES, [TALE])
+        write_rewrites(folder / model / ROWS, rewrites)
+        runs[model] = FinishedSat("sat", Measure("sat"), folder / model, {}, {}, {})
+    return grade_answers(judge, SAT_V1, runs, JudgeSettings(**settings), folder / "j.jsonl")
+
+
 def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> None:
     texts = ["速い話", "", "長い話", "<think>", "怪しい話", "<think>案</think>速い話"]
     rows = {
@@ -160,17 +173,11 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
         "B": [Rewrite("0", "1", " 速い話\n", "B")],
     }
     judge = replying({"速い話": "4", "長い話": Reply(error="HTTP 500"), "怪しい話": "5点です"})
-    found = judge_rewrites(judge, rows, {"1": TALE}, tmp_path / "j.jsonl")
-    assert [(row.rewrite_id, row.grade, row.status) for row in found.by_model["A"]] == [
-        ("0", 4, "ok"),
-        ("1", None, "no_rewrite"),
-        ("2", None, "api_error"),
-        ("3", None, "no_rewrite"),
-        ("4", None, "unparseable"),
-        ("5", 4, "ok"),
-    ]
+    graded = grade(judge, rows, tmp_path)
+    assert graded.statuses["A"] == ["ok", "no_rewrite", "api_error", "no_rewrite", "unparseable", "ok"]
     # One ledger line for the same text by two models, and two for the reply that is no grade.
-    assert found.by_model["B"] == (JudgedRewrite("0", "1", "ok", 4),)
+    assert graded.statuses["B"] == ["ok"]
+    assert graded.matrix.values.tolist() == [[0.8], [0.8]]
     assert len(judge.asked) == 4
     lines = read_judgements(tmp_path / "j.jsonl", (SAT_V1,))
     assert sorted((line.prompt, line.reply, line.scores) for line in lines if line.reply) == [
@@ -178,28 +185,29 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
         ("sat-v1", "5点です", None),
         ("sat-v1", "5点です", None),
     ]
-    assert found.judging.statuses["ok"] == 3  # of five that there was something to ask about
+    assert graded.judging.statuses["ok"] == 3  # of five that there was something to ask about
     # A rerun asks what failed only if it is told to, and another rewrite is the only new question.
     rows["B"].append(Rewrite("1", "1", "遅い話", "B"))
     judge = replying({"遅い話": "2"})
-    again = judge_rewrites(judge, rows, {"1": TALE}, tmp_path / "j.jsonl")
-    assert (len(judge.asked), [row.score for row in again.by_model["B"]]) == (1, [0.8, 0.4])
+    again = grade(judge, rows, tmp_path)
+    assert (len(judge.asked), again.matrix.values[1].tolist()) == (1, [pytest.approx(0.6)])
     fixed = replying({"長い話": "1", "怪しい話": "5"})
-    last = judge_rewrites(fixed, rows, {"1": TALE}, tmp_path / "j.jsonl", retry_failed=True)
-    assert [row.grade for row in last.by_model["A"]] == [4, None, 1, None, 5, 4]
+    last = grade(fixed, rows, tmp_path, retry_failed=True)
+    assert last.statuses["A"] == ["ok", "no_rewrite", "ok", "no_rewrite", "ok", "ok"]
+    assert last.matrix.values[0].tolist() == [pytest.approx((4 + 1 + 5 + 4) / 4 / 5)]
 
 
 def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
     rows = {"A": [Rewrite(str(k), "1", f"話{k}") for k in range(5)]}
     judge = FakeJudge(lambda _: "3", concurrency=1)  # 50 tokens at most, 20 each: 1 of 5, then 0.4 spent
-    found = judge_rewrites(judge, rows, {"1": TALE}, tmp_path / "j", price=Price(0.0, 1e6 / 50), max_cost=1.5)
-    assert [row.status for row in found.by_model["A"]] == ["ok", "ok", "not_asked", "not_asked", "not_asked"]
-    assert found.judging.stopped
+    graded = grade(judge, rows, tmp_path, price_in=0.0, price_out=1e6 / 50, max_cost=1.5)
+    assert graded.statuses["A"] == ["ok", "ok", "not_asked", "not_asked", "not_asked"]
+    assert graded.judging.stopped
 
 
 def test_a_ledger_line_has_the_scores_of_its_prompt(tmp_path: Path) -> None:
+    grade(replying({"話": "4"}), {"A": [Rewrite("0", "1", "話")]}, tmp_path)
     path = tmp_path / "j.jsonl"
-    judge_rewrites(replying({"話": "4"}), {"A": [Rewrite("0", "1", "話")]}, {"1": TALE}, path)
     path.write_text(path.read_text("utf-8").replace("creativity", "fluency"), "utf-8")
     with pytest.raises(UserError, match=r"line 1: is no judgement \(scores"):
         read_judgements(path, (SAT_V1,))
@@ -212,30 +220,22 @@ def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
     assert not text.endswith("\n")
     nasty = "{story}\n# 評価基準\n\\1 5"
     asked = text.replace("{story}", TALE.text).replace("{rewrite}", nasty)
-    assert SAT_V1.prompt(TALE.text, judged_text(Rewrite("0", "1", f" {nasty} "))) == asked
+    assert SAT_V1.prompt(TALE.text, nasty) == asked
 
 
 # Tables and rankings
 
 
-def test_tables_from_rewrites_and_ratings() -> None:
-    rows = [Rewrite("a", "1", "", score=0.2), Rewrite("b", "1", "", score=0.6), Rewrite("c", "2", "", reason="empty")]
-    table = encoder_table("e", {"A": rows, "B": [Rewrite("d", "2", "", score=1.0)]})
-    np.testing.assert_allclose(table.values, [[0.4, math.nan], [math.nan, 1.0]])
-    rows_of_a = [
-        JudgedRewrite("a", "1", "ok", 4),
-        JudgedRewrite("b", "1", "ok", 5),
-        JudgedRewrite("c", "2", "api_error", None),
-    ]
-    judged = judge_table("j", {"A": rows_of_a, "B": []})
-    np.testing.assert_allclose(judged.values, [[0.9], [math.nan]])
-    assert judged.mean("B") == (None, 0)
+def test_a_matrix_has_no_number_where_there_is_no_score() -> None:
+    matrix = Matrix.of("e", {"A": {"1": 0.4, "2": None}, "B": {"2": 1.0}, "C": {}})
+    np.testing.assert_allclose(matrix.values, [[0.4, math.nan], [math.nan, 1.0], [math.nan, math.nan]])
+    assert [matrix.mean(model) for model in "ABC"] == [(0.4, 1), (1.0, 1), (None, 0)]
 
 
-def published() -> dict[str, ScoreTable]:
+def published() -> dict[str, Matrix]:
     """Table 23: one number per model is the mean of one story."""
     rows = load("sat_eleven_models")
-    return {name: make_table(name, {r["model"]: {"": r[name]} for r in rows}) for name in ("simcse", "human", "gpt_4o")}
+    return {name: Matrix.of(name, {r["model"]: {"": r[name]} for r in rows}) for name in ("simcse", "human", "gpt_4o")}
 
 
 def test_table_23_is_ranked_as_the_paper_says() -> None:
@@ -256,7 +256,7 @@ def test_table_23_is_ranked_as_the_paper_says() -> None:
 
 
 def test_a_model_without_scores_has_no_place() -> None:
-    tables = [make_table("e", {"A": {"1": 0.1}, "B": {}}), make_table("h", {"B": {"1": 1.0}, "C": {"1": 0.0}})]
+    tables = [Matrix.of("e", {"A": {"1": 0.1}, "B": {}}), Matrix.of("h", {"B": {"1": 1.0}, "C": {"1": 0.0}})]
     ranked = {row.model: {n: p.place for n, p in row.by_evaluation.items()} for row in rank_models(tables)}
     assert ranked == {"A": {"e": 1, "h": None}, "B": {"e": None, "h": 1}, "C": {"e": None, "h": 2}}
     assert rank_models([]) == ()
@@ -295,15 +295,13 @@ def test_the_papers_correlation_with_people_from_its_own_table() -> None:
     assert found.to_json()["ci95"] == list(found.ci95 or ())
 
 
-def random_tables(seed: int = 0, models: int = 6, stories: int = 30) -> tuple[ScoreTable, ScoreTable]:
+def random_tables(seed: int = 0, models: int = 6, stories: int = 30) -> tuple[Matrix, Matrix]:
     rng = np.random.default_rng(seed)
     skill = rng.normal(size=(models, 1))
     names = [f"m{k}" for k in range(models)], [f"s{k}" for k in range(stories)]
     values = [skill + rng.normal(size=(models, stories)) for _ in range(2)]
     tables = [
-        make_table(
-            name, {m: dict(zip(names[1], row, strict=True)) for m, row in zip(names[0], v.tolist(), strict=True)}
-        )
+        Matrix.of(name, {m: dict(zip(names[1], row, strict=True)) for m, row in zip(names[0], v.tolist(), strict=True)})
         for name, v in zip(("encoder", "human"), values, strict=True)
     ]
     return tables[0], tables[1]
@@ -318,8 +316,8 @@ def test_agreement_equals_scipy() -> None:
 
 
 def test_only_stories_that_all_models_have_in_both_count() -> None:
-    ours = make_table("e", {"A": {"1": 0.9, "2": 0.1}, "B": {"1": 0.5}, "C": {"1": 0.1, "2": 0.9}, "Z": {"1": 5.0}})
-    theirs = make_table("h", {"C": {"1": 0.1, "3": 9}, "B": {"1": 0.5, "2": 0.0}, "A": {"1": 0.9, "2": 0.0}})
+    ours = Matrix.of("e", {"A": {"1": 0.9, "2": 0.1}, "B": {"1": 0.5}, "C": {"1": 0.1, "2": 0.9}, "Z": {"1": 5.0}})
+    theirs = Matrix.of("h", {"C": {"1": 0.1, "3": 9}, "B": {"1": 0.5, "2": 0.0}, "A": {"1": 0.9, "2": 0.0}})
     found = agreement(ours, theirs)
     assert (found.models, found.stories, found.pearson) == (3, 1, pytest.approx(1))
     assert found.ci95 is None
@@ -335,7 +333,7 @@ def test_only_stories_that_all_models_have_in_both_count() -> None:
     ],
 )
 def test_no_correlation_is_none_and_not_a_number(ours: Any, theirs: Any) -> None:
-    found = agreement(make_table("e", ours), make_table("h", theirs))
+    found = agreement(Matrix.of("e", ours), Matrix.of("h", theirs))
     assert (found.pearson, found.p, found.ci95) == (None, None, None)
     json.dumps(found.to_json(), allow_nan=False)
 
@@ -371,12 +369,12 @@ def test_the_curve_is_seeded_and_a_point_does_not_depend_on_the_others() -> None
 
 
 def test_subsets_without_a_correlation_are_counted() -> None:
-    ours = make_table("e", {"A": {"1": 0.5, "2": 0.1}, "B": {"1": 0.5, "2": 0.2}, "C": {"1": 0.5, "2": 0.3}})
+    ours = Matrix.of("e", {"A": {"1": 0.5, "2": 0.1}, "B": {"1": 0.5, "2": 0.2}, "C": {"1": 0.5, "2": 0.3}})
     (one, both) = agreement_curve(ours, ours, draws=100)
     assert (one.subsets + one.undefined, one.mean) == (100, pytest.approx(1))
     assert 20 < one.undefined < 80
     assert both.mean == pytest.approx(1)
-    flat = make_table("e", {m: {"1": 0.5} for m in "ABC"})
+    flat = Matrix.of("e", {m: {"1": 0.5} for m in "ABC"})
     (point,) = agreement_curve(flat, flat)
     assert (point.mean, point.low, point.high, point.undefined) == (None, None, None, 1)
 
@@ -386,6 +384,6 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     for sizes in ([0], [5], [2, 9]):
         with pytest.raises(ValueError, match="there are 4 that all models have"):
             agreement_curve(ours, theirs, sizes)
-    two = make_table("e", {"A": {"1": 1.0}, "B": {"1": 0.0}})
+    two = Matrix.of("e", {"A": {"1": 1.0}, "B": {"1": 0.0}})
     with pytest.raises(ValueError, match="share 2 models and 1 stories; 3 and 1 are needed"):
         agreement_curve(two, two)

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from eval.agreement.matrix import ScoreTable
-from eval.statistics.correlation import few
+from eval.matrix import Matrix, aligned
+from eval.statistics.correlation import few, pearson
 
 MIN_MODELS = 3
-_INTERVAL_MODELS = 4  # Fisher's interval divides by sqrt(models - 3)
 _SAME = 1e-12
 
 
@@ -77,31 +76,26 @@ class CurvePoint:
         return asdict(self)
 
 
-def agreement(table: ScoreTable, reference: ScoreTable) -> Agreement:
-    """How far `table` agrees with `reference` over models: a cell of Table 24.
+def agreement(matrix: Matrix, reference: Matrix) -> Agreement:
+    """How far `matrix` agrees with `reference` over models: a cell of Table 24.
 
-    >>> from eval.agreement.matrix import make_table
-    >>> scores = make_table("encoder", {"A": {"1": 0.5}, "B": {"1": 0.3}, "C": {"1": 0.1}})
-    >>> people = make_table("human", {"A": {"1": 1.0}, "B": {"1": 0.0}, "C": {"1": 0.5}})
+    >>> scores = Matrix.of("encoder", {"A": {"1": 0.5}, "B": {"1": 0.3}, "C": {"1": 0.1}})
+    >>> people = Matrix.of("human", {"A": {"1": 1.0}, "B": {"1": 0.0}, "C": {"1": 0.5}})
     >>> round(agreement(scores, people).pearson, 3)
     0.5
     """
-    ours, theirs = _aligned(table, reference)
-    models, stories = ours.shape
-    pearson = p = ci95 = None
-    if models >= MIN_MODELS and stories and _differ(ours.mean(axis=1)) and _differ(theirs.mean(axis=1)):
-        from scipy import stats
-
-        result = stats.pearsonr(ours.mean(axis=1), theirs.mean(axis=1))
-        pearson, p = float(result.statistic), float(result.pvalue)
-        if models >= _INTERVAL_MODELS:
-            interval = result.confidence_interval(0.95)
-            ci95 = (float(interval.low), float(interval.high))
-    return Agreement(table.name, reference.name, models, stories, pearson, p, ci95)
+    ours, theirs = aligned(matrix, reference)
+    models, items = ours.shape
+    r = p = ci95 = None
+    if models >= MIN_MODELS and items and _differ(ours.mean(axis=1)) and _differ(theirs.mean(axis=1)):
+        result = pearson(ours.mean(axis=1), theirs.mean(axis=1), unit="models")
+        r, p = result.r, result.p
+        ci95 = None if result.low is None or result.high is None else (result.low, result.high)
+    return Agreement(matrix.name, reference.name, models, items, r, p, ci95)
 
 
 def agreement_curve(
-    table: ScoreTable, reference: ScoreTable, sizes: Sequence[int] | None = None, *, draws: int = 1000, seed: int = 0
+    matrix: Matrix, reference: Matrix, sizes: Sequence[int] | None = None, *, draws: int = 1000, seed: int = 0
 ) -> tuple[CurvePoint, ...]:
     """Figure 1: correlation with `reference` against the number of stories, over random subsets without replacement.
 
@@ -109,7 +103,7 @@ def agreement_curve(
     other sizes are asked for.
 
     Args:
-        table: The evaluation that is tested.
+        matrix: The evaluation that is tested.
         reference: What it is tested against: people.
         sizes: Numbers of stories; None takes every one from 1.
         draws: Shuffles.
@@ -118,10 +112,12 @@ def agreement_curve(
     Raises:
         ValueError: A size is not in 1..stories (both evaluations, all models), or there are fewer than three models.
     """
-    ours, theirs = _aligned(table, reference)
+    ours, theirs = aligned(matrix, reference)
     models, n = ours.shape
     if models < MIN_MODELS or not n:
-        raise ValueError(f"{table.name} and {reference.name} share {models} models and {n} stories; 3 and 1 are needed")
+        raise ValueError(
+            f"{matrix.name} and {reference.name} share {models} models and {n} stories; 3 and 1 are needed"
+        )
     sizes = list(sizes) if sizes is not None else list(range(1, n + 1))
     if not all(1 <= size <= n for size in sizes) or draws < 1:
         raise ValueError(f"cannot draw {draws} subsets of {sizes} stories: there are {n} that all models have")
@@ -132,9 +128,9 @@ def agreement_curve(
 
 def _point(ours: np.ndarray, theirs: np.ndarray, subsets: np.ndarray) -> CurvePoint:
     # The mean over axis 2 of (models, subsets, size) for each evaluation.
-    found = _pearson_rows(ours[:, subsets].mean(axis=2).T, theirs[:, subsets].mean(axis=2).T)
-    good = found[~np.isnan(found)]
-    size, undefined = subsets.shape[1], len(found) - len(good)
+    correlations = _pearson_rows(ours[:, subsets].mean(axis=2).T, theirs[:, subsets].mean(axis=2).T)
+    good = correlations[~np.isnan(correlations)]
+    size, undefined = subsets.shape[1], len(correlations) - len(good)
     if not len(good):
         return CurvePoint(size, None, None, None, 0, undefined)
     low, high = np.percentile(good, [2.5, 97.5])
@@ -146,20 +142,11 @@ def _pearson_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     defined = _differ(a) & _differ(b)
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     norms = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
-    found = np.full(len(a), np.nan)
-    found[defined] = (a * b).sum(axis=1)[defined] / norms[defined]
-    return np.clip(found, -1, 1)
+    correlations = np.full(len(a), np.nan)
+    correlations[defined] = (a * b).sum(axis=1)[defined] / norms[defined]
+    return np.clip(correlations, -1, 1)
 
 
 def _differ(values: np.ndarray) -> Any:
     """Whether the numbers of each row differ by more than rounding does."""
     return np.ptp(values, axis=-1) > _SAME
-
-
-def _aligned(table: ScoreTable, reference: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
-    """Both evaluations' scores of the models they share, on the stories where all of these have one."""
-    models = [model for model in table.models if model in reference.models]
-    stories = [story for story in table.stories if story in reference.stories]
-    both = [t.only(models, stories).values for t in (table, reference)]
-    whole = ~(np.isnan(both[0]) | np.isnan(both[1])).any(axis=0)
-    return both[0][:, whole], both[1][:, whole]

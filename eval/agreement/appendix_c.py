@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from data.errors import UserError
 from eval.agreement.agreement import Agreement, CurvePoint, agreement, agreement_curve
-from eval.agreement.matrix import RankedModel, ScoreTable, rank_models
+from eval.matrix import Matrix, RankedModel, rank_models
 from eval.statistics import holm
 
 DRAWS = 1000
@@ -40,7 +41,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class AppendixC:
-    """The result of `python -m eval sat-agreement`.
+    """The result of `python -m eval agreement`.
 
     Attributes:
         tables: Every evaluation: encoders, people, a judge.
@@ -49,7 +50,7 @@ class AppendixC:
             the latter without people; empty without either.
     """
 
-    tables: tuple[ScoreTable, ...]
+    tables: tuple[Matrix, ...]
     ranked: tuple[RankedModel, ...]
     compared: tuple[Compared, ...]
 
@@ -59,30 +60,27 @@ class AppendixC:
             "draws": DRAWS,
             "seed": SEED,
             "ranked": [asdict(row) for row in self.ranked],
-            "compared": [one.to_json() for one in self.compared],
+            "compared": [row.to_json() for row in self.compared],
             "scores": {table.name: table.to_json() for table in self.tables},
         }
 
 
-def appendix_c(
-    encoders: Sequence[ScoreTable], people: ScoreTable | None = None, judge: ScoreTable | None = None
-) -> AppendixC:
+def appendix_c(encoders: Sequence[Matrix], people: Matrix | None = None, judge: Matrix | None = None) -> AppendixC:
     """Ranks, agreement and curves of some evaluations of the same rewrites.
 
     Raises:
-        ValueError: Two evaluations have one name.
+        UserError: Two evaluations have one name.
 
-    >>> from eval.agreement.matrix import make_table
     >>> scores = {"A": {"1": 0.5}, "B": {"1": 0.3}, "C": {"1": 0.1}}
-    >>> found = appendix_c([make_table("encoder", scores)], make_table("human", scores))
-    >>> [(one.agreement.evaluation, round(one.agreement.pearson, 3)) for one in found.compared]
+    >>> result = appendix_c([Matrix.of("encoder", scores)], Matrix.of("human", scores))
+    >>> [(row.agreement.evaluation, round(row.agreement.pearson, 3)) for row in result.compared]
     [('encoder', 1.0)]
     """
     tables = tuple(table for table in (*encoders, people, judge) if table is not None)
     names = [table.name for table in tables]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"two evaluations are called {name}; leave one out, or give it by another path")
+            raise UserError(f"two evaluations are called {name}; leave one out, or give it by another path")
     compared: list[Compared] = []
     for reference in (people, judge):
         if reference is not None:
@@ -91,14 +89,12 @@ def appendix_c(
     return AppendixC(tables, rank_models(tables), tuple(compared))
 
 
-def _compared(tables: Sequence[ScoreTable], reference: ScoreTable, *, curves: bool) -> list[Compared]:
-    found = [agreement(table, reference) for table in tables]
-    p_values = holm([one.p for one in found])
-    return [
-        Compared(one, p, _curve(table, reference, one) if curves else ())
-        for table, one, p in zip(tables, found, p_values, strict=True)
-    ]
-
-
-def _curve(table: ScoreTable, reference: ScoreTable, found: Agreement) -> tuple[CurvePoint, ...]:
-    return () if found.pearson is None else agreement_curve(table, reference, draws=DRAWS, seed=SEED)
+def _compared(tables: Sequence[Matrix], reference: Matrix, *, curves: bool) -> list[Compared]:
+    agreements = [agreement(table, reference) for table in tables]
+    corrected = holm([result.p for result in agreements])
+    rows = []
+    for table, result, p in zip(tables, agreements, corrected, strict=True):
+        with_curve = curves and result.pearson is not None
+        curve = agreement_curve(table, reference, draws=DRAWS, seed=SEED) if with_curve else ()
+        rows.append(Compared(result, p, curve))
+    return rows

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from data.errors import UserError
 from data.jsonl import id_column, read_objects
-from eval.agreement.matrix import ScoreTable, make_table
+from eval.matrix import Matrix
 
 PEOPLE = "human"
 """Name of people's table, as in Table 23."""
@@ -73,10 +73,10 @@ def place_score(place: int, models: int) -> float:
     return (models - place) / (models - 1)
 
 
-def human_table(rankings: Sequence[Ranking], name: str = PEOPLE) -> ScoreTable:
+def people_matrix(rankings: Sequence[Ranking]) -> Matrix:
     """Scores by people: a model's score on a story is the mean of its places' scores over the people who ranked it.
 
-    >>> human_table([Ranking("1", ("A", "B", "C")), Ranking("1", ("B", "A", "C"))]).values.tolist()
+    >>> people_matrix([Ranking("1", ("A", "B", "C")), Ranking("1", ("B", "A", "C"))]).values.tolist()
     [[0.75], [0.75], [0.0]]
     """
     scores: dict[str, defaultdict[str, list[float]]] = {}
@@ -85,4 +85,4 @@ def human_table(rankings: Sequence[Ranking], name: str = PEOPLE) -> ScoreTable:
             by_story = scores.setdefault(model, defaultdict(list))
             by_story[ranking.story_id].append(place_score(place, len(ranking.models)))
     means = {m: {story: math.fsum(v) / len(v) for story, v in by_story.items()} for m, by_story in scores.items()}
-    return make_table(name, means)
+    return Matrix.of(PEOPLE, means)

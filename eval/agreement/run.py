@@ -1,46 +1,47 @@
-"""What `python -m eval sat-agreement` does, without the command line: appendix C over finished SAT runs."""
+"""What `python -m eval agreement` does, without the command line: appendix C over finished runs of one task."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from rewards.tasks.sat.run import ROWS, STORIES
 
 from data.errors import UserError
 from data.progress import responses_bar
 from data.record import write_json, write_whole
 from data.run_folder import RunFolder
+from eval.agreement.agreement import MIN_MODELS
 from eval.agreement.appendix_c import appendix_c
-from eval.agreement.evaluations import Runs, own_scores, sat_runs, scores_by, scores_by_people, stories_of
 from eval.agreement.figure import curve_figure
-from eval.agreement.matrix import judge_table
-from eval.agreement.rankings import load_rankings
+from eval.agreement.judging import grade_answers
+from eval.agreement.rankings import load_rankings, people_matrix
 from eval.agreement.text import CURVE, to_markdown
-from eval.finished import find_evaluated
+from eval.alike import check_alike
+from eval.finished import Evaluated, find_evaluated
+from eval.matrix import Matrix
 from eval.page import PageRun
 from generate.judges import make_judge
-from rewards.judges import Judge, Price
+from rewards.finished import Finished
 from rewards.judges.options import JudgeSettings
-from rewards.tasks.sat.judge import SatJudging, judge_rewrites
-from rewards.tasks.sat.rubric import SAT_V1
+from rewards.judges.protocol import Judge
 
 LEDGER = "judgements.jsonl"
 VALUES, PAGE = "agreement.json", "agreement.md"
+Runs = Mapping[str, Finished]
 
 
-def sat_agreement(
+def agree(
     places: Sequence[str],
     output: Path,
     *,
+    benchmark: str | None = None,
     encoders: Sequence[str] = (),
     cache: Path | None = None,
     rankings: Path | None = None,
     judging: JudgeSettings | None = None,
 ) -> PageRun:
-    """Rank the models of finished SAT runs by encoders, people and a judge, and see how far these agree.
+    """Rank the models of finished runs by encoders, people and a judge, and see how far these agree.
 
     The folder gets `agreement.md`, `agreement.json`, `agreement-curve.svg` if there is a curve, and with a judge
     `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
@@ -48,61 +49,137 @@ def sat_agreement(
     Args:
         places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.finished.find_evaluated`.
         output: The run's folder.
-        encoders: Encoders that score the rewrites; none takes the scores that the runs hold.
+        benchmark: The task; None takes the only one whose answers other encoders and a judge can score too.
+        encoders: Encoders that score the answers; none takes the scores that the runs hold.
         cache: Folder of a disk cache of their vectors.
         rankings: People's rankings (`eval.agreement.rankings`).
-        judging: The judge; None asks nobody. `judge_prompt` does not count: it is SAT's own (Table 22).
+        judging: The judge; None asks nobody. `judge_prompt` does not count: the task has a rubric for this (Table 22).
 
     Raises:
-        OSError: A file, an encoder or the judge cannot be used, or the disk is full.
-        ValueError: The runs do not compare, the rankings do not fit, or the folder holds another run; one line.
-        UserError: An encoder gives no text a vector.
+        UserError: A file, an encoder or the judge cannot be used, the runs do not compare, or the rankings do not fit.
     """
-    runs = sat_runs(find_evaluated(places))
-    stories = stories_of(runs)
-    ranked = None if rankings is None else scores_by_people(rankings, load_rankings(rankings), runs, stories)
+    task, runs = _runs(find_evaluated(places), benchmark)
+    items = _items(runs)
+    people, notes = (None, []) if rankings is None else _people(rankings, runs, items)
     encoders = list(dict.fromkeys(encoders))
     if not encoders:
-        own_scores(runs)  # raises where they do not compare
-    judge, price = (None, None) if judging is None else (make_judge(judging), judging.price())
+        check_alike(task.upper(), list(runs.items()), "name the encoders that shall score all: --embedding-models")
+    rubric = next(iter(runs.values())).rubric
+    if judging is not None and rubric is None:
+        raise UserError(f"{task} has no rubric by which a judge could grade its answers; leave --judge out")
+    judge = None if judging is None else make_judge(judging)
+    if judging is not None:
+        judging.price()  # a price that cannot be shows before anything is loaded
     folder = _folder(output, runs, encoders, rankings, judge)
     finished = folder.metrics()
     retry = judging is not None and judging.retry_failed
     if finished is not None and not retry and all((output / name).is_file() for name in finished["files"]):
         return PageRun(output, (output / PAGE).read_text("utf-8"), tuple(finished["files"]), True)
     # Encoders first: what is wrong with one shows before a judge has to be paid.
-    scored = [scores_by(name, runs, stories, cache) for name in encoders]
-    tables = [table for table, _ in scored] or [own_scores(runs)]
+    scored = [_scored_by(encoder, runs, cache) for encoder in encoders]
     folder.start({"scorers": [facts for _, facts in scored]}, {"places": list(places)})
-    judged = None
-    if judge is not None and judging is not None:
-        judged = _judge(judge, price, judging, runs, stories, output / LEDGER)
-    people, notes = ranked or (None, [])
-    graded = None if judge is None or judged is None else judge_table(f"judge {judge.name}", judged.by_model)
-    found = appendix_c(tables, people, graded)
-    page = to_markdown(found, judged, notes)
+    graded = None
+    if judge is not None and judging is not None and rubric is not None:
+        graded = grade_answers(judge, rubric, runs, judging, output / LEDGER)
+    result = appendix_c([m for m, _ in scored] or [_own_scores(runs)], people, graded.matrix if graded else None)
+    page = to_markdown(task, result, graded, notes)
     files = ["config.json", "metrics.json", VALUES, PAGE]
-    if any(one.curve for one in found.compared):
-        write_whole(output / CURVE, curve_figure(found.compared))
+    if any(row.curve for row in result.compared):
+        write_whole(output / CURVE, curve_figure(result.compared))
         files.append(CURVE)
-    files += [LEDGER] if judged else []
-    cost = None if judged is None else _cost(judged)
-    write_json(output / VALUES, {**found.to_json(), "notes": notes, "judge": cost})
+    cost = graded.to_json() if graded else None
+    files += [LEDGER] if graded else []
+    write_json(output / VALUES, {**result.to_json(), "notes": notes, "judge": cost})
     write_whole(output / PAGE, page.encode())
-    stopped = judged.judging.stopped if judged else None
+    stopped = graded.judging.stopped if graded else None
     if stopped is None:
-        agreement = [one.agreement.to_json() for one in found.compared]
+        agreement = [row.agreement.to_json() for row in result.compared]
         folder.finish({"models": len(runs), "agreement": agreement, "judge": cost, "files": files})
     return PageRun(output, page, tuple(files), False, stopped)
 
 
+def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs]:
+    """The task, and the models' runs of it."""
+    by_task: dict[str, dict[str, Finished]] = {}
+    for model in models:
+        for task in dict.fromkeys(task for task, _ in model.runs):
+            if (run := model.run(task)) and (task == benchmark if benchmark else run.rubric is not None):
+                by_task.setdefault(task, {})[model.name] = run
+    if len(by_task) > 1:
+        raise UserError(f"there are runs of {', '.join(by_task)}; say which: --benchmark NAME")
+    task, runs = next(iter(by_task.items()), (benchmark or "such", {}))
+    if len(runs) < 2:
+        raise UserError(
+            f"a ranking needs two models or more with finished {task.upper()} runs, and there are {len(runs)}; finish "
+            "more: python -m eval run"
+        )
+    return task, runs
+
+
+def _items(runs: Runs) -> dict[str, str]:
+    """Id -> what was asked, of all runs."""
+    items: dict[str, str] = {}
+    for run in runs.values():
+        for item, asked in run.prompts.items():
+            if items.setdefault(item, asked) != asked:
+                raise UserError(
+                    f"{run.folder}: its item {item!r} has another text than in the other runs; give runs of the same "
+                    "items"
+                )
+    return items
+
+
+def _own_scores(runs: Runs) -> Matrix:
+    name = str(next(iter(runs.values())).scale.get("embedding_model", "own scores"))
+    return Matrix.of(name, {model: run.by_item(run.main) for model, run in runs.items()})
+
+
+def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[Matrix, dict[str, Any]]:
+    """The runs' answers scored with another encoder, and what a results file must say about it."""
+    scores, facts = {}, dict[str, Any]()
+    with responses_bar(f"scoring by {encoder}", len(runs)) as advance:
+        for name, run in runs.items():
+            scores[name], facts = run.scored_by(encoder, cache)
+            advance(1, None)
+    return Matrix.of(facts["embedding_model"], scores), facts
+
+
+def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Matrix, list[str]]:
+    """People's scores of the runs' models on the runs' items, and what of the file was left out.
+
+    A place counts among all models that were ranked, those too that there is no run of.
+    """
+    matrix = people_matrix(load_rankings(path))
+    models, names = [name for name in matrix.models if name in runs], ", ".join(runs)
+    if len(models) < MIN_MODELS:
+        raise UserError(
+            f"{path}: ranks {', '.join(matrix.models)}, and the runs are of {names}: they share {len(models)} "
+            f"models where {MIN_MODELS} are needed; name the folders as the file does: NAME=DIR"
+        )
+    shared = [item for item in matrix.items if item in items]
+    if not shared:
+        raise UserError(
+            f"{path}: ranks rewrites of stories such as {matrix.items[0]!r}, and the runs have none of them; give the "
+            "runs' own ids"
+        )
+    left_out = []
+    if other := [name for name in matrix.models if name not in runs]:
+        left_out.append(f"People ranked {len(other)} models that there is no run of: {', '.join(other)}.")
+    if unranked := [name for name in runs if name not in matrix.models]:
+        left_out.append(f"People did not rank {len(unranked)} of the models: {', '.join(unranked)}.")
+    if len(shared) < len(matrix.items):
+        left_out.append(f"People ranked {len(matrix.items) - len(shared)} stories that are not among the runs'.")
+    return matrix.only(models, shared), left_out
+
+
 def _folder(output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | None, judge: Judge | None) -> RunFolder:
+    rubric = next(iter(runs.values())).rubric
     settings = {
-        "task": "sat_agreement",
-        "models": {name: _digest(run.folder / STORIES, run.folder / ROWS) for name, run in runs.items()},
+        "task": "agreement",
+        "models": {name: run.digest() for name, run in runs.items()},
         "embedding_models": list(encoders),
-        "rankings_sha256": None if rankings is None else _digest(rankings),
-        "judge": None if judge is None else {"model": judge.name, "prompt": SAT_V1.name, **judge.parameters},
+        "rankings_sha256": None if rankings is None else hashlib.sha256(rankings.read_bytes()).hexdigest(),
+        "judge": judge and rubric and {"model": judge.name, "prompt": rubric.name, **judge.parameters},
     }
     try:
         return RunFolder(output, settings)
@@ -110,38 +187,3 @@ def _folder(output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | 
         if judge is None or not (output / LEDGER).is_file():
             raise
         raise UserError(f"{error} (with a copy of its {LEDGER}, nothing is asked twice)") from error
-
-
-def _judge(
-    judge: Judge, price: Price | None, options: JudgeSettings, runs: Runs, stories: dict[str, Any], ledger: Path
-) -> SatJudging:
-    rewrites = {name: run.rewrites for name, run in runs.items()}
-    with responses_bar(f"judging by {judge.name}", sum(map(len, rewrites.values()))) as advance:
-        return judge_rewrites(
-            judge,
-            rewrites,
-            stories,
-            ledger,
-            price=price,
-            max_cost=options.max_cost,
-            retry_failed=options.retry_failed,
-            on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
-        )
-
-
-def _cost(judged: SatJudging) -> dict[str, Any]:
-    """What the judge's part came to; its judgements are in the ledger."""
-    names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost", "stopped")
-    numbers = {name: getattr(judged.judging, name) for name in names}
-    by_model = {
-        model: {status: sum(row.status == status for row in rows) for status in sorted({row.status for row in rows})}
-        for model, rows in judged.by_model.items()
-    }
-    return {"statuses": by_model, **numbers}
-
-
-def _digest(*paths: Path) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from data.markdown import plain, table
 from data.published import load_text
 from eval.agreement.appendix_c import DRAWS, AppendixC, Compared
-from eval.agreement.matrix import Placed
+from eval.agreement.judging import Graded
 from eval.agreement.rankings import PEOPLE
-from rewards.tasks.sat.judge import SatJudging
+from eval.matrix import Placed
 
 CURVE = "agreement-curve.svg"
 # Enough to read the curve off; agreement.json has every number of stories.
@@ -21,34 +21,32 @@ the first, 0 for the last), a judge by its grade from 1 to 5, divided by 5. A mo
 """
 
 
-def to_markdown(found: AppendixC, judged: SatJudging | None, notes: Sequence[str]) -> str:
+def to_markdown(task: str, result: AppendixC, judged: Graded | None, notes: Sequence[str]) -> str:
     """The page.
 
     Args:
-        found: What was compared.
+        task: The task's name.
+        result: What was compared.
         judged: What became of the judge's part, if there is a judge.
         notes: What was left out.
     """
-    names = [one.name for one in found.tables]
+    names = [matrix.name for matrix in result.tables]
     rows = [
-        [
-            plain(row.model),
-            *(_placed(row.by_evaluation[n], len(one.stories)) for n, one in zip(names, found.tables, strict=True)),
-        ]
-        for row in found.ranked
+        [plain(row.model), *(_placed(row.by_evaluation[m.name], len(m.items)) for m in result.tables)]
+        for row in result.ranked
     ]
     parts = [
-        "# SAT: how evaluations rank the models, and agree\n",
+        f"# {task.upper()}: how evaluations rank the models, and agree\n",
         _ABOUT,
         "## Table 23: scores and places\n",
         table(("Model", *map(plain, names)), rows),
         "In a cell: place, score, and the stories with a score of those that any model has one of.\n",
     ]
-    said = [*notes, *(_judge_notes(judged) if judged else ())]
-    if said:
-        parts.append("\n".join(f"- {plain(line)}" for line in said) + "\n")
-    parts += ["## Table 24: agreement\n", *_agreements(found.compared)]
-    if curves := [one for one in found.compared if one.curve]:
+    lines = [*notes, *(_judge_notes(judged) if judged else ())]
+    if lines:
+        parts.append("\n".join(f"- {plain(line)}" for line in lines) + "\n")
+    parts += ["## Table 24: agreement\n", *_agreements(result.compared)]
+    if curves := [row for row in result.compared if row.curve]:
         parts += [
             f"## Figure 1: correlation with {plain(curves[0].agreement.reference)} by number of stories\n",
             *_curves(curves),
@@ -60,15 +58,15 @@ def _placed(placed: Placed, of: int) -> str:
     return "–" if placed.mean is None else f"{placed.place}. {placed.mean:.4f} ({placed.stories} of {of})"
 
 
-def _judge_notes(judged: SatJudging) -> Iterator[str]:
-    rows = [row for of_model in judged.by_model.values() for row in of_model]
-    counts = {status: sum(row.status == status for row in rows) for status in dict.fromkeys(row.status for row in rows)}
-    yield f"The judge's grades: {', '.join(f'{status} {n:,} of {len(rows):,}' for status, n in counts.items())}."
-    cost = f"{judged.judging.unknown_cost:,} replies of unknown cost" if judged.judging.unknown_cost else ""
-    tokens = f"{judged.judging.prompt_tokens:,} tokens in, {judged.judging.completion_tokens:,} out"
-    yield f"The judge's tokens: {tokens}, {cost or f'cost {judged.judging.cost:.4f}'}."
-    if judged.judging.stopped:
-        yield f"Not finished: {judged.judging.stopped}."
+def _judge_notes(judged: Graded) -> Iterator[str]:
+    statuses = [status for of_model in judged.statuses.values() for status in of_model]
+    counts = {status: statuses.count(status) for status in dict.fromkeys(statuses)}
+    yield f"The judge's grades: {', '.join(f'{s} {n:,} of {len(statuses):,}' for s, n in counts.items())}."
+    judging = judged.judging
+    cost = f"{judging.unknown_cost:,} replies of unknown cost" if judging.unknown_cost else f"cost {judging.cost:.4f}"
+    yield f"The judge's tokens: {judging.prompt_tokens:,} tokens in, {judging.completion_tokens:,} out, {cost}."
+    if judging.stopped:
+        yield f"Not finished: {judging.stopped}."
 
 
 def _agreements(compared: Sequence[Compared]) -> Iterator[str]:
@@ -76,27 +74,25 @@ def _agreements(compared: Sequence[Compared]) -> Iterator[str]:
         yield "There is nothing to agree with: give people's rankings (--rankings) or a judge (--judge).\n"
         return
     headings = ("Evaluation", "Against", "r", "95% interval", "p", "p (Holm)", "Models", "Stories", "Paper")
-    yield table(headings, [_agreement(one) for one in compared])
+    yield table(headings, [_agreement(row) for row in compared])
     yield (
         "Pearson's r of the models' means over the stories on which all of them have scores in both, with its 95% "
         "interval\n(Fisher's z); *p (Holm)* is corrected for the number of evaluations against one reference. *Paper* "
         "is the paper's r\nwith people, over its own 11 models.\n"
     )
-    reasons = dict.fromkeys(one.agreement.reason for one in compared if one.agreement.reason)
-    if reasons:
+    if reasons := dict.fromkeys(row.agreement.reason for row in compared if row.agreement.reason):
         yield "\n".join(f"- {reason}." for reason in reasons) + "\n"
 
 
-def _agreement(one: Compared) -> list[str]:
-    found = one.agreement
-    interval = "–" if found.ci95 is None else f"{found.ci95[0]:.2f} to {found.ci95[1]:.2f}"
-    p = ["–" if value is None else f"{value:.4f}" for value in (found.p, one.p_holm)]
-    r = _number(found.pearson)
-    paper = _PAPER_NAMES.get(found.evaluation, found.evaluation)
-    printed = {row["embedding_model"]: row["pearson"] for row in load_text("sat_embedding_human_correlation")}
-    named = [plain(found.evaluation), plain(found.reference)]
-    there = printed.get(paper, "–") if found.reference == PEOPLE else "–"
-    return [*named, r, interval, *p, str(found.models), str(found.stories), there]
+def _agreement(row: Compared) -> list[str]:
+    result = row.agreement
+    interval = "–" if result.ci95 is None else f"{result.ci95[0]:.2f} to {result.ci95[1]:.2f}"
+    p_values = ["–" if value is None else f"{value:.4f}" for value in (result.p, row.p_holm)]
+    printed = {line["embedding_model"]: line["pearson"] for line in load_text("sat_embedding_human_correlation")}
+    name = _PAPER_NAMES.get(result.evaluation, result.evaluation)
+    paper = printed.get(name, "–") if result.reference == PEOPLE else "–"
+    counts = [str(result.models), str(result.stories), paper]
+    return [plain(result.evaluation), plain(result.reference), _number(result.pearson), interval, *p_values, *counts]
 
 
 def _curves(curves: Sequence[Compared]) -> Iterator[str]:
@@ -105,7 +101,7 @@ def _curves(curves: Sequence[Compared]) -> Iterator[str]:
         f"95% of them.\nIt narrows to nothing at all of them by construction; other stories could give another value. "
         f"Every number of stories is in\nagreement.json.\n\n![The curves]({CURVE})\n"
     )
-    by_size = [{point.stories: point for point in one.curve} for one in curves]
+    by_size = [{point.stories: point for point in row.curve} for row in curves]
     most = max(max(points) for points in by_size)
     rows = []
     for size in (*(size for size in _SIZES if size < most), most):
@@ -117,8 +113,8 @@ def _curves(curves: Sequence[Compared]) -> Iterator[str]:
             else:
                 cells.append(f"{_number(point.mean)} ({_number(point.low)} to {_number(point.high)})")
         rows.append([str(size), *cells])
-    yield table(("Stories", *(plain(one.agreement.evaluation) for one in curves)), rows)
-    if undefined := sum(point.undefined for one in curves for point in one.curve):
+    yield table(("Stories", *(plain(row.agreement.evaluation) for row in curves)), rows)
+    if undefined := sum(point.undefined for row in curves for point in row.curve):
         yield f"- {undefined:,} subsets have no correlation (all models with the same mean) and are left out.\n"
 
 

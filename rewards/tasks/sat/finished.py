@@ -7,13 +7,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from data.prompts import sat_messages
 from data.rewrites import Rewrite, read_rewrites
 from data.stories import Story, load_stories
+from rewards.embeddings import make_text_encoder
 from rewards.finished import Finished, ScoredAnswer
+from rewards.judges.rubric import Asked
 from rewards.measure import Estimate, Measure
+from rewards.tasks.sat.rubric import SAT_V1
+from rewards.tasks.sat.score import SatScorer, what_counts
 from rewards.tasks.sat.summary import SatSummary, keeps_conditions, story_scores
 
 ROWS = "rewrites.jsonl"
@@ -22,6 +27,9 @@ STORIES = "stories.jsonl"  # what was rewritten, so that a run's folder can be r
 
 class FinishedSat(Finished):
     """Rewrites with their scores."""
+
+    files = (STORIES, ROWS)
+    rubric = SAT_V1
 
     @property
     def scale(self) -> dict[str, Any]:
@@ -57,6 +65,18 @@ class FinishedSat(Finished):
         """Story -> mean over its rewrites with a value; every story is there."""
         means = story_scores(self.rewrites) if measure is self.main else super().by_item(measure)
         return {story.id: means.get(story.id) for story in self.stories}
+
+    def to_judge(self) -> Iterator[Asked]:
+        """What is judged is what is embedded: a judge that reads the reasoning too judges something else."""
+        texts = {story.id: story.text for story in self.stories}
+        for row in self.rewrites:
+            text, reason = what_counts(row.text)
+            yield Asked(row.id, row.story_id, texts[row.story_id], "" if reason else text)
+
+    def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
+        """Story -> distance by another encoder."""
+        scorer = SatScorer(make_text_encoder(encoder), self.stories, cache_dir=cache)
+        return story_scores(scorer.score(self.rewrites)), scorer.describe()
 
     def estimate(self, measure: Measure) -> Estimate | None:
         """The mean over stories with its normal interval, beside the number of stories."""

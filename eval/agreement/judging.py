@@ -1,0 +1,82 @@
+"""A judge's grades of the answers of several models' finished runs, by the rubric that their task has for it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data.progress import responses_bar
+from eval.matrix import Matrix
+from rewards.finished import Finished
+from rewards.judges.options import JudgeSettings
+from rewards.judges.protocol import Judge
+from rewards.judges.rubric import Asked, Rubric
+from rewards.judges.run import NOT_ASKED, Judging, judge_answers
+
+NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What holds after judging.
+
+    Attributes:
+        matrix: Mean over the criteria and an item's answers, divided by the highest score.
+        statuses: Model -> the status of each of its answers; `no_rewrite` where there is nothing to judge.
+        judging: Of what there was something to ask about: tokens, cost, why it stopped.
+    """
+
+    matrix: Matrix
+    statuses: dict[str, list[str]]
+    judging: Judging
+
+    def to_json(self) -> dict[str, Any]:
+        """For a results file; the judgements themselves are in the ledger."""
+        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost", "stopped")
+        counts = {model: dict(sorted(Counter(statuses).items())) for model, statuses in self.statuses.items()}
+        return {"statuses": counts, **{name: getattr(self.judging, name) for name in names}}
+
+
+def grade_answers(
+    judge: Judge, rubric: Rubric, runs: Mapping[str, Finished], settings: JudgeSettings, ledger: Path
+) -> Graded:
+    """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once.
+
+    Raises:
+        UserError: The judge or the ledger cannot be used. What was judged is kept.
+    """
+    to_judge = {model: list(run.to_judge()) for model, run in runs.items()}
+    asked = [
+        Asked(f"{model}/{answer.id}", answer.question_id, answer.question, answer.answer)
+        for model, answers in to_judge.items()
+        for answer in answers
+        if answer.answer
+    ]
+    with responses_bar(f"judging by {judge.name}", len(asked)) as advance:
+        judging = judge_answers(
+            judge,
+            rubric,
+            asked,
+            ledger,
+            price=settings.price(),
+            max_cost=settings.max_cost,
+            retry_failed=settings.retry_failed,
+            on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
+        )
+    by_id = {answer.id: judgement for answer, judgement in zip(asked, judging.judgements, strict=True)}
+    statuses: dict[str, list[str]] = {}
+    scores: dict[str, dict[str, float | None]] = {}
+    for model, answers in to_judge.items():
+        statuses[model], grades = [], dict[str, list[float]]()
+        for answer in answers:
+            judgement = by_id.get(f"{model}/{answer.id}")
+            statuses[model].append(str(judgement.status) if judgement else NOT_ASKED if answer.answer else NO_ANSWER)
+            if judgement and judgement.scores:
+                grade = sum(judgement.scores.values()) / len(judgement.scores) / rubric.highest
+                grades.setdefault(answer.question_id, []).append(grade)
+        scores[model] = {item: math.fsum(values) / len(values) for item, values in grades.items()}
+    return Graded(Matrix.of(f"judge {judge.name}", scores), statuses, judging)

@@ -1,0 +1,107 @@
+"""Models x items: what one evaluation (a run's own scorer, an encoder, people, a judge) gives several models."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """Scores of models on items.
+
+    Attributes:
+        name: Which evaluation: an encoder's name, `human`, a judge's.
+        models: Of the rows.
+        items: Of the columns.
+        values: Float64, shape (models, items); NaN where there is no score.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    items: tuple[str, ...]
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, name: str, scores: Mapping[str, Mapping[str, float | None]]) -> Matrix:
+        """From each model's scores by item; None is no score.
+
+        >>> Matrix.of("human", {"A": {"1": 1.0, "2": 0.5}, "B": {"1": 0.0}}).values.tolist()
+        [[1.0, 0.5], [0.0, nan]]
+        """
+        items = tuple(
+            dict.fromkeys(item for by_item in scores.values() for item, v in by_item.items() if v is not None)
+        )
+        values = [
+            [math.nan if (v := by_item.get(item)) is None else v for item in items] for by_item in scores.values()
+        ]
+        return cls(name, tuple(scores), items, np.array(values, np.float64).reshape(len(scores), len(items)))
+
+    def mean(self, model: str) -> tuple[float | None, int]:
+        """A model's mean over the items where it has a score, and how many these are."""
+        row = self.values[self.models.index(model)]
+        scored = row[~np.isnan(row)]
+        return (float(scored.mean()) if len(scored) else None), len(scored)
+
+    def to_json(self) -> dict[str, dict[str, float]]:
+        """Model -> item -> score, without what has none."""
+        return {
+            model: {item: value for item, value in zip(self.items, row, strict=True) if not math.isnan(value)}
+            for model, row in zip(self.models, self.values.tolist(), strict=True)
+        }
+
+    def only(self, models: Sequence[str], items: Sequence[str]) -> Matrix:
+        """The part of these models and items, in their order; it must have them all."""
+        rows, columns = [self.models.index(m) for m in models], [self.items.index(i) for i in items]
+        return Matrix(self.name, tuple(models), tuple(items), self.values[np.ix_(rows, columns)])
+
+
+def aligned(matrix: Matrix, reference: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Both evaluations' scores of the models they share, on the items where all of these have one in both."""
+    models = [model for model in matrix.models if model in reference.models]
+    items = [item for item in matrix.items if item in reference.items]
+    ours, theirs = (part.only(models, items).values for part in (matrix, reference))
+    scored = ~(np.isnan(ours) | np.isnan(theirs)).any(axis=0)
+    return ours[:, scored], theirs[:, scored]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A model in one evaluation: its mean, of how many stories, and its place from 1; None for both without a score."""
+
+    mean: float | None
+    stories: int
+    place: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankedModel:
+    """One row of Table 23: a model in every evaluation, by the evaluation's name."""
+
+    model: str
+    by_evaluation: dict[str, Placed]
+
+
+def rank_models(matrices: Sequence[Matrix]) -> tuple[RankedModel, ...]:
+    """Table 23: every model's mean and place in every evaluation, in the order of the first one's places.
+
+    Equal means share the better place. A model that an evaluation does not have, or gave no score, has no place there.
+
+    >>> matrices = [Matrix.of("e", {"A": {"1": 0.2}, "B": {"1": 0.6}}), Matrix.of("human", {"A": {"1": 1.0}})]
+    >>> [(row.model, [placed.place for placed in row.by_evaluation.values()]) for row in rank_models(matrices)]
+    [('B', [1, None]), ('A', [2, 1])]
+    """
+    placed: dict[str, dict[str, Placed]] = defaultdict(dict)
+    models = dict.fromkeys(model for matrix in matrices for model in matrix.models)
+    for matrix in matrices:
+        means = {model: matrix.mean(model) if model in matrix.models else (None, 0) for model in models}
+        for model, (mean, n) in means.items():
+            place = None if mean is None else 1 + sum(m is not None and m > mean for m, _ in means.values())
+            placed[model][matrix.name] = Placed(mean, n, place)
+    first = matrices[0].name if matrices else ""
+    rows = [RankedModel(model, placed[model]) for model in models]
+    return tuple(sorted(rows, key=lambda row: row.by_evaluation[first].place or math.inf))

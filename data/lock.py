@@ -1,4 +1,4 @@
-"""A folder's lock: held by a process from when it takes it until it gives it back or ends, however it ends."""
+"""A folder's lock: held by a process until it gives it back or ends, however it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _held: dict[Path, IO[str]] = {}
 
 
 def lock(folder: Path) -> None:
-    """Let no other process work in `folder`, which is made where it is missing. Taken twice, it is still one lock.
+    """Let no other process work in `folder`, which is made if it is missing; taken twice, it is still one lock.
 
     Raises:
         UserError: Another process holds it, or the folder cannot be written.
@@ -36,7 +36,7 @@ def lock(folder: Path) -> None:
             raise UserError(f"{folder}: {holder} is at work here; wait for it or end it, and try again") from error
         except OSError as error:  # some network file systems have no locks
             logging.getLogger(__name__).warning("%s: cannot be locked (%s)", folder, error.strerror)
-        # The holder before us may have removed the file between our opening and locking it: then it is not the lock.
+        # The last holder may have removed the file between our opening and locking it: then it is not the lock.
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}")

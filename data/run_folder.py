@@ -1,7 +1,7 @@
-"""A run's folder: what was asked (`config.json`), what came out (`metrics.json`, written last), and what lies between.
+"""A run's folder: what decides the result (`config.json`), the result (`metrics.json`, last), the rows.
 
-A folder belongs to one result: the same command resumes where it stopped, and another one is refused. So is the same
-one while it is still at work. Evaluation, training and the steps of a study all keep their runs so.
+A folder belongs to one result: the same command resumes where it stopped; another command is refused, and so is the
+same one while it is still at work.
 """
 
 from __future__ import annotations
@@ -78,9 +78,6 @@ class RunFolder:
         Args:
             loaded: What decides the result but is known only when everything is loaded: scorer, revisions, decoder.
             facts: What else is worth recording; never compared.
-
-        Raises:
-            UserError: The folder was begun with other models or rules, cannot be written, or is in use.
         """
         self._lock()
         loaded = _as_json(loaded)

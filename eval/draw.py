@@ -14,6 +14,7 @@ from data.errors import UserError
 from data.parts import Columns, is_there, parts_of, write_missing, write_part
 from data.processes import Processes
 from data.progress import responses_bar
+from data.record import folder_sha256
 from data.run_folder import RunFolder
 from data.schema import iter_tables, utf8_safe
 from eval.options import SamplingOptions
@@ -98,8 +99,16 @@ def _start(task: Task, generator: GeneratorSettings, folder: RunFolder, processe
     processes.wait()
     pinned = pinned or generator.pinned()
     writer = load_generator(pinned, keep=folder.responses)
-    loaded = {**scorer_facts(task), "seed": seed, "decoder": writer.describe(), "model_revision": pinned.model_revision}
-    if processes.first or folder.begun:
+    if processes.first:
+        model = Path(pinned.model)
+        loaded = {
+            **scorer_facts(task),
+            "seed": seed,
+            "decoder": writer.describe(),
+            "model_revision": pinned.model_revision,
+            # A model trained anew in its old folder is another model.
+            "model_sha256": folder_sha256(model) if model.is_dir() else None,
+        }
         folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
     processes.wait()  # no part before config.json: nobody could account for it
     return writer

@@ -9,6 +9,7 @@ are table11.md, table11.json, report.html and, last, metrics.json.
 
 import argparse
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,6 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
 
 def first_rows(path: Path, count: int = 3) -> list[Any]:
     """The first responses of a table, for the page."""
-    from itertools import islice
-
     from data.schema import part_paths, read_responses
 
     return list(islice(read_responses(part_paths(path)[0]), count))
@@ -53,14 +52,14 @@ def first_rows(path: Path, count: int = 3) -> list[Any]:
 
 def scoring_facts(rows: dict[str, Path]) -> dict[str, str]:
     """Checker and encoder of the rows, as their folders record them: one value where all agree."""
-    found: dict[str, dict[str, None]] = {"Noun checker": {}, "Embedding model": {}}
+    facts: dict[str, dict[str, None]] = {"Noun checker": {}, "Embedding model": {}}
     for path in rows.values():
         config = path / "config.json"
         scorer = json.loads(config.read_bytes()).get("loaded", {}).get("scorer", {}) if config.is_file() else {}
         for fact, key in (("Noun checker", "noun_checker"), ("Embedding model", "embedding_model")):
             if key in scorer:
-                found[fact][str(scorer[key])] = None
-    return {fact: ", ".join(values) for fact, values in found.items() if values}
+                facts[fact][str(scorer[key])] = None
+    return {fact: ", ".join(values) for fact, values in facts.items() if values}
 
 
 def main() -> None:

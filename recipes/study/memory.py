@@ -133,7 +133,7 @@ def training_memory(
         zero_stage: 0 (DDP or one GPU) to 3.
         bf16: Weights in bfloat16; False is float32.
         checkpointing: Activations are computed again in the backward pass.
-        lora_rank: Trains an adapter of that rank on every linear layer; None trains all weights.
+        lora_rank: Of an adapter on every linear layer; None trains all weights.
         reference_model: A frozen copy is kept beside the model (GRPO with beta > 0, DPO without precomputed
             log-probabilities; never with LoRA, which switches the adapter off instead).
 

@@ -80,8 +80,8 @@ def _training(study: Study, step: Step) -> list[str]:
     sharding = f"ZeRO-{stage}" if stage else "not sharded"
     lines = [arithmetic, f"memory for each process, {sharding}, GiB: {shown}; together {memory.total:.3g}"]
     if step.script == "grpo_dat.py" and stage == 3:
-        whole = 2 * study.architecture.parameters / GIB
-        lines.append(f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {whole:.1f} GiB on each GPU")
+        size = 2 * study.architecture.parameters / GIB
+        lines.append(f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {size:.1f} GiB on each GPU")
     if not config.get("use_cpu"):
         if not stage and config.get("bf16") and not config.get("use_peft"):
             lines.append("note: bf16 weights without DeepSpeed have no float32 master; small steps are lost")
@@ -90,15 +90,14 @@ def _training(study: Study, step: Step) -> list[str]:
 
 
 def _memory(study: Study, step: Step, config: dict[str, Any], processes: int, stage: int) -> Memory:
-    lora = bool(config.get("use_peft"))
     return training_memory(
         study.architecture,
-        tokens=_tokens(study, config, _responses(step, config), int(study.sampling["max_new_tokens"])),
+        tokens=_tokens(study, step, config, int(study.sampling["max_new_tokens"])),
         processes=processes,
         zero_stage=stage,
         bf16=config.get("dtype") == "bfloat16",
         checkpointing=bool(config.get("activation_checkpointing")),
-        lora_rank=int(config.get("lora_r", 16)) if lora else None,
+        lora_rank=int(config.get("lora_r", 16)) if config.get("use_peft") else None,
         reference_model=_has_reference(step, config) and not config.get("precompute_ref_log_probs"),
     )
 
@@ -108,10 +107,10 @@ def _responses(step: Step, config: dict[str, Any]) -> int:
     return int(config["per_device_train_batch_size"]) * (2 if step.script == "dpo_dat.py" else 1)
 
 
-def _tokens(study: Study, config: dict[str, Any], responses: int, length: int) -> int:
-    return tokens_at_once(
-        responses, study.tokens["prompt"], length, share_prompt=bool(config.get("share_prompt", True))
-    )
+def _tokens(study: Study, step: Step, config: dict[str, Any], length: int) -> int:
+    """Tokens of a micro-batch of responses of `length` tokens."""
+    share = bool(config.get("share_prompt", True))
+    return tokens_at_once(_responses(step, config), study.tokens["prompt"], length, share_prompt=share)
 
 
 def _has_reference(step: Step, config: dict[str, Any]) -> bool:
@@ -119,18 +118,18 @@ def _has_reference(step: Step, config: dict[str, Any]) -> bool:
 
 
 def _training_hours(study: Study, step: Step, config: dict[str, Any], items: int) -> float:
-    sequences, at_once = items * (2 if step.script == "dpo_dat.py" else 1), _responses(step, config)
-    parameters, response = study.architecture.parameters, study.tokens["response"]
+    sequences = items * (2 if step.script == "dpo_dat.py" else 1)
+    parameters, length = study.architecture.parameters, study.tokens["response"]
     hours = training_hours(
         parameters,
-        sequences // at_once * _tokens(study, config, at_once, response),
+        sequences // _responses(step, config) * _tokens(study, step, config, length),
         checkpointing=bool(config.get("activation_checkpointing")),
         lora=bool(config.get("use_peft")),
         reference=_has_reference(step, config),
     )
     if step.script == "grpo_dat.py":
         backend = "vllm" if config.get("use_vllm") or config.get("sampler") == "vllm" else "transformers"
-        hours += generation_hours(parameters, sequences * response, backend)
+        hours += generation_hours(parameters, sequences * length, backend)
     return hours
 
 

@@ -54,34 +54,31 @@ def to_markdown(table: Table11) -> str:
     own = [cells(row, table) for row in table.rows]
     paper = [paper_cells(row) for row in table.rows]
     headings = list(next(filter(None, paper), {}))
-    lines = [" | ".join([*own[0], *(f"Paper: {heading.lower()}" for heading in headings)])] if own else []
+    lines = []
     for row, published in zip(own, paper, strict=True):
         values = [*row.values(), *(published.get(heading, "–") for heading in headings)]
-        lines.append(" | ".join(value.replace("|", chr(92) + "|") for value in values))
-    lines = [f"| {line} |" for line in lines]
+        lines.append(f"| {' | '.join(value.replace('|', chr(92) + '|') for value in values)} |")
     if own:
-        lines.insert(1, f"|---|{'---:|' * (len(own[0]) + len(headings) - 1)}")
-    found = patterns(table)
-    lines += [""] * bool(found) + [f"- {name}: {text}" for name, text in found.items()]
+        titles = [*own[0], *(f"Paper: {heading.lower()}" for heading in headings)]
+        lines = [f"| {' | '.join(titles)} |", f"|---|{'---:|' * (len(titles) - 1)}", *lines]
+    if shown := patterns(table):
+        lines += ["", *(f"- {name}: {text}" for name, text in shown.items())]
     return "\n".join(lines) + "\n"
 
 
 def to_json(table: Table11) -> dict[str, Any]:
     """The table for `table11.json`."""
-    return {
-        "equal_size": table.equal_size,
-        "paper_model": table.paper_model,
-        "rows": [
-            {
-                **row.summary.to_json(),
-                "unique_words_at_equal_size": row.equal_size_words,
-                "rarefaction": [list(point) for point in row.curve],
-                "paper": asdict(row.published) if row.published else None,
-            }
-            for row in table.rows
-        ],
-        "patterns": patterns(table),
-    }
+    rows = [
+        {
+            **row.summary.to_json(),
+            "unique_words_at_equal_size": row.equal_size_words,
+            "rarefaction": [list(point) for point in row.curve],
+            "paper": asdict(row.published) if row.published else None,
+        }
+        for row in table.rows
+    ]
+    shown = patterns(table)
+    return {"equal_size": table.equal_size, "paper_model": table.paper_model, "rows": rows, "patterns": shown}
 
 
 def patterns(table: Table11) -> dict[str, str]:
@@ -90,26 +87,26 @@ def patterns(table: Table11) -> dict[str, str]:
     Numbers are compared as they are: a difference within the noise of few responses says yes or NO too.
     """
     rows = {row.summary.source: row for row in table.rows}
-    base, found = rows.get("base"), {}
+    base = rows.get("base")
     if base is None:
         return {}
+    result = {}
     for method, word, sign in (("SFT", "up", 1), ("DPO 1", "down", -1), ("DPO 2", "down", -1)):
-        row = rows.get(method)
-        if row and row.equal_size_words is not None and base.equal_size_words is not None:
-            before, after = base.equal_size_words, row.equal_size_words
-            found[f"{method}: unique words (equal size) {word}"] = _said(
-                sign * (after - before) > 0, f"{before:,.0f} to {after:,.0f}"
-            )
+        after = rows[method].equal_size_words if method in rows else None
+        before = base.equal_size_words
+        if after is not None and before is not None:
+            figures = f"{before:,.0f} to {after:,.0f}"
+            result[f"{method}: unique words (equal size) {word}"] = _answer(sign * (after - before) > 0, figures)
     for method in ("DPO 1", "DPO 2", "GRPO"):
         if row := rows.get(method):
-            before, after = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
-            found[f"{method}: valid responses up"] = _said(after > before, f"{before:.2%} to {after:.2%}")
+            old, new = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
+            result[f"{method}: valid responses up"] = _answer(new > old, f"{old:.2%} to {new:.2%}")
     trained = {m: r.summary.mean for m, r in rows.items() if m in METHODS[1:] and r.summary.mean is not None}
     if "DPO 2" in trained:
-        best = max(trained, key=lambda m: trained[m])
-        found["DPO 2: highest mean"] = _said(best == "DPO 2", f"{best} {trained[best]:.4f}")
-    return found
+        best = max(trained, key=lambda method: trained[method])
+        result["DPO 2: highest mean"] = _answer(best == "DPO 2", f"{best} {trained[best]:.4f}")
+    return result
 
 
-def _said(held: bool, figures: str) -> str:
-    return f"{'yes' if held else 'NO'} ({figures})"
+def _answer(holds: bool, figures: str) -> str:
+    return f"{'yes' if holds else 'NO'} ({figures})"

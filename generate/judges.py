@@ -11,6 +11,8 @@ from rewards.judges.endpoint import endpoint_judge
 from rewards.judges.local import LocalJudge
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Judge
+from rewards.judges.reward import JudgeReward
+from rewards.judges.reward import make_judge_reward as make_reward
 
 # As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
 _GREEDY = 1e-4
@@ -48,3 +50,8 @@ def make_judge(settings: JudgeSettings) -> Judge:
         batch_size=settings.judge_concurrency,
         max_tokens=settings.judge_max_tokens,
     )
+
+
+def make_judge_reward(rubric: str = "jcq-v1", **options: Any) -> JudgeReward:
+    """`rewards.make_judge_reward` by any judge that its settings can name, a model on this machine too."""
+    return make_reward(rubric, make_judge=make_judge, **options)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rewards.duplicates import SeenResponses
+    from rewards.judges.reward import JudgeReward, make_judge_reward
     from rewards.reward import Reward, ScoredCompletion
     from rewards.task_reward import TaskReward, make_task_reward
     from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
@@ -26,11 +27,13 @@ _HOMES = {
     "DatScores": "rewards.tasks.dat.scorer",
     "Reward": "rewards.reward",
     "ScoredCompletion": "rewards.reward",
+    "JudgeReward": "rewards.judges.reward",
     "SeenResponses": "rewards.duplicates",
     "TaskReward": "rewards.task_reward",
     "dat_reward": "rewards.tasks.dat.reward",
     "make_dat_reward": "rewards.tasks.dat.reward",
     "make_task_reward": "rewards.task_reward",
+    "make_judge_reward": "rewards.judges.reward",
 }
 __all__ = list(_HOMES)
 

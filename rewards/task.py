@@ -21,6 +21,7 @@ from rewards.view import View
 if TYPE_CHECKING:
     from rewards.judges.options import JudgeSettings
     from rewards.judges.protocol import Judge
+    from rewards.judges.rubric import Rubric
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ class Task:
         max_new_tokens: Longest answer where nobody says otherwise.
         batch_size: Answers in a batch, and in a part of the table, where nobody says otherwise.
         scores_parts: Whether a part of the table is scored alone, the moment it is drawn. Else `finish` scores all.
+        rubrics: How a judge may be asked about its answers.
         random_nouns: Whether ten random nouns are an answer.
         Finished: Reads a finished run.
         view: How results are shown.
@@ -123,6 +125,7 @@ class Task:
     batch_size: ClassVar[int] = 64
     scores_parts: ClassVar[bool] = True
     random_nouns: ClassVar[bool] = False
+    rubrics: ClassVar[tuple[Rubric, ...]] = ()
     Finished: ClassVar[type[Finished]] = Finished
     view: ClassVar[View] = View()
 

@@ -86,10 +86,7 @@ def judge_answers(
         UserError: The judge cannot be used, 20 prompts in a row got no reply, the ledger is in use or cannot be read or
             written, an id comes twice, or `max_cost` cannot be kept. What was judged is kept.
     """
-    if max_cost is not None and (price is None or judge.max_tokens is None):
-        raise UserError(
-            "max_cost needs the price of the judge's tokens and a limit on its replies (max_tokens); give both prices"
-        )
+    check_budget(judge, price, max_cost)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)
     first: dict[str, Asked] = {}
     for key, asked in zip(keys, answers, strict=True):
@@ -103,6 +100,14 @@ def judge_answers(
         workers = Workers(judge, rubric, opened, first, bill, price, max_cost, on_judgement)
         run_to_end(workers.ask_all(_due(before, first, retry_failed)))
         return judging_of(opened.judgements, keys, workers.requests, workers.spent, workers.stopped)
+
+
+def check_budget(judge: Judge, price: Price | None, max_cost: float | None) -> None:
+    """Raise UserError if nobody could tell when `max_cost` is reached."""
+    if max_cost is not None and (price is None or judge.max_tokens is None):
+        raise UserError(
+            "max_cost needs the price of the judge's tokens and a limit on its replies (max_tokens); give both prices"
+        )
 
 
 def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:

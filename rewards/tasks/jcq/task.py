@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,9 @@ from rewards.task import Answer as TaskAnswer
 from rewards.task import Complete, Item, Outcome, Task
 from rewards.tasks.jcq.files import read_answers, write_answers, write_jcq_files
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
+from rewards.tasks.jcq.held_out import refuse_held_out
 from rewards.tasks.jcq.judging import ask_judge, import_judgements, judging_settings
+from rewards.tasks.jcq.rubric import JCQ_RUBRICS
 from rewards.tasks.jcq.settings import JcqSettings
 from rewards.tasks.jcq.tables import jcq_tables, model_scores
 from rewards.tasks.jcq.view import JcqView
@@ -41,6 +43,7 @@ class Jcq(Task):
         *(Measure(f"jcq/{task}/{criterion}", 2, group=None) for task in TASKS for criterion in CRITERIA),
     )
     scores_parts = False
+    rubrics = tuple(JCQ_RUBRICS.values())
     Finished = FinishedJcq
     view = JcqView()
 
@@ -94,6 +97,10 @@ class Jcq(Task):
         if judged.stopped is None or files.exists():
             write_jcq_files(files, source, self.settings.judge_model, answers, judged.judgements)
         return Outcome(self._metrics(run, source, answers, judged), judged.stopped)
+
+    def refuse_training(self, items: Iterable[Item]) -> None:
+        """The 700 questions of the benchmark, whoever wrote the prompt around them."""
+        refuse_held_out(text for item in items for text in (item.prompt, str(item.columns.get("question", ""))))
 
     def _judge(self, answers: Sequence[Answer], ledger: Path) -> Judging:
         if self.settings.judgements:

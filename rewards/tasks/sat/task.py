@@ -14,6 +14,7 @@ from data.stories import Story, write_stories
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, rewrite_values, stories_digest
+from rewards.tasks.sat.rubric import SAT_V1
 from rewards.tasks.sat.score import SatScorer
 from rewards.tasks.sat.settings import SatSettings
 from rewards.tasks.sat.summary import summarise
@@ -32,6 +33,7 @@ class Sat(Task):
     Settings = SatSettings
     measures = (Measure("sat", paper="score"), Measure("sat/compliant", share=True, group=None))
     scores_parts = False
+    rubrics = (SAT_V1,)
     Finished = FinishedSat
     view = SatView()
 

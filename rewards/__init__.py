@@ -25,15 +25,15 @@ _HOMES = {
     "DatRules": "rewards.tasks.dat.settings",
     "DatScorer": "rewards.tasks.dat.scorer",
     "DatScores": "rewards.tasks.dat.scorer",
+    "JudgeReward": "rewards.judges.reward",
     "Reward": "rewards.reward",
     "ScoredCompletion": "rewards.reward",
-    "JudgeReward": "rewards.judges.reward",
     "SeenResponses": "rewards.duplicates",
     "TaskReward": "rewards.task_reward",
     "dat_reward": "rewards.tasks.dat.reward",
     "make_dat_reward": "rewards.tasks.dat.reward",
-    "make_task_reward": "rewards.task_reward",
     "make_judge_reward": "rewards.judges.reward",
+    "make_task_reward": "rewards.task_reward",
 }
 __all__ = list(_HOMES)
 

@@ -155,7 +155,7 @@ def test_failures_that_are_the_rule_end_the_run(tmp_path):
     # Nine of ten failed, but ten are too few; with the next ten more than half of the last twenty did.
     first = reward("a")
     assert first(["問い"] * 10, answers(9, 1)) == [3.5] * 10
-    with pytest.raises(UserError, match=r"55% of the last 20 judgements failed \(2 unparseable\)"):
+    with pytest.raises(UserError, match=r"11 of the last 20 judgements failed \(2 unparseable just now\)"):
         first(["問い"] * 10, answers(2, 8, 20))
     # Half is not yet more than half.
     assert reward("b")(["問い"] * 20, answers(10, 10)) == [3.5] * 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -25,11 +24,10 @@ from rewards.task import Answer, Item
 
 # Fewer judgements say nothing about the share of failures.
 _LEAST_JUDGED = 20
-# Nobody is asked about an answer without a text, which might be refused and so be paid what its group is paid.
+# An answer without text: a judge might refuse it, and it would be paid what its group is paid.
 _EMPTY = "empty"
-_OK = (str(Status.OK), _EMPTY)
 
-# Of each question and answer: its status, and its scores if it has any; then what all judging cost.
+# Of each question and answer the status, and the scores if there are any; then what all judging cost at most.
 _Verdicts = tuple[dict[tuple[str, str], tuple[str, Scores | None]], float]
 
 
@@ -38,23 +36,19 @@ class JudgeReward(Reward):
 
     The question is the dataset's column `question`, or else the user's last turn; the answer is the completion without
     its reasoning. A judgement that failed (refused, unparseable, truncated, no reply) gives its completion the mean of
-    its group's others, so that it changes no advantage, and None if the whole group failed. An empty answer gets the
-    rubric's lowest score. Of several processes the first one asks the judge, about each distinct answer once; every
+    its group's others, which favours nobody, and None if the whole group failed. An empty answer gets the rubric's
+    lowest score and nobody is asked. Of several processes the first one asks, about each distinct answer once; every
     judgement is a line of the ledger at once, so that a run that is killed and resumed pays nothing twice.
 
     Args:
-        build: Makes the judge at the first call, in the process that asks it.
-        rubric: What it is asked, and how its replies are read.
+        rubric: What the judge is asked, and how its replies are read.
         ledger: The file of judgements; one run at a time may have it.
-        settings: Of these `max_cost` (for all this judge's and rubric's judgements in the ledger), the prices and
-            `retry_failed` count here.
-        criterion: The score that is paid; None pays the mean of all.
-        scale: Reward per unit of it.
-        stop_failed_share: The run ends when more than this share of the judgements of one call failed (and of the last
-            20, where a call has fewer).
+        settings: Who judges. `max_cost` is for all judgements in the ledger by this judge and rubric.
+        judge: Who judges; None has `make_judge` make it of the settings, at the first call.
+        make_judge: See `make_judge_reward`, with the rest.
 
     Logged through TRL's `log_metric`, over all processes: `judge/mean` (of what was judged), `judge/failed_share`,
-    `judge/status/<status>` (counts), `judge/cost` (at most, so far; with prices only) and `judge/seconds`; through
+    `judge/status/<status>` (counts), `judge/cost` (so far, at most; with prices only) and `judge/seconds`; through
     `log_extra` the columns judge_status and judge_scores.
     """
 
@@ -62,10 +56,11 @@ class JudgeReward(Reward):
 
     def __init__(
         self,
-        build: Callable[[], Judge],
         rubric: Rubric,
         ledger: Path,
         settings: JudgeSettings,
+        judge: Judge | None = None,
+        make_judge: Callable[[JudgeSettings], Judge] = endpoint_judge,
         *,
         criterion: str | None = None,
         scale: float = 1.0,
@@ -75,46 +70,40 @@ class JudgeReward(Reward):
             raise UserError(f"{rubric.name} has no criterion {criterion}; it has {', '.join(rubric.criteria)}")
         # The name is the same whatever the settings: it is the key in W&B.
         super().__init__("judge_reward", "judge", scale=scale)
-        self.rubric, self.ledger, self.criterion, self.settings = rubric, ledger, criterion, settings
-        self.stop_failed_share = stop_failed_share
-        self.price = settings.price()
-        self.cost: float | None = None
-        self._build = build
+        self.rubric, self.ledger, self.settings, self.price = rubric, ledger, settings, settings.price()
+        self.criterion, self.stop_failed_share = criterion, stop_failed_share
+        self._given, self._make_judge = judge, make_judge
         self._judge: Judge | None = None
         self._opened: Ledger | None = None
-        self._failed: list[bool] = []
+        self._cost = 0.0
+        self._failed: list[bool] = []  # of the last judgements
 
     @property
     def judge(self) -> Judge:
-        """The judge, made when first asked for."""
+        """Who judges, made when first asked for."""
         if self._judge is None:
-            self._judge = self._build()
+            self._judge = self._given or self._make_judge(self.settings)
             check_budget(self._judge, self.price, self.settings.max_cost)
         return self._judge
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """Nothing yet: the first process judges for all."""
-        pending = []
-        for item, answer in zip(items, answers, strict=True):
-            question = str(item.columns.get("question") or item.prompt.strip())
-            pending.append(self.scored(item, judged_part(answer.text), None, question=question, prompt=item.prompt))
-        return pending
+        questions = [str(item.columns.get("question") or item.prompt.strip()) for item in items]
+        return [
+            self.scored(item, judged_part(answer.text), None, question=question, prompt=item.prompt)
+            for item, answer, question in zip(items, answers, questions, strict=True)
+        ]
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
-        """Each with its judgement, or with what its group is paid."""
-        verdicts, spent = self._verdicts(completions)
-        self.cost = spent if self.price else None
+        """Each with what its judgement is worth, or what its group is."""
+        verdicts, self._cost = self._verdicts(completions)
         judged = [self._paid(c, *verdicts[c.facts["question"], c.text]) for c in completions]
         groups: defaultdict[str, list[float]] = defaultdict(list)
         for completion in judged:
             if completion.reward is not None:
                 groups[completion.group].append(completion.reward)
-        return [
-            replace(completion, reward=fmean(groups[completion.group]))
-            if completion.reward is None and groups[completion.group]
-            else completion
-            for completion in judged
-        ]
+        worth = {group: fmean(rewards) for group, rewards in groups.items()}
+        return [c if c.reward is not None else replace(c, reward=worth.get(c.group)) for c in judged]
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         """See the class."""
@@ -124,7 +113,7 @@ class JudgeReward(Reward):
         metrics["judge/failed_share"] = 1 - len(scores) / len(completions)
         if scores:
             metrics["judge/mean"] = fmean(scores)
-        return metrics if self.cost is None else metrics | {"judge/cost": self.cost}
+        return metrics | {"judge/cost": self._cost} if self.price else metrics
 
     def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
         """Status and scores."""
@@ -142,7 +131,7 @@ class JudgeReward(Reward):
             self._opened = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A ledger belongs to one process, and connections to none: another process makes its own.
+        # A ledger belongs to one process, and a judge that was made may hold its key.
         return {**super().__getstate__(), "_judge": None, "_opened": None}
 
     def _verdicts(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
@@ -167,16 +156,14 @@ class JudgeReward(Reward):
             self.rubric.refuse(text for c in completions for text in (c.facts["question"], c.facts["prompt"]))
         if self._opened is None:
             self._opened = Ledger(self.ledger, (self.rubric,))
-        pairs = dict.fromkeys((completion.facts["question"], completion.text) for completion in completions)
         lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
-        verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = {
-            pair: (_EMPTY, lowest) for pair in pairs if not pair[1].strip()
-        }
-        asked = [
-            Asked(fingerprint(f"{question}\0{text}"), fingerprint(question), question, text)
-            for question, text in pairs
-            if text.strip()
-        ]
+        verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = {}
+        asked = []
+        for question, text in dict.fromkeys((c.facts["question"], c.text) for c in completions):
+            if text.strip():
+                asked.append(Asked(fingerprint(f"{question}\0{text}"), fingerprint(question), question, text))
+            else:
+                verdicts[question, text] = _EMPTY, lowest
         judging = judge_answers(
             self.judge,
             self.rubric,
@@ -188,21 +175,21 @@ class JudgeReward(Reward):
         )
         if judging.stopped:
             raise UserError(f"judging ended: {judging.stopped}; allow more (max_cost) and resume the run")
-        for answer, judgement in zip(asked, judging.judgements, strict=True):
-            assert judgement is not None  # all were asked
-            verdicts[answer.question, answer.answer] = (str(judgement.status), judgement.scores)
-        self._stop_if_failing([status for status, _ in verdicts.values()])
+        statuses = [str(judgement.status) for judgement in judging.judgements if judgement]
+        for answer, status, judgement in zip(asked, statuses, judging.judgements, strict=True):
+            verdicts[answer.question, answer.answer] = status, judgement.scores if judgement else None
+        self._stop_if_failing(statuses)
         return verdicts, judging.cost_at_most
 
     def _stop_if_failing(self, statuses: Sequence[str]) -> None:
-        failed = [status not in _OK for status in statuses]
+        failures = Counter(status for status in statuses if status != Status.OK)
+        failed = [status in failures for status in statuses]
         self._failed = [*self._failed, *failed][-max(_LEAST_JUDGED, len(failed)) :]
-        share = fmean(self._failed) if self._failed else 0.0
-        if len(self._failed) >= _LEAST_JUDGED and share > self.stop_failed_share:
-            count = Counter(status for status in statuses if status not in _OK)
+        count = len(self._failed)
+        if count >= _LEAST_JUDGED and sum(self._failed) > self.stop_failed_share * count:
             raise UserError(
-                f"{share:.0%} of the last {len(self._failed)} judgements failed "
-                f"({', '.join(f'{number} {status}' for status, number in count.most_common())}): "
+                f"{sum(self._failed)} of the last {count} judgements failed "
+                f"({', '.join(f'{number} {status}' for status, number in failures.most_common())} just now): "
                 f"{self.ledger} holds the replies; take another judge or rubric, or raise stop_failed_share"
             )
 
@@ -234,44 +221,23 @@ def make_judge_reward(
         make_judge: How. Rewards know endpoints only; `generate.judges.make_judge_reward` knows models on this machine.
         criterion: The score that is paid; None pays the mean of all.
         scale: Reward per unit of it.
-        stop_failed_share: See `JudgeReward`.
+        stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
+            a call has fewer.
         settings: Fields of `rewards.judges.options.JudgeSettings`.
 
     Raises:
         UserError: There is no such rubric, criterion or setting, or a value cannot be.
 
-    >>> make_judge_reward("sat-v1", ledger="judgements.jsonl", judge_model="gpt-4o", max_cost=5, price_in=2, price_out=8
-    ... ).rubric.criteria
+    >>> make_judge_reward("sat-v1", ledger="judgements.jsonl", judge_model="gpt-4o").rubric.criteria
     ('creativity',)
     """
     if "judge_prompt" in settings:
         raise UserError("judge_prompt is the evaluation's; give the reward a rubric")
-    values = settings_of(JudgeSettings, settings)
-    build = partial(make_judge, values) if judge is None else partial(_handed_in, judge)
+    if isinstance(rubric, str):
+        from rewards.tasks import find_rubric
+
+        rubric = find_rubric(rubric)
+    share, values = stop_failed_share, settings_of(JudgeSettings, settings)
     return JudgeReward(
-        build,
-        rubric_called(rubric) if isinstance(rubric, str) else rubric,
-        Path(ledger),
-        values,
-        criterion=criterion,
-        scale=scale,
-        stop_failed_share=stop_failed_share,
+        rubric, Path(ledger), values, judge, make_judge, criterion=criterion, scale=scale, stop_failed_share=share
     )
-
-
-def rubric_called(name: str) -> Rubric:
-    """The tasks' rubric of this name.
-
-    Raises:
-        UserError: There is none.
-    """
-    from rewards.tasks import task_types
-
-    rubrics = {rubric.name: rubric for task in task_types().values() for rubric in task.rubrics}
-    if name not in rubrics:
-        raise UserError(f"there is no rubric {name}; there are {', '.join(rubrics)}")
-    return rubrics[name]
-
-
-def _handed_in(judge: Judge) -> Judge:
-    return judge

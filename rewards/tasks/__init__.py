@@ -9,6 +9,7 @@ import os
 
 from data.dotted import load_dotted
 from data.errors import UserError
+from rewards.judges.rubric import Rubric
 from rewards.task import Task
 from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.task import Jcq
@@ -42,3 +43,15 @@ def task_type(name: str) -> type[Task]:
     if name not in types:
         raise UserError(f"there is no task {name}; there are {', '.join(types)} (and those that SOZO_TASKS names)")
     return types[name]
+
+
+def find_rubric(name: str) -> Rubric:
+    """The rubric of this name, whichever task's it is.
+
+    Raises:
+        UserError: There is none.
+    """
+    rubrics = {rubric.name: rubric for task in task_types().values() for rubric in task.rubrics}
+    if name not in rubrics:
+        raise UserError(f"there is no rubric {name}; there are {', '.join(rubrics)}")
+    return rubrics[name]

@@ -1,52 +1,54 @@
-"""A reward of one's own beside sozo's: rare words. In a recipe's YAML, from the folder above this one:
+"""A reward of one's own: words that no other list of the group names. Beside sozo's, in a recipe's YAML:
 
-reward_funcs: [rewards.make_dat_reward, examples.reward.make_rarity_reward]
-reward_args: {rewards.make_dat_reward: {}, examples.reward.make_rarity_reward: {counts: words.tsv}}
+reward_funcs: [rewards.make_dat_reward, examples.reward.make_fresh_words_reward]
+reward_args: {rewards.make_dat_reward: {}, examples.reward.make_fresh_words_reward: {scale: 2.0}}
 reward_weights: [1.0, 0.2]
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from rewards.parse import split_list
+from rewards.reward import Reward, ScoredCompletion
+from rewards.task import Answer, Item
 
 
-class RarityReward:
-    """Pays the mean surprisal of the ten words in bits; 0 for what is no list of ten.
+class FreshWordsReward(Reward):
+    """Pays the share of a list's words that no other list answering the same prompt names; 0 for what is no list.
 
-    Args:
-        counts: How often each word occurs in some corpus. A word that is not in it counts as seen once.
+    >>> text = "\\n".join(f"{k}. {word}" for k, word in enumerate("犬猫水山川本車空海石", 1))
+    >>> FreshWordsReward()(["?", "?", "?"], [text, text, text.replace("犬", "木")])
+    [0.0, 0.0, 0.1]
     """
 
-    def __init__(self, counts: dict[str, int]) -> None:
-        self.__name__ = "rarity"  # the reward's name in TRL's logs and in W&B
-        self._counts, self._total = counts, sum(counts.values())
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__("fresh_words", "fresh_words", scale=scale)  # its name in TRL's logs, and its metrics' prefix
 
-    def __call__(
-        self, completions: Sequence[Any], log_metric: Callable[[str, float], None] | None = None, **kwargs: Any
-    ) -> list[float | None]:
-        """One number for each completion, in order: a text, or a conversation whose last turn is the text.
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        """What each answer is worth by itself. Each process asks about its own completions."""
+        scored = []
+        for item, answer in zip(items, answers, strict=True):
+            words = split_list(answer.text)
+            score, reason = (0.0, None) if words else (None, "format")
+            scored.append(self.scored(item, answer.text, score, reason, words=words or ()))
+        return scored
 
-        TRL also passes prompts and the dataset's columns; `**kwargs` takes what is not needed. None instead of a number
-        says: this reward has nothing to say of this completion.
-        """
-        texts = [c if isinstance(c, str) else c[-1]["content"] for c in completions]
-        rewards = [self._bits(split_list(text)) for text in texts]
-        if log_metric and rewards:
-            log_metric("rarity/paid", sum(reward > 0 for reward in rewards) / len(rewards))
-        return list(rewards)
-
-    def _bits(self, words: Sequence[str] | None) -> float:
-        if words is None:
-            return 0.0
-        return -sum(math.log2(self._counts.get(word, 1) / self._total) for word in words) / len(words)
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        """What each is worth among those of all processes; every process must come to the same result."""
+        named = Counter((c.group, word) for c in completions for word in c.facts["words"])
+        paid = []
+        for completion in super().among(completions):
+            words = completion.facts["words"]
+            if words:
+                share = sum(named[completion.group, word] == 1 for word in words) / len(words)
+                completion = replace(completion, score=share, reward=self.scale * share)
+            paid.append(completion)
+        return paid
 
 
-def make_rarity_reward(counts: str) -> RarityReward:
-    """The reward of a file with lines `word<TAB>count`."""
-    lines = Path(counts).read_text("utf-8").splitlines()
-    return RarityReward({word: int(count) for word, count in (line.split("\t") for line in lines)})
+def make_fresh_words_reward(scale: float = 1.0) -> FreshWordsReward:
+    """The reward; a recipe calls this with what `reward_args` says."""
+    return FreshWordsReward(scale)

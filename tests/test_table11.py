@@ -106,7 +106,7 @@ def test_a_word_counts_once_for_each_response(tmp_path):
 
 
 def test_what_is_not_there(folders, tmp_path):
-    with pytest.raises(ValueError, match=r"has no model 'tiny'; it has Qwen2\.5-7B, Swallow-8B, llm-jp-3-7\.2b"):
+    with pytest.raises(UserError, match=r"has no model 'tiny'; it has Qwen2\.5-7B, Swallow-8B, llm-jp-3-7\.2b"):
         table11(folders, "tiny")
     with pytest.raises(UserError, match="no response table here"):
         table11({"base": tmp_path / "nothing"})

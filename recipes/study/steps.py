@@ -48,18 +48,18 @@ class Step:
 
 def study_steps(study: Study) -> list[Step]:
     """The steps in order: the paper's section 5.1. SFT, DPO 1 and GRPO start from the model, DPO 2 from DPO 1."""
-    big, small = study.num_training_responses, study.num_responses
+    big, small, pairs = study.num_training_responses, study.num_responses, {"num_pairs": study.num_pairs}
     steps = [
-        _sample(study, "random", 0, "random", big),
-        _sample(study, "base", 1, study.model, big),
-        _train(study, "sft", "sft", study.model, {"top_k": study.top_k}, responses="random"),
-        _sample(study, "sft-sample", 2, "sft", small, trained=True),
-        _train(study, "dpo1", "dpo", study.model, {"num_pairs": study.num_pairs}, responses="base"),
-        _sample(study, "dpo1-sample", 3, "dpo1", big, trained=True),
-        _train(study, "dpo2", "dpo", "dpo1", {"num_pairs": study.num_pairs}, responses="dpo1-sample", trained=True),
-        _sample(study, "dpo2-sample", 4, "dpo2", small, trained=True),
-        _train(study, "grpo", "grpo", study.model, {}),
-        _sample(study, "grpo-sample", 5, "grpo", small, trained=True),
+        _sample(study, "random", 0, big, model="random"),
+        _sample(study, "base", 1, big, model=study.model),
+        _train(study, "sft", "sft", {"top_k": study.top_k}, responses="random"),
+        _sample(study, "sft-sample", 2, small, step="sft"),
+        _train(study, "dpo1", "dpo", pairs, responses="base"),
+        _sample(study, "dpo1-sample", 3, big, step="dpo1"),
+        _train(study, "dpo2", "dpo", pairs, responses="dpo1-sample", step="dpo1"),
+        _sample(study, "dpo2-sample", 4, small, step="dpo2"),
+        _train(study, "grpo", "grpo", {}),
+        _sample(study, "grpo-sample", 5, small, step="grpo"),
     ]
     flags = {"output_dir": _folder(study, "table"), "title": f"Table 11: {study.model}"}
     if study.paper_model:
@@ -72,65 +72,48 @@ def study_steps(study: Study) -> list[Step]:
 
 def study_rows(study: Study) -> dict[str, StudyRow]:
     """The rows of the paper's tables, each with its model and its step of responses."""
-    rows = {"random": StudyRow(None, _path(study, "random")), "base": StudyRow(study.model, _path(study, "base"))}
-    for name, step in (("SFT", "sft"), ("DPO 1", "dpo1"), ("DPO 2", "dpo2"), ("GRPO", "grpo")):
-        rows[name] = StudyRow(_folder(study, step), _path(study, f"{step}-sample"))
-    return rows
 
+    def row(model: str | None, responses: str) -> StudyRow:
+        return StudyRow(model, Path(_folder(study, responses)))
 
-def _path(study: Study, step: str) -> Path:
-    return Path(study.output_dir) / step
+    trained = (("SFT", "sft"), ("DPO 1", "dpo1"), ("DPO 2", "dpo2"), ("GRPO", "grpo"))
+    rows = {name: row(_folder(study, step), f"{step}-sample") for name, step in trained}
+    return {"random": row(None, "random"), "base": row(study.model, "base"), **rows}
 
 
 def _folder(study: Study, step: str) -> str:
-    return str(_path(study, step))
+    return str(Path(study.output_dir) / step)
 
 
-def _sample(study: Study, name: str, number: int, model: str, count: int, *, trained: bool = False) -> Step:
-    """Draw `count` responses of `model`, a step's name if `trained`."""
-    own = {key: value for key, value in study.sampling.items() if key != "launcher"}
+def _sample(study: Study, name: str, number: int, count: int, *, model: str = "", step: str = "") -> Step:
+    """Draw `count` responses of `model`, or of the model that `step` trains."""
+    options = {key: value for key, value in study.sampling.items() if key != "launcher"}
     if model == "random":
-        own = {key: value for key, value in own.items() if key not in _MODEL_FLAGS}
-        own |= {"nouns": study.random_nouns} if study.random_nouns else {}
+        options = {key: value for key, value in options.items() if key not in _MODEL_FLAGS}
+        options |= {"nouns": study.random_nouns} if study.random_nouns else {}
     flags = {
-        "model": _folder(study, model) if trained else model,
+        "model": model or _folder(study, step),
         "num_responses": count,
         # Their own randomness: DPO 2's responses are fresh, not those of DPO 1 with the same random numbers.
         "seed": study.seed + number,
         "source": name.removesuffix("-sample"),
         "output_dir": _folder(study, name),
-        **own,
+        **options,
     }
-    return Step(
-        name,
-        "sample_dat.py",
-        {key: str(value) for key, value in flags.items()},
-        (model,) if trained else (),
-        launcher=study.path(study.sampling["launcher"]),
-    )
+    words = {key: str(value) for key, value in flags.items()}
+    launcher = study.path(study.sampling["launcher"])
+    return Step(name, "sample_dat.py", words, (step,) if step else (), launcher=launcher)
 
 
 def _train(
-    study: Study,
-    name: str,
-    method: str,
-    model: str,
-    counts: dict[str, int],
-    *,
-    responses: str | None = None,
-    trained: bool = False,
+    study: Study, name: str, method: str, counts: dict[str, int], *, responses: str = "", step: str = ""
 ) -> Step:
-    """Train `model`, a step's name if `trained`, by `method`, on the responses of another step."""
-    flags = {"model_name_or_path": _folder(study, model) if trained else model}
+    """Train the study's model, or that of `step`, by `method`, on the responses of another step."""
+    flags = {"model_name_or_path": _folder(study, step) if step else study.model}
     if responses:
         flags["responses"] = _folder(study, responses)
     flags |= {key: str(value) for key, value in counts.items()}
     flags |= {"seed": str(study.seed), "output_dir": _folder(study, name), "run_name": f"{study.name}-{name}"}
-    return Step(
-        name,
-        f"{method}_dat.py",
-        flags,
-        tuple(step for step in (model if trained else None, responses) if step),
-        config=study.path(study.training[method]),
-        launcher=study.path(study.training["launcher"]),
-    )
+    inputs = tuple(filter(None, (step, responses)))
+    config, launcher = study.path(study.training[method]), study.path(study.training["launcher"])
+    return Step(name, f"{method}_dat.py", flags, inputs, config, launcher)

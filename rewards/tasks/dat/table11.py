@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from data.errors import UserError
 from data.published import load
 from data.schema import iter_tables
 from rewards.tasks.dat.rarefaction import expected_unique_words
@@ -74,7 +75,7 @@ def table11(
 
     Raises:
         FileNotFoundError: A folder holds no table.
-        ValueError: A response was never scored, a part cannot be read, or the paper has no such model.
+        UserError: A response was never scored, a part cannot be read, or the paper has no such model.
     """
     paper = _paper_rows(paper_model)
     read = {name: _read(name, path, (trials or {}).get(name)) for name, path in folders.items()}
@@ -117,6 +118,6 @@ def _paper_rows(model: str | None) -> dict[str, Published]:
     rows = load("dat_training")
     known = sorted({row["model"] for row in rows if row["model"]})
     if model not in known:
-        raise ValueError(f"the paper's Table 11 has no model {model!r}; it has {', '.join(known)}")
+        raise UserError(f"the paper's Table 11 has no model {model!r}; it has {', '.join(known)}")
     names = Published.__dataclass_fields__
     return {r["method"]: Published(**{n: r[n] for n in names}) for r in rows if r["model"] in (model, None)}

@@ -1,5 +1,5 @@
-"""What an answer is worth: `dat_reward` (ready made), `make_dat_reward(...)`, `make_task_reward(...)` and what they are
-built from.
+"""What an answer is worth: `dat_reward` (ready made), `make_dat_reward(...)`, `make_sat_reward(...)`,
+`make_judge_reward(...)`, `make_task_reward(...)` and what they are built from.
 
 Importing this costs nothing: a name is imported when it is first used; torch, models and dictionaries when the first
 text is scored.
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
     from rewards.tasks.dat.scorer import DatResult, DatScorer, DatScores
     from rewards.tasks.dat.settings import DatRules
+    from rewards.tasks.sat.reward import SatReward, make_sat_reward
 
 _HOMES = {
     "DatResult": "rewards.tasks.dat.scorer",
@@ -27,12 +28,14 @@ _HOMES = {
     "DatScores": "rewards.tasks.dat.scorer",
     "JudgeReward": "rewards.judges.reward",
     "Reward": "rewards.reward",
+    "SatReward": "rewards.tasks.sat.reward",
     "ScoredCompletion": "rewards.reward",
     "SeenResponses": "rewards.duplicates",
     "TaskReward": "rewards.task_reward",
     "dat_reward": "rewards.tasks.dat.reward",
     "make_dat_reward": "rewards.tasks.dat.reward",
     "make_judge_reward": "rewards.judges.reward",
+    "make_sat_reward": "rewards.tasks.sat.reward",
     "make_task_reward": "rewards.task_reward",
 }
 __all__ = list(_HOMES)

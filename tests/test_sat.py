@@ -14,15 +14,18 @@ import pytest
 from fakes import FakeEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rewards.tasks.sat.run import SatSettings, score_file
 
 from data.errors import UserError
 from data.prompts import sat_messages
 from data.rewrites import Rewrite, read_rewrites, write_rewrites
 from data.stories import Story, load_stories
+from eval.run import score_answers
 from rewards.embeddings import make_text_encoder
+from rewards.task import Answer, Item
 from rewards.tasks.sat.score import TEXT_LIMIT, SatScorer, what_counts
+from rewards.tasks.sat.settings import SatSettings
 from rewards.tasks.sat.summary import SatSummary, story_scores, summarise
+from rewards.tasks.sat.task import Sat
 
 
 def story(name: str, text: str) -> Story:
@@ -269,44 +272,55 @@ def test_nasty_rewrites(texts_encoder: Any) -> None:
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> tuple[Path, SatSettings]:
+def small(tmp_path: Path) -> tuple[Path, Sat]:
     tales = tmp_path / "stories.jsonl"
     tales.write_text(
         "".join(json.dumps({"id": t, "text": f"{t}と亀の話。"}) + "\n" for t in ("桃", "鶴", "犬")), "utf-8"
     )
     file = tmp_path / "theirs.jsonl"
     write_rewrites(file, [Rewrite("a", "桃", "都会の車の話。", "m"), Rewrite("b", "鶴", "", "m")])
-    return file, SatSettings(stories=tales)
+    return file, Sat(SatSettings(stories=str(tales)))
 
 
-def test_a_run_writes_its_folder_and_is_not_repeated(small: tuple[Path, SatSettings], tmp_path: Path) -> None:
-    file, given_settings = small
-    run = score_file(file, tmp_path / "run", given_settings)
+def test_a_run_writes_its_folder_and_is_not_repeated(small: tuple[Path, Sat], tmp_path: Path) -> None:
+    file, task = small
+    run = score_answers(task, file, tmp_path / "run")
     assert not run.finished_before
-    assert (run.summary.scored_stories, run.summary.num_stories, run.summary.source) == (1, 3, "m")
+    summary = SatSummary.from_json(run.metrics)
+    assert (summary.scored_stories, summary.num_stories, summary.source) == (1, 3, "m")
     rows = read_rewrites(tmp_path / "run" / "rewrites.jsonl")
     assert [row.reason for row in rows] == [None, "empty"]
-    assert rows[0].score == run.summary.mean
+    assert rows[0].score == summary.mean
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     assert config["loaded"]["scorer"]["embedding_model"] == "ja-ginza-texts"
-    again = score_file(file, tmp_path / "run", given_settings)
-    assert (again.finished_before, again.summary) == (True, run.summary)
+    again = score_answers(task, file, tmp_path / "run")
+    assert (again.finished_before, again.metrics) == (True, run.metrics)
 
 
-def test_a_scored_file_can_be_scored_again(small: tuple[Path, SatSettings], tmp_path: Path) -> None:
-    file, given_settings = small
-    first = score_file(file, tmp_path / "run", given_settings)
-    second = score_file(tmp_path / "run" / "rewrites.jsonl", tmp_path / "again", given_settings)
-    assert second.summary == first.summary
+def test_a_scored_file_can_be_scored_again(small: tuple[Path, Sat], tmp_path: Path) -> None:
+    file, task = small
+    first = score_answers(task, file, tmp_path / "run")
+    second = score_answers(task, tmp_path / "run" / "rewrites.jsonl", tmp_path / "again")
+    assert second.metrics == first.metrics
     assert (tmp_path / "again" / "rewrites.jsonl").read_bytes() == (tmp_path / "run" / "rewrites.jsonl").read_bytes()
 
 
-def test_a_folder_belongs_to_one_result(small: tuple[Path, SatSettings], tmp_path: Path) -> None:
-    file, given_settings = small
-    score_file(file, tmp_path / "run", given_settings)
+def test_a_folder_belongs_to_one_result(small: tuple[Path, Sat], tmp_path: Path) -> None:
+    file, task = small
+    score_answers(task, file, tmp_path / "run")
     write_rewrites(file, [Rewrite("a", "桃", "別の話。", "m")])
-    with pytest.raises(UserError, match="holds a run with rewrites_sha256"):
-        score_file(file, tmp_path / "run", given_settings)
-    with pytest.raises(ValueError, match="there is no story '桃'"):
-        score_file(file, tmp_path / "other")
+    with pytest.raises(UserError, match="holds a run with"):
+        score_answers(task, file, tmp_path / "run")
+    with pytest.raises(UserError, match="there is no story '桃'"):
+        score_answers(Sat(), file, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_answers_to_any_story_are_scored_against_it() -> None:
+    """In training the stories are none of the task's own."""
+    task = Sat()
+    told = Item("x", "?", {"story": "漁師が浜辺で亀を助けた。"})
+    row, empty = task.score([told] * 2, [Answer("1", "x", "漁師が浜辺で亀を助けた。"), Answer("2", "x", " ")])
+    assert (row.values, row.reason) == ({"sat": 0.0, "sat/compliant": 0.0}, None)
+    assert empty.reason == "empty"
+    assert task.reward(scale=1.0).scale == 1.0

@@ -45,8 +45,14 @@ class SatScorer:
     """
 
     def __init__(self, encoder: Encoder, stories: Iterable[Story], *, cache_dir: Path | None = None) -> None:
+        self._cache_dir = cache_dir
         self.vectors = WordVectors(encoder, cache_dir)
         self.stories = {story.id: story for story in stories}
+
+    def forget(self, most: int) -> None:
+        """Drop the vectors in memory if there are more than `most`."""
+        if len(self.vectors.matrix) > most:
+            self.vectors = WordVectors(self.vectors.encoder, self._cache_dir)
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""
@@ -67,36 +73,56 @@ class SatScorer:
         for rewrite in rewrites:
             if rewrite.story_id not in self.stories:
                 raise ValueError(f"rewrite {rewrite.id!r}: there is no story {rewrite.story_id!r}")
-        counted = [what_counts(rewrite.text) for rewrite in rewrites]
-        # Stories first: should no rewrite get a vector, it is they that tell odd rewrites from a broken encoder.
-        of_stories = self._rows([self.stories[rewrite.story_id].text for rewrite in rewrites])
-        of_texts = self._rows([text if reason is None else None for text, reason in counted])
-        good = (of_stories >= 0) & (of_texts >= 0)
-        scores = np.full(len(rewrites), np.nan)
-        scores[good] = paired_distance(self.vectors.matrix, of_stories[good], of_texts[good])
+        return self.score_against([self.stories[rewrite.story_id].text for rewrite in rewrites], rewrites)
+
+    def score_against(self, stories: Sequence[str], rewrites: Sequence[Rewrite]) -> list[Rewrite]:
+        """As `score`, each rewrite against the text beside it, whichever story that is."""
+        compared = self.compare(stories, [rewrite.text for rewrite in rewrites])
         rows = []
-        for k, (rewrite, (text, why)) in enumerate(zip(rewrites, counted, strict=True)):
-            no_vector = SatReason.STORY_NO_VECTOR if of_stories[k] < 0 else SatReason.NO_VECTOR
-            reason = None if good[k] else why or no_vector
-            kept = check(self.stories[rewrite.story_id].text, text)
+        for rewrite, story, (score, reason) in zip(rewrites, stories, compared, strict=True):
+            compliance = check(story, what_counts(rewrite.text)[0])
             rows.append(
                 replace(
                     rewrite,
-                    score=float(scores[k]) if good[k] else None,
+                    score=score,
                     reason=None if reason is None else str(reason),
-                    length=kept.length,
-                    one_line=kept.one_line,
-                    extras=kept.extras,
-                    copied=kept.copied,
+                    length=compliance.length,
+                    one_line=compliance.one_line,
+                    extras=compliance.extras,
+                    copied=compliance.copied,
                 )
             )
         return rows
 
+    def compare(
+        self, stories: Sequence[str], texts: Sequence[str]
+    ) -> list[tuple[float, None] | tuple[None, SatReason]]:
+        """The distance of each text from the story beside it, or the reason why there is none.
+
+        Raises:
+            UserError: The encoder gives no text a vector.
+        """
+        counted = [what_counts(text) for text in texts]
+        # Stories first: should no rewrite get a vector, it is they that tell odd rewrites from a broken encoder.
+        of_stories = self._rows(stories)
+        of_texts = self._rows([text if reason is None else None for text, reason in counted])
+        good = (of_stories >= 0) & (of_texts >= 0)
+        distances = np.full(len(texts), np.nan)
+        distances[good] = paired_distance(self.vectors.matrix, of_stories[good], of_texts[good])
+        results: list[tuple[float, None] | tuple[None, SatReason]] = []
+        for k, (_, reason) in enumerate(counted):
+            if good[k]:
+                results.append((float(distances[k]), None))
+            else:
+                no_vector = SatReason.STORY_NO_VECTOR if of_stories[k] < 0 else SatReason.NO_VECTOR
+                results.append((None, reason or no_vector))
+        return results
+
     def _rows(self, texts: Sequence[str | None]) -> np.ndarray:
         """Rows in the vectors' matrix; -1 without a vector or a text."""
         wanted = [utf8_safe(text)[:TEXT_LIMIT] for text in texts if text is not None]
-        found = iter(self.vectors.rows(wanted))
-        return np.array([-1 if text is None else next(found) for text in texts], np.int64)
+        rows = iter(self.vectors.rows(wanted))
+        return np.array([-1 if text is None else next(rows) for text in texts], np.int64)
 
 
 def what_counts(text: str) -> tuple[str, SatReason | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -72,11 +73,18 @@ class Sat(Task):
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Distance from the story, and whether the prompt's conditions are kept."""
-        rows = self.scorer.score([_rewrite(answer) for answer in answers])
+        stories = [item.columns["story"] for item in items]  # in training they are none of the benchmark's
+        rows = self.scorer.score_against(stories, [_rewrite(answer) for answer in answers])
         return [
             Row(rewrite_values(r), r.reason, {"length": r.length, "one_line": r.one_line, "extras": r.extras})
             for r in rows
         ]
+
+    def reward(self, **options: Any) -> Any:
+        """10 x the distance of what is a rewrite of its story at all."""
+        from rewards.tasks.sat.reward import make_sat_reward
+
+        return make_sat_reward(**asdict(self.settings), **options)
 
     def finish(self, run: Complete) -> Outcome:
         """Score the rewrites; the row of Table 7."""

@@ -1,0 +1,144 @@
+"""SAT's reward as TRL takes it: the distance between story and rewrite, for a text that is a rewrite at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from data.errors import UserError
+from data.settings import settings_of
+from data.stories import load_stories
+from rewards.reward import Reward, ScoredCompletion
+from rewards.task import Answer, Item
+from rewards.tasks.sat.compliance import LENGTH_BAND
+from rewards.tasks.sat.gate import Gate
+from rewards.tasks.sat.score import SatScorer
+from rewards.tasks.sat.settings import SatSettings
+
+_MOST_VECTORS = 1 << 14  # every rewrite is new: without a limit, a long run would keep the vectors of all
+
+
+class SatReward(Reward):
+    """Reward function: `scale` times the distance (0 to 2) of a text that passes `Gate`; 0 for any other.
+
+    A text that is stopped gets nothing and not a share: noise is the farthest from a story of all, so that a tenth of
+    its distance would still be worth as much as an honest rewrite's own.
+
+    The column `story` of the dataset says what was to be rewritten. A completion without one (None) belongs to another
+    task and gets no number.
+
+    Args:
+        build: Makes scorer and gate, at the first call (or at `tools`), in the process that uses them.
+        scale: Reward per unit of distance; with 10 it is of the size of DAT's.
+        penalise_duplicates: Pay 0 for a rewrite that this run has seen of the same story.
+
+    Logged over all processes: `sat/paid_share`, `sat/mean_distance` (of the paid), `sat/gate/<reason>` and
+    `sat/duplicate_share` (shares), `sat/seconds`.
+
+    >>> reward = make_sat_reward(min_length=10)
+    >>> story = "鶴を助けた若者の家に、美しい娘が来て機を織った。"
+    >>> texts = ["鶴の着ぐるみの若者が動画を撮っていると、次の日、布を売りたいという娘が来た。", story]
+    >>> [round(paid, 1) for paid in reward(completions=texts, story=[story, story])]
+    [2.4, 0.0]
+    """
+
+    console = (("mean distance", "sat/mean_distance", ".4f"), ("paid", "sat/paid_share", "6.1%"))
+
+    def __init__(
+        self,
+        build: Callable[[], tuple[SatScorer, Gate]],
+        *,
+        scale: float = 10.0,
+        penalise_duplicates: bool = True,
+    ) -> None:
+        super().__init__("sat_reward", "sat", scale=scale, penalise_duplicates=penalise_duplicates)
+        self._build = build
+        self._tools: tuple[SatScorer, Gate] | None = None
+
+    @property
+    def tools(self) -> tuple[SatScorer, Gate]:
+        """Scorer and gate, made when first asked for: ask before training to see errors early."""
+        if self._tools is None:
+            self._tools = self._build()
+        return self._tools
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        """See the class.
+
+        Raises:
+            UserError: The dataset has no column story.
+        """
+        scorer, gate = self.tools
+        if any("story" not in item.columns for item in items):
+            raise UserError("SAT's reward needs the dataset's column story: the text that was to be rewritten")
+        scorer.forget(_MOST_VECTORS)
+        results = [ScoredCompletion(answer.text, None, None, None) for answer in answers]
+        passed = []
+        for k, (item, answer) in enumerate(zip(items, answers, strict=True)):
+            if item.columns["story"] is None:
+                continue
+            reason = gate(item.columns["story"], answer.text)
+            if reason is None:
+                passed.append(k)
+            else:
+                results[k] = self.scored(item, answer.text, None, str(reason))
+        compared = scorer.compare([items[k].columns["story"] for k in passed], [answers[k].text for k in passed])
+        for k, (distance, invalid) in zip(passed, compared, strict=True):
+            results[k] = self.scored(items[k], answers[k].text, distance, None if invalid is None else str(invalid))
+        return results
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        """See the class."""
+        ours = [completion for completion in completions if completion.reward is not None]
+        if not ours:
+            return {}
+        paid = [completion.score for completion in ours if completion.score is not None]
+        reasons = Counter(completion.reason for completion in ours if completion.reason is not None)
+        metrics = {
+            "sat/paid_share": len(paid) / len(ours),
+            "sat/duplicate_share": sum(completion.duplicate for completion in ours) / len(ours),
+            **{f"sat/gate/{reason}": count / len(ours) for reason, count in sorted(reasons.items())},
+        }
+        return metrics | ({"sat/mean_distance": sum(paid) / len(paid)} if paid else {})
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record, and the scorer as loaded."""
+        scorer, gate = self.tools
+        return {**super().describe(), **scorer.describe(), "length_band": list(gate.length)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_tools": None}
+
+
+def make_sat_reward(
+    *,
+    scale: float = 10.0,
+    penalise_duplicates: bool = True,
+    min_length: int = LENGTH_BAND[0],
+    max_length: int = LENGTH_BAND[1],
+    **settings: Any,
+) -> SatReward:
+    """A configured SAT reward. Nothing is loaded before the first call, or before `reward.tools` is asked for.
+
+    Args:
+        scale: Reward per unit of distance.
+        penalise_duplicates: Pay 0 for a rewrite that this run has seen of the same story.
+        min_length: Fewest characters that are paid; less for a model that does not write 300 yet.
+        max_length: Most characters.
+        settings: Fields of `rewards.tasks.sat.settings.SatSettings`. `stories`, a file, adds tales of one's own to the
+            packaged ones, from which the gate tells a rewrite's story.
+
+    Raises:
+        UserError: There is no such setting, or no length is allowed.
+    """
+    if not 0 < min_length <= max_length:
+        raise UserError(f"no rewrite has {min_length} to {max_length} characters; give min_length <= max_length")
+    build = partial(_build, settings_of(SatSettings, settings), (min_length, max_length))
+    return SatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)
+
+
+def _build(settings: SatSettings, length: tuple[int, int]) -> tuple[SatScorer, Gate]:
+    own = settings.load_stories()
+    return settings.scorer(own), Gate([story.text for story in (*load_stories(), *own)], length)

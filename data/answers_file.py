@@ -23,10 +23,6 @@ def read_answers_file(path: Path) -> Iterator[AnswerLine]:
     """The answers of a file, in order: columns text, optional id (a string or an integer) and item.
 
     Without an id, it is the line number, from 0, in eight digits. Lone surrogates (`\\ud800`) in a text stay.
-
-    Raises:
-        UserError: No such file, it holds no answers, a line is no JSON object with a string `text`, or an id comes
-            twice.
     """
     ids: set[str] = set()
     for number, where, row in read_numbered(path):

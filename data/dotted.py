@@ -16,9 +16,6 @@ def load_dotted(path: str, what: str) -> Any:
     Args:
         path: The dotted path, from a user's own settings: importing runs code, so never one from a file of results.
         what: What it is, for the message.
-
-    Raises:
-        UserError: There is no such object.
     """
     module, dot, name = path.rpartition(".")
     if not dot:

@@ -11,7 +11,11 @@ from data.processes import is_first
 
 
 class UserError(Exception):
-    """What a user can fix: the message says what was wrong, where, and what to do, in one line."""
+    """What a user can fix: the message says what was wrong, where, and what to do, in one line.
+
+    Whatever reads what a user named (a file, a model, a setting, a folder) may raise it; docstrings name it where that
+    is not plain.
+    """
 
 
 @contextmanager

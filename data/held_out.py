@@ -27,9 +27,6 @@ def refuse(texts: Iterable[str], held_out: Collection[str], what: str) -> None:
         held_out: Fingerprints.
         what: What they are of, for the message.
 
-    Raises:
-        UserError: One has.
-
     >>> refuse(["次の問いに答えてください。\\n犬の色は?"], {fingerprint("猫の色は?")}, "questions of a benchmark")
     """
     for text in dict.fromkeys(texts):

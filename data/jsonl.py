@@ -24,11 +24,7 @@ T = TypeVar("T", bound=Record)
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The JSON objects of a file with where they stand (`FILE, line N`), in order. Blank lines are left out.
-
-    Raises:
-        UserError: No such file, or a line is no JSON object.
-    """
+    """The JSON objects of a file with where they stand (`FILE, line N`), in order. Blank lines are left out."""
     return ((where, row) for _, where, row in read_numbered(path))
 
 
@@ -51,9 +47,6 @@ def read_records(path: Path, record: Callable[[str, dict[str, Any]], T], what: s
         record: From where an object stands, and the object, to a record.
         what: What the records are.
         example: What a line looks like, for the message about an empty file.
-
-    Raises:
-        UserError: No such file, a line cannot be used, an id comes twice, or there is no record.
     """
     records: dict[str, T] = {}
     for where, row in read_objects(path):
@@ -74,9 +67,6 @@ def write_objects(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def parse_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     """The object of line `number` (from 0) of a file.
 
-    Raises:
-        UserError: The line is no JSON object.
-
     >>> parse_object(Path("x.jsonl"), 0, b'{"text": "a"}')
     {'text': 'a'}
     """
@@ -95,11 +85,7 @@ def parse_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def text_column(row: dict[str, Any], name: str, where: str, default: str | None = None) -> str:
-    """A column that holds text; `default` where it is missing or null.
-
-    Raises:
-        UserError: It holds something else, or is missing without a default.
-    """
+    """A column that holds text; `default` where it is missing or null."""
     value = row.get(name)
     if value is None and default is not None:
         return default
@@ -110,11 +96,7 @@ def text_column(row: dict[str, Any], name: str, where: str, default: str | None 
 
 
 def id_column(row: dict[str, Any], name: str, where: str, default: str | None = None) -> str:
-    """A column that names something: a string that is not blank, or an integer.
-
-    Raises:
-        UserError: It holds something else, or is missing without a default.
-    """
+    """A column that names something: a string that is not blank, or an integer."""
     value = row.get(name)
     if value is None and default is not None:
         return default

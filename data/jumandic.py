@@ -35,9 +35,6 @@ class Entry(NamedTuple):
 class CompiledDictionary:
     """The compiled dictionary in `folder` (holds `sys.dic` and `matrix.bin`).
 
-    Raises:
-        UserError: The folder has no compiled dictionary, or one that is not MeCab's in UTF-8.
-
     >>> [entry.feature[:7] for entry in default_dictionary().lookup("林檎")]
     ['名詞,普通名詞']
     """

@@ -26,9 +26,6 @@ def load_nouns(path: Path | None = None) -> tuple[str, ...]:
         path: A JumanDIC `ContentW.dic` in UTF-8; None takes the compiled dictionary of the package jumandic. Both give
             the same list.
 
-    Raises:
-        UserError: No such file, no nouns in it, or `path` is None and the package jumandic is not installed.
-
     >>> len(load_nouns()), "林檎" in load_nouns()
     (22128, True)
     """

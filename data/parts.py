@@ -60,11 +60,7 @@ def _valid(part: Columns) -> int | None:
 
 
 def is_there(part: Part) -> bool:
-    """Whether the part was written.
-
-    Raises:
-        UserError: What is there cannot be read, or is another table's.
-    """
+    """Whether the part was written."""
     if not part.path.exists():
         return False
     rows = count_rows(part.path)
@@ -74,11 +70,7 @@ def is_there(part: Part) -> bool:
 
 
 def write_part(path: Path, columns: Columns) -> None:
-    """Write a part, whole or not at all.
-
-    Raises:
-        UserError: The disk is full.
-    """
+    """Write a part, whole or not at all."""
     try:
         write_columns(path, columns)
     except OSError as error:

@@ -77,9 +77,6 @@ def read_rewrites(path: Path, stories: Collection[str] | None = None, source: st
         path: The file.
         stories: Ids of the stories; None takes any.
         source: Who wrote rows that do not say so; None takes the file's name.
-
-    Raises:
-        UserError: A line is no rewrite, its story is not among `stories`, an id comes twice, or there is none.
     """
     numbers: Counter[str] = Counter()
 

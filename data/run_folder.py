@@ -34,9 +34,6 @@ class RunFolder:
         config: Where that is written; None is `config.json` in the folder.
         locks: Whether this process does the work; a study only keeps the record of a step.
 
-    Raises:
-        UserError: The folder holds another run, or files that nobody can account for, or is in use.
-
     >>> import tempfile
     >>> folder = RunFolder(Path(tempfile.mkdtemp()), {"seed": 1})
     >>> folder.start({"scorer": {"noun_checker": "jumandic"}}, {})

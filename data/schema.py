@@ -136,11 +136,7 @@ def part_paths(path: Path) -> list[Path]:
 
 
 def count_rows(part: Path) -> int:
-    """Rows of one part, from its footer.
-
-    Raises:
-        UserError: It is no readable parquet file, or of another schema version.
-    """
+    """Rows of one part, from its footer."""
     import pyarrow.parquet as pq
 
     try:

@@ -49,11 +49,7 @@ def deciding(settings: Any) -> dict[str, Any]:
 
 
 def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
-    """The dataclass `settings` with `values`, such as a block of YAML.
-
-    Raises:
-        UserError: There is no such setting.
-    """
+    """The dataclass `settings` with `values`, such as a block of YAML."""
     names = [f.name for f in fields(settings)]  # type: ignore[arg-type]
     for name in values:
         if name not in names:

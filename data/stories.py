@@ -44,9 +44,6 @@ def load_stories(path: Path | None = None) -> tuple[Story, ...]:
     Args:
         path: The file; None takes the packaged 113.
 
-    Raises:
-        UserError: A line is no story, an id comes twice, a text is blank, or there is no story at all.
-
     >>> stories = load_stories()
     >>> len(stories), stories[0].title
     (113, '桃太郎')

@@ -63,11 +63,7 @@ def write_study(folder: Path, study: StudyFolder) -> None:
 
 
 def read_study(folder: Path) -> StudyFolder | None:
-    """The study of a folder; None if it is no study's.
-
-    Raises:
-        UserError: `study.json` cannot be used.
-    """
+    """The study of a folder; None if it is no study's."""
     path = folder / STUDY
     if not path.is_file():
         return None

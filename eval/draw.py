@@ -32,11 +32,7 @@ def draw_answers(
     folder: RunFolder,
     processes: Processes,
 ) -> None:
-    """Draw the answers that are not in the run's folder yet; all processes call this.
-
-    Raises:
-        UserError: The model or the folder cannot be used, or too few answers are valid.
-    """
+    """Draw the answers that are not in the run's folder yet; all processes call this."""
     parts = parts_of(folder.responses, sampling.count(items), sampling.batch_size)
     if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
         return  # no model needs to be loaded to score what is there
@@ -56,9 +52,6 @@ def draw_parts(
         sampling: Settled (`SamplingOptions.settled`).
         folder: Where the parts go; the caller vouches that it belongs to these settings.
         processes: Process r of w draws the parts with number % w == r.
-
-    Raises:
-        UserError: A part cannot be written or used, or of 20 x trials (2,048 at least) too few answers are valid.
     """
     batch_size = sampling.batch_size
     parts = parts_of(folder, sampling.count(items), batch_size)

@@ -21,9 +21,6 @@ def with_flags(
         command: Called with the dataclasses, built from the flags.
         groups: Further parameters, which `command` takes as keywords: name -> dataclass.
         without: Fields that are no flags of this command.
-
-    Raises:
-        UserError: Two groups have a field of one name.
     """
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}

@@ -23,11 +23,7 @@ class SamplingOptions:
     batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).")
 
     def settled(self, task: Task, items: Sequence[Item]) -> SamplingOptions:
-        """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials.
-
-        Raises:
-            UserError: A number is out of range, or both counts are given.
-        """
+        """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials."""
         for name, least in (("num_responses", 1), ("trials", 1), ("num_answers", 1), ("seed", 0), ("batch_size", 0)):
             value = getattr(self, name)
             if value is not None and value < least:

@@ -50,9 +50,6 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
 
     Returns:
         The run, in the first process; None in the others.
-
-    Raises:
-        UserError: A setting, the model, an endpoint, the folder or the disk is not as it must be.
     """
     items = task.items()
     sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens)
@@ -86,9 +83,6 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
         path: The task's own form of file (`Task.read_answers`), or a table of ours: a run's folder, or its parts.
         output: The new run's folder.
         source: Who wrote the answers; None takes what they say themselves, or the file's name.
-
-    Raises:
-        UserError: The file, a line of it, a setting or the folder cannot be used.
     """
     if path.is_dir() and output.resolve() in (path.resolve(), path.resolve().parent):
         raise UserError(f"{output}: is the table itself; give another --output")

@@ -18,11 +18,7 @@ from rewards.tasks import task_type
 
 
 def make_tasks(names: Sequence[str], settings: Mapping[str, Any]) -> list[Task]:
-    """The tasks of these names, each with its settings and its judge, if it has one.
-
-    Raises:
-        UserError: There is no such task, or a setting is wrong.
-    """
+    """The tasks of these names, each with its settings and its judge, if it has one."""
     tasks = [task_type(name)(settings.get(name)) for name in dict.fromkeys(names)]
     for task in tasks:
         if (judge_settings := task.judge_settings) is not None:
@@ -43,9 +39,6 @@ def run_all(
         output: OUTPUT/MODEL/TASK is a run's folder, as the task's own command makes it.
         generator: How they write; `model` and `source` are set here.
         sampling: How many answers, and the seed.
-
-    Raises:
-        UserError: No model, or as `run_task`.
     """
     if not targets.models:
         raise UserError("give at least one --model")

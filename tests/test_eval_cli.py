@@ -139,7 +139,7 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     common = ("dat", "--output", tmp_path / "x")
     assert_one_line_error(run_eval(*common), "give a --model", "python -m eval score dat FILE")
-    assert_one_line_error(run_eval("jcq", "--trial", "--model", "random", "--output", tmp_path / "x"), "random nouns")
+    assert_one_line_error(run_eval("sat", "--model", "random", "--output", tmp_path / "x"), "random nouns")
     counts = ("--trials", "5", "--num-responses", "5")
     assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
     assert_one_line_error(run_eval(*common, "--model", "./none", "--trials", "5"), "./none: no such folder")
@@ -261,7 +261,7 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
     rows = list(read_responses(tmp_path / "whole"))
     assert [row.id for row in rows] == [f"{i:08d}" for i in range(23)]
     assert summarise(tmp_path / "broken") == summarise(tmp_path / "whole")
-    assert summarise(rows).valid == 15
+    assert summarise(tmp_path / "whole").valid == 15
 
 
 def test_rows_agree_with_the_scorer(tmp_path: Path) -> None:

@@ -122,5 +122,8 @@ def test_proper_nouns_are_counted_as_the_scorer_counts_them(tmp_path: Path) -> N
     rows = [Response(str(i), "a", 1, texts[i], r.words, r.score, r.reason) for i, r in enumerate(results)]
     write_responses(tmp_path / "part-00000.parquet", rows)
     summary = summarise(tmp_path, checker=KnowsTokyo())
-    assert (summary.proper_noun_words, summary.wikipedia_words) == (results.proper_nouns.sum(), results.wikipedia_words.sum())
+    assert (summary.proper_noun_words, summary.wikipedia_words) == (
+        results.proper_nouns.sum(),
+        results.wikipedia_words.sum(),
+    )
     assert (summary.proper_noun_words, summary.mean) == (3, 1.0)

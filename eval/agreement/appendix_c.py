@@ -68,9 +68,6 @@ class AppendixC:
 def appendix_c(encoders: Sequence[Matrix], people: Matrix | None = None, judge: Matrix | None = None) -> AppendixC:
     """Ranks, agreement and curves of some evaluations of the same rewrites.
 
-    Raises:
-        UserError: Two evaluations have one name.
-
     >>> scores = {"A": {"1": 0.5}, "B": {"1": 0.3}, "C": {"1": 0.1}}
     >>> result = appendix_c([Matrix.of("encoder", scores)], Matrix.of("human", scores))
     >>> [(row.agreement.evaluation, round(row.agreement.pearson, 3)) for row in result.compared]

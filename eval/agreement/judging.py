@@ -44,11 +44,7 @@ class Graded:
 def grade_answers(
     judge: Judge, rubric: Rubric, runs: Mapping[str, Finished], settings: JudgeSettings, ledger: Path
 ) -> Graded:
-    """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once.
-
-    Raises:
-        UserError: The judge or the ledger cannot be used. What was judged is kept.
-    """
+    """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
     to_judge = {model: list(run.to_judge()) for model, run in runs.items()}
     asked = [
         Asked(f"{model}/{answer.id}", answer.question_id, answer.question, answer.answer)

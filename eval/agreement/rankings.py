@@ -32,12 +32,7 @@ class Ranking:
 
 
 def load_rankings(path: Path) -> tuple[Ranking, ...]:
-    """Rankings from JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`.
-
-    Raises:
-        UserError: A line is no ranking of two models or more, a model comes twice, the line ranks other models
-            than the first one (scores would not compare), a rater ranks a story twice, or there is no ranking.
-    """
+    """Rankings from JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`."""
     rankings: dict[tuple[str, str], Ranking] = {}
     first: tuple[str, ...] = ()
     for where, row in read_objects(path):

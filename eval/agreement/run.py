@@ -54,9 +54,6 @@ def agree(
         cache: Folder of a disk cache of their vectors.
         rankings: People's rankings (`eval.agreement.rankings`).
         judging: The judge; None asks nobody. `judge_prompt` does not count: the task has a rubric for this (Table 22).
-
-    Raises:
-        UserError: A file, an encoder or the judge cannot be used, the runs do not compare, or the rankings do not fit.
     """
     task, runs = _runs(find_evaluated(places), benchmark)
     items = _items(runs)

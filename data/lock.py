@@ -16,11 +16,7 @@ _held: dict[Path, IO[str]] = {}
 
 
 def lock(folder: Path) -> None:
-    """Let no other process work in `folder`, which is made if it is missing; taken twice, it is still one lock.
-
-    Raises:
-        UserError: Another process holds it, or the folder cannot be written.
-    """
+    """Let no other process work in `folder`, which is made if it is missing; taken twice, it is still one lock."""
     path = folder.resolve() / _NAME
     while path not in _held:
         try:

@@ -12,19 +12,12 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """Scores of models on items.
+    """Scores of models on items."""
 
-    Attributes:
-        name: Which evaluation: an encoder's name, `human`, a judge's.
-        models: Of the rows.
-        items: Of the columns.
-        values: Float64, shape (models, items); NaN where there is no score.
-    """
-
-    name: str
-    models: tuple[str, ...]
-    items: tuple[str, ...]
-    values: np.ndarray
+    name: str  # which evaluation: an encoder's name, `human`, a judge's
+    models: tuple[str, ...]  # of the rows
+    items: tuple[str, ...]  # of the columns
+    values: np.ndarray  # float64, shape (models, items); NaN where there is no score
 
     @classmethod
     def of(cls, name: str, scores: Mapping[str, Mapping[str, float | None]]) -> Matrix:

@@ -44,18 +44,10 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean beside what it rests on.
+    """A mean beside what it rests on."""
 
-    Args:
-        mean: None where nothing has a value.
-        low: Lower end of its 95% interval; None where there is none.
-        high: Upper end.
-        n: How many have a value.
-        of: Of how many.
-    """
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    n: int
-    of: int
+    mean: float | None  # none where nothing has a value
+    low: float | None  # lower end of its 95% interval; None where there is none
+    high: float | None  # upper end
+    n: int  # how many have a value
+    of: int  # of how many

@@ -13,100 +13,58 @@ DASH = "–"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a reader sees in one place of a table.
+    """What a reader sees in one place of a table."""
 
-    Args:
-        value: The number, or a dash.
-        small: Lines below it: its 95% interval, what it rests on (n of N).
-        paper: The paper's figure.
-        change: The difference from the base model with its interval.
-        mark: `up` or `down` where that difference is significant.
-        heat: The number, where the table is a heat map.
-    """
-
-    value: str
-    small: tuple[str, ...] = ()
-    paper: str = ""
-    change: str = ""
-    mark: str = ""
-    heat: float | None = None
+    value: str  # the number, or a dash
+    small: tuple[str, ...] = ()  # lines below it: its 95% interval, what it rests on (n of N)
+    paper: str = ""  # the paper's figure
+    change: str = ""  # the difference from the base model with its interval
+    mark: str = ""  # `up` or `down` where that difference is significant
+    heat: float | None = None  # the number, where the table is a heat map
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table of models: the estimates of a measure, or what a finished run says itself.
+    """A column of a table of models: the estimates of a measure, or what a finished run says itself."""
 
-    Args:
-        label: Label of its heading (`labels.yaml`; a key that has no label is shown as it is).
-        measure: Its cells are the measure's estimates, each with its difference from the base.
-        cell: Else: what a run shows here.
-        change: Of `cell`: the measure whose difference stands below it.
-        paper: The column in the papers' table, if not the measure's own.
-        figure: How the paper's figure is written here.
-    """
-
-    label: str
-    measure: Measure | None = None
-    cell: Callable[[Any], Cell] | None = None
-    change: Measure | None = None
-    paper: str | None = None
-    figure: Callable[[str], str] = str
+    label: str  # of its heading, a key of `labels.yaml`; one that has no label is shown as it is
+    measure: Measure | None = None  # its estimates, each with its difference from the base
+    cell: Callable[[Any], Cell] | None = None  # else: what a run shows here,
+    change: Measure | None = None  # and the measure whose difference stands below it
+    paper: str | None = None  # the column in the papers' table, if not the measure's own
+    figure: Callable[[str], str] = str  # how the paper's figure is written here
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTable:
-    """A table of the report with a row for each model that has a finished run.
+    """A table of the report with a row for each model that has a finished run."""
 
-    Args:
-        name: Label of its title.
-        columns: After the models' names.
-        notes: Labels of what stands below it.
-        kind: Only runs of this kind (`Finished.kind`), shown where they stand beside a model's better one.
-        heat: Whether it is a heat map.
-        paper: The papers' table of other models (`data.published`), shown below.
-        training: The papers' table of trained models, whose figures stand in the cells of a study's rows.
-    """
-
-    name: str
-    columns: tuple[Column, ...]
-    notes: tuple[str, ...] = ()
-    kind: str | None = None
-    heat: bool = False
-    paper: str | None = None
-    training: str | None = None
+    name: str  # label of its title
+    columns: tuple[Column, ...]  # after the models' names
+    notes: tuple[str, ...] = ()  # labels of what stands below it
+    kind: str | None = None  # only runs of this `Finished.kind`, shown where they stand beside a model's better one
+    heat: bool = False  # whether it is a heat map
+    paper: str | None = None  # the papers' table of other models (`data.published`), shown below
+    training: str | None = None  # that of trained models, whose figures stand in the cells of a study's rows
 
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """A table of the report with rows of its own, over all models together.
-
-    Args:
-        name: Label of its title.
-        columns: Labels; the first is that of the rows' names.
-        rows: Label of each row, and its cells.
-        paper: As in `ModelTable`.
-    """
+    """A table of the report with rows of its own, over all models together; `paper` as in `ModelTable`."""
 
     name: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    columns: tuple[str, ...]  # labels; the first is that of the rows' names
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]  # label of each row, and its cells
     paper: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ridge:
-    """A picture: how a measure's values are distributed over answers, model by model.
+    """A picture: how a measure's values are distributed over answers, model by model."""
 
-    Args:
-        name: Label of its title.
-        salt: Tells the pictures of a page apart.
-        axis: Label of the values.
-        measure: Whose values.
-    """
-
-    name: str
-    salt: str
-    axis: str
+    name: str  # label of its title
+    salt: str  # tells the pictures of a page apart
+    axis: str  # label of the values
     measure: Measure
 
 
@@ -122,38 +80,23 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """A picture: a point for each model.
-
-    Args:
-        name: Label of its title.
-        salt: Tells the pictures of a page apart.
-        across: Label of the x axis.
-        up: Label of the y axis.
-        points: One for each run, in order; None draws nothing.
-    """
+    """A picture: a point for each model; `name` and `salt` as in `Ridge`."""
 
     name: str
     salt: str
-    across: str
-    up: str
-    points: Sequence[Point | None]
+    across: str  # label of the x axis
+    up: str  # label of the y axis
+    points: Sequence[Point | None]  # one for each run, in order; None draws nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Radar:
-    """A picture for each model: the means of four measures beside those of its base.
-
-    Args:
-        name: Label of the title.
-        measures: Four.
-        least: The value in the centre.
-        most: The value at the rim.
-    """
+    """A picture for each model: the means of four measures beside those of its base."""
 
     name: str
     measures: tuple[Measure, ...]
-    least: float
-    most: float
+    least: float  # the value in the centre
+    most: float  # the value at the rim
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,37 +109,22 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One answer in the report's reader.
-
-    Args:
-        text: What the model wrote.
-        score: Its value; None where it has none.
-        status: Why not, or how its judgement ended.
-        more: What else the reader shows: `marks` (name -> value), `note` (a text), `facts` (name -> value).
-    """
+    """One answer in the report's reader."""
 
     text: str
     score: float | None
-    status: str | None
-    more: Mapping[str, Any] = field(default_factory=dict)
+    status: str | None  # why there is no score, or how its judgement ended
+    more: Mapping[str, Any] = field(default_factory=dict)  # `marks` (name -> value), `note` (a text), `facts`
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderItem:
-    """An item in the report's reader with one model's answers. Items of several models with equal keys are one.
+    """An item in the report's reader with one model's answers. Items of several models with equal keys are one."""
 
-    Args:
-        key: What makes it the same item: its id and its text.
-        group: What kind of item it is.
-        title: Its name.
-        text: What was asked.
-        entries: The model's answers.
-    """
-
-    key: tuple[str, str]
-    group: str
+    key: tuple[str, str]  # its id and its text
+    group: str  # what kind of item it is
     title: str
-    text: str
+    text: str  # what was asked
     entries: Sequence[Entry]
 
 

@@ -53,23 +53,14 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Correlation with people over random subsets of so many stories.
+    """Correlation with people over random subsets of so many stories."""
 
-    Attributes:
-        stories: Size of the subsets.
-        mean: Mean correlation; None if no subset has one.
-        low: 2.5th percentile.
-        high: 97.5th percentile. At the number of all stories there is one subset, so both are the mean.
-        subsets: How many subsets have a correlation.
-        undefined: How many have none (all models with the same mean); they are left out of the three numbers.
-    """
-
-    stories: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    subsets: int
-    undefined: int
+    stories: int  # size of the subsets
+    mean: float | None  # mean correlation; None if no subset has one
+    low: float | None  # 2.5th percentile
+    high: float | None  # 97.5th percentile. At the number of all stories there is one subset, so both are the mean.
+    subsets: int  # how many subsets have a correlation
+    undefined: int  # how many have none (all models with the same mean); they are left out of the three numbers
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""

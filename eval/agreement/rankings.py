@@ -18,17 +18,11 @@ PEOPLE = "human"
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """One person's order of the models on one story, the most creative first.
+    """One person's order of the models on one story, the most creative first."""
 
-    Attributes:
-        story_id: Of the story.
-        models: Every model once.
-        rater: Who said so; empty if not known.
-    """
-
-    story_id: str
-    models: tuple[str, ...]
-    rater: str = ""
+    story_id: str  # of the story
+    models: tuple[str, ...]  # every model once
+    rater: str = ""  # who said so; empty if not known
 
 
 def load_rankings(path: Path) -> tuple[Ranking, ...]:

@@ -15,26 +15,16 @@ _FEW = 10
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Pearson's r of n pairs.
+    """Pearson's r of n pairs."""
 
-    Attributes:
-        r: In [-1, 1]; None where it means nothing, and `reason` says why.
-        p: Two-sided, of no linear relation between normal variables; None where `r` is.
-        low: With `high` the interval by Fisher's z; None where there is none.
-        n: Number of pairs.
-        level: Coverage of the interval.
-        reason: Why there is no correlation, or no interval.
-        note: With fewer than 10 pairs, a sentence that warns the reader.
-    """
-
-    r: float | None
-    p: float | None
-    low: float | None
+    r: float | None  # in [-1, 1]; None where it means nothing, and `reason` says why
+    p: float | None  # two-sided, of no linear relation between normal variables; None where `r` is
+    low: float | None  # with `high` the interval by Fisher's z; None where there is none
     high: float | None
-    n: int
-    level: float
-    reason: str | None = None
-    note: str | None = None
+    n: int  # number of pairs
+    level: float  # coverage of the interval
+    reason: str | None = None  # why there is no correlation, or no interval
+    note: str | None = None  # with fewer than 10 pairs, a sentence that warns the reader
 
 
 def pearson(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class PageRun:
-    """What a command that compares runs came to.
+    """The result of a command that compares runs.
 
     Args:
         folder: Its folder.

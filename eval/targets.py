@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from data.errors import UserError
 from data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from models.folder import is_model
 
@@ -39,79 +40,79 @@ class Targets:
     studies: dict[str, StudyFolder]
 
 
-def find_targets(given: Sequence[str]) -> Targets:
+def find_targets(names: Sequence[str]) -> Targets:
     """The models that `--model` stands for: of a training output its checkpoints, in order of steps, and its end.
 
     Of a study (a folder of recipes/reproduce.py) they are its rows, each the model that its step ended with.
 
     Args:
-        given: Folders, hub ids, `tiny`, or names on an endpoint.
+        names: Folders, hub ids, `tiny`, or names on an endpoint.
 
     Raises:
-        FileNotFoundError: A step of a study is not finished.
-        ValueError: Two models would share a folder, or a `study.json` cannot be used.
+        UserError: A step of a study is not finished, two models would share a folder, or a `study.json` cannot be used.
 
     >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "tiny"]).models]
     [('model-7b', 'org/model-7b'), ('tiny', 'tiny')]
     """
     studies: dict[str, StudyFolder] = {}
-    found: dict[str, Target] = {}
-    for one in given:
-        study = read_study(Path(one)) if Path(one).is_dir() else None
+    targets: dict[str, Target] = {}
+    for name in names:
+        study = read_study(Path(name)) if Path(name).is_dir() else None
         if study:
             studies.setdefault(_safe(study.name), study)
-        for target in _rows(Path(one), study) if study else _models(one):
-            if (other := found.setdefault(target.folder, target)) is not target:
-                raise ValueError(
+        for target in _rows(Path(name), study) if study else _models(name):
+            if (other := targets.setdefault(target.folder, target)) is not target:
+                raise UserError(
                     f"two models would go to the folder {target.folder}: {other.model} and {target.model}; rename one"
                 )
-    return Targets(tuple(found.values()), studies)
+    return Targets(tuple(targets.values()), studies)
 
 
 def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
     """Copy each `study.json` beside its results, with where the study is.
 
     Raises:
-        ValueError: Results of another study are there.
+        UserError: Results of another study are there.
     """
     copies = {output / folder: _absolute(study) for folder, study in studies.items()}
     for folder, study in copies.items():
-        if (there := read_study(folder)) is not None and there != study:
-            raise ValueError(f"{folder}: holds results of another study called {there.name}; give another --output")
+        if (other := read_study(folder)) is not None and other != study:
+            raise UserError(f"{folder}: holds results of another study called {other.name}; give another --output")
     for folder, study in copies.items():
         write_study(folder, study)
 
 
-def _models(given: str) -> Iterable[Target]:
-    path = Path(given)
-    base = path.resolve().name if path.is_dir() else given.rstrip("/").rpartition("/")[2]
+def _models(name: str) -> Iterable[Target]:
+    path = Path(name)
+    base = path.resolve().name if path.is_dir() else name.rstrip("/").rpartition("/")[2]
     checkpoints = sorted(path.glob("checkpoint-*"), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
-    found = [(f"{base}/{one.name}", str(one)) for one in checkpoints if is_model(one)]
-    if not found or is_model(path):
-        found.append((f"{base}/final" if found else base, given))
-    return [Target(name, model, name) for name, model in found]
+    models = [(f"{base}/{checkpoint.name}", str(checkpoint)) for checkpoint in checkpoints if is_model(checkpoint)]
+    if not models or is_model(path):
+        models.append((f"{base}/final" if models else base, name))
+    return [Target(folder, model, folder) for folder, model in models]
 
 
 def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:
     for name, row in study.rows.items():
         if row.model is None:
             continue
-        made = Path(row.model)
+        trained = Path(row.model)
         # metrics.json is the last file that training writes.
-        if made.is_relative_to(folder) and not (is_model(made) and (made / "metrics.json").is_file()):
-            raise FileNotFoundError(
-                f"{folder}: the step {made.name} of this study ({name}) is not finished; "
-                "run recipes/reproduce.py again, which goes on where it stopped"
+        if trained.is_relative_to(folder) and not (is_model(trained) and (trained / "metrics.json").is_file()):
+            raise UserError(
+                f"{folder}: the step {trained.name} of this study ({name}) is not finished; "
+                "run recipes/reproduce.py again, which continues where it stopped"
             )
         yield Target(f"{_safe(study.name)}/{_safe(name)}", row.model, name)
 
 
 def _absolute(study: StudyFolder) -> StudyFolder:
-    def row(one: StudyRow) -> StudyRow:
-        local = one.model is not None and Path(one.model).is_dir()
-        return StudyRow(str(Path(one.model or "").resolve()) if local else one.model, one.responses.resolve())
+    def row(stored: StudyRow) -> StudyRow:
+        local = stored.model is not None and Path(stored.model).is_dir()
+        model = str(Path(stored.model or "").resolve()) if local else stored.model
+        return StudyRow(model, stored.responses.resolve())
 
-    return replace(study, rows={name: row(one) for name, one in study.rows.items()})
+    return replace(study, rows={name: row(stored) for name, stored in study.rows.items()})
 
 
 def _safe(name: str) -> str:

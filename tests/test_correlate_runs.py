@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from finished_runs import JUDGE, QUESTION_OF_TASK, SCORES, dat_run, jcq_run, sat_run
 
+from data.errors import UserError
 from data.jcq import CRITERIA, TASKS
 from data.published import load
 from eval.correlate.run import correlate_runs
@@ -155,7 +156,7 @@ def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
     expected = np.corrcoef([1, 2, 3, 5, 1, 4], [1, 2, 3, 1, 2, 3])[0, 1]
     assert values["table_8"][0]["r"] == pytest.approx(expected)
     with pytest.raises(
-        ValueError, match="rates b's question '1', which has 2 answers; give the answer's id as item, such as '1-0'"
+        UserError, match="rates b's question '1', which has 2 answers; give the answer's id as item, such as '1-0'"
     ):
         table_8([str(tmp_path / "runs")], tmp_path / "x", people(tmp_path / "q.jsonl", ("b", "1", "fluency", "A", 3)))
     assert not (tmp_path / "x").exists()
@@ -171,7 +172,7 @@ def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
 )
 def test_ratings_that_fit_nothing_are_one_line(row, message, tmp_path):
     jcq_run(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
-    with pytest.raises(ValueError, match=f"no rating is about an answer of these runs .{message}") as raised:
+    with pytest.raises(UserError, match=f"no rating is about an answer of these runs .{message}") as raised:
         correlate_runs([str(tmp_path / "m")], tmp_path / "out", ratings=people(tmp_path / "r.jsonl", row))
     assert "\n" not in str(raised.value)
 
@@ -179,7 +180,7 @@ def test_ratings_that_fit_nothing_are_one_line(row, message, tmp_path):
 def test_one_rating_under_two_names_is_refused(tmp_path):
     jcq_run(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
     file = people(tmp_path / "r.jsonl", ("m", "1", "fluency", "A", 3), ("m", "1", "流暢性", "A", 4))
-    with pytest.raises(ValueError, match="the rater 'A' rates fluency of m's '1' twice"):
+    with pytest.raises(UserError, match="the rater 'A' rates fluency of m's '1' twice"):
         correlate_runs([str(tmp_path / "m")], tmp_path / "out", ratings=file)
 
 
@@ -199,7 +200,7 @@ def test_scores_on_different_scales_are_not_correlated(change, message, tmp_path
         sat_run(tmp_path / name / "sat", name, {"鶴" if other and change == "stories" else "桃": 0.5})
         judge = {**JUDGE, "model": "k"} if other and change == "judge" else JUDGE
         jcq_run(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]}, judge=judge)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(UserError, match=message):
         correlate_runs([str(tmp_path)], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -23,6 +23,7 @@ from eval.finished import find_evaluated
 from eval.report.evaluation_page import write_evaluation
 from eval.report.labels import labels, translate_chart
 from eval.report.reader import chunks
+from rewards.tasks import TASKS
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -82,7 +83,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert changed[1][0] == "after from before"
     assert "n = 34 / 35" in changed[1][3]
     dat = cells_of(page, labels()["table11"][0])
-    summary = find_evaluated([str(runs / "before")])[0].dat.summary
+    summary = find_evaluated([str(runs / "before")])[0].run("dat").summary
     assert 20 < summary.valid <= 36
     assert dat[1][1:3] == ["40", f"{summary.valid} {summary.valid / 40:.2%}"]
     assert "p = " in changed[1][1]
@@ -100,7 +101,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
 
 
 def test_every_answer_can_be_read(runs):
-    (chunk,) = chunks(find_evaluated([str(runs / "before"), str(runs / "after")]), 10**9)
+    (chunk,) = chunks(find_evaluated([str(runs / "before"), str(runs / "after")]), TASKS, 10**9)
     held = json.loads(gzip.decompress(base64.b64decode(chunk.packed)))
     assert held["models"] == ["before", "after"]
     kinds = [item["kind"] for item in held["items"]]
@@ -176,7 +177,7 @@ def test_a_study_fills_the_papers_tables_each_row_from_its_own_base(tmp_path):
         ("base", "Swallow-8B"),
         ("GRPO", "Swallow-8B"),
     ]
-    assert [model.sat is not None for model in models] == [False, True, False, True]
+    assert [model.run("sat") is not None for model in models] == [False, True, False, True]
     assert {name: base.name for name, base in bases(models).items()} == {"one/GRPO": "one/base", "two/GRPO": "two/base"}
     write_evaluation(tmp_path / "r.html", models)
     page = (tmp_path / "r.html").read_text("utf-8")

@@ -124,7 +124,7 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
     rows = [{"id": k, "question_id": q.id, "answer": f"答え{k}"} for k, q in enumerate(trial_questions())]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     with server(both) as (url, _):
-        command = ("jcq", "--answers", "answers.jsonl", "--trial", "--judge-base-url", url, "--output", "out")
+        command = ("score", "jcq", "answers.jsonl", "--trial", "--judge-base-url", url, "--output", "out")
         done = evaluate(tmp_path, *command, "--judge-model", "j")
         assert done.returncode == 0, done.stderr
         assert "34 of 35 questions" in done.stdout
@@ -136,9 +136,9 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--trial",), "give either --model"),
-        (("--model", "random", "--trial"), "random nouns answer no question"),
-        (("--model", "m", "--trial", "--questions", "q.jsonl"), "either trial or questions"),
+        (("--trial",), "give a --model; answers that exist already: python -m eval score jcq FILE"),
+        (("--model", "random", "--trial"), "random nouns are no answer to jcq; give a language model as --model"),
+        (("--model", "m", "--trial", "--questions", "q.jsonl"), "give either --trial or --questions, not both"),
         (("--model", "m", "--questions", "q.jsonl"), "q.jsonl"),
         (("--model", "m", "--trial", "--judge-prompt", "mine"), "judge_prompt must be one of jcq-v1"),
         (("--model", "m", "--trial", "--price-in", "1"), "price_in and price_out go together"),
@@ -168,11 +168,11 @@ def test_sat_from_stories_to_a_row(tmp_path):
     assert metrics["mean_copied"] > 0.99
     assert "112 of 113 stories" in done.stdout
     # What was written can be scored again, with no model.
-    done = evaluate(tmp_path, "sat", "--rewrites", "out/rewrites.jsonl", "--output", "again")
+    done = evaluate(tmp_path, "score", "sat", "out/rewrites.jsonl", "--output", "again")
     assert done.returncode == 0, done.stderr
     again = json.loads((tmp_path / "again" / "metrics.json").read_text("utf-8"))
     assert again == metrics
-    assert evaluate(tmp_path, "sat", "--output", "x").stderr.startswith("error: give either --model")
+    assert evaluate(tmp_path, "sat", "--output", "x").stderr.startswith("error: give a --model")
 
 
 def test_run_takes_models_through_benchmarks(tmp_path):
@@ -213,7 +213,7 @@ def test_max_cost_is_for_all_models_of_a_run(tmp_path):
 
 def test_run_mistakes_are_one_line(tmp_path):
     for words, message in (
-        (("--model", "a", "--benchmarks", "dad"), "benchmarks are dat, jcq, sat, not dad"),
+        (("--model", "a", "--benchmarks", "dad"), "there is no task dad; there are dat, jcq, sat"),
         (("--model", "org/a", "other/a"), "two models would go to the folder a"),
     ):
         done = evaluate(tmp_path, "run", *words, "--output", "out")

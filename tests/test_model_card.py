@@ -3,13 +3,15 @@
 import json
 
 import pytest
-from eval.commands import DatRun
 from huggingface_hub import ModelCard
-from rewards.tasks.jcq.run import JcqRun
 
+from data.errors import UserError
 from data.jcq import CONTENT_SHA256, CRITERIA
-from eval.deliver.model_card import ModelCardError, check_card, write_card
+from eval.deliver.model_card import check_card, write_card
+from eval.run import TaskRun
 from rewards.tasks.dat.summary import DatSummary
+from rewards.tasks.dat.task import Dat
+from rewards.tasks.jcq.task import Jcq
 
 HEADER = """\
 # made by hand
@@ -47,8 +49,9 @@ def config(folder, **settings):
 def dat(tmp_path):
     """A run of 100 trials."""
     folder = tmp_path / "runs" / "dat"
-    config(folder, embedding_model="ja-ginza", noun_checker="jumandic", rules={"olson": False}, temperature=1.0, seed=0)
-    return DatRun(folder, DatSummary("m", 104, 100, 0.881234, 0.016, (0.878, 0.884), 700, {"format": 4}), False)
+    config(folder, embedding_model="ja-ginza", noun_checker="jumandic", olson=False, temperature=1.0, seed=0)
+    summary = DatSummary("m", 104, 100, 0.881234, 0.016, (0.878, 0.884), 700, {"format": 4})
+    return TaskRun(Dat(), folder, summary.to_json(), False)
 
 
 def jcq(tmp_path, sha256, scored=698):
@@ -58,7 +61,7 @@ def jcq(tmp_path, sha256, scored=698):
     mean = mean if scored else {"mean": None, "low": None, "high": None, "n": 0}
     statuses = {"ok": scored, "refused": 700 - scored}
     metrics = {"judge": "gpt-4o", "prompt": "jcq-v1", "num_questions": 700, "statuses": statuses}
-    return JcqRun(folder, metrics | {"means": dict.fromkeys((*CRITERIA, "mean"), mean)}, False)
+    return TaskRun(Jcq(), folder, metrics | {"means": dict.fromkeys((*CRITERIA, "mean"), mean)}, False)
 
 
 def model(tmp_path, content):
@@ -158,7 +161,7 @@ def test_a_card_that_cannot_be_written_is_left_alone(tmp_path, dat, header, mess
     content = f"---\n{header}\n---\n# Mine\n"
     folder = model(tmp_path, content)
     for act in (lambda: check_card(folder), lambda: write_card(folder, dat)):
-        with pytest.raises(ModelCardError, match=message) as caught:
+        with pytest.raises(UserError, match=message) as caught:
             act()
         assert str(folder / "README.md") in str(caught.value)
         assert "\n" not in str(caught.value)

@@ -10,6 +10,7 @@ import pytest
 from test_jcq_sat_commands import ROOT, both
 from test_sampling_endpoint import KEY, server
 
+from data.errors import UserError
 from data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from eval.finished import find_evaluated
 from eval.targets import find_targets, write_studies
@@ -74,7 +75,7 @@ def test_a_study_means_its_rows_that_are_models_as_they_ended(study):
 @pytest.mark.parametrize("missing", ["metrics.json", "config.json"])
 def test_an_unfinished_step_is_named(study, missing):
     (study / "dpo1" / missing).unlink()
-    with pytest.raises(FileNotFoundError, match=r"made: the step dpo1 of this study \(DPO 1\) is not finished; run"):
+    with pytest.raises(UserError, match=r"made: the step dpo1 of this study \(DPO 1\) is not finished; run"):
         find_targets([str(study)])
 
 
@@ -89,13 +90,13 @@ def test_the_copy_of_a_study_says_where_it_is_and_belongs_to_one_study(study, tm
     assert copy.paper_model == "Swallow-8B"
     write_studies(tmp_path / "out", find_targets([str(study)]).studies)  # the same again
     other = StudyFolder("mini study", None, {"base": StudyRow("org/other", study / "base")})
-    with pytest.raises(ValueError, match="holds results of another study called mini study; give another --output"):
+    with pytest.raises(UserError, match="holds results of another study called mini study; give another --output"):
         write_studies(tmp_path / "out", {"mini-study": other})
 
 
 def test_two_studies_of_one_name_are_refused(study, tmp_path):
     (tmp_path / "again").symlink_to(study)
-    with pytest.raises(ValueError, match="two models would go to the folder mini-study/base"):
+    with pytest.raises(UserError, match="two models would go to the folder mini-study/base"):
         find_targets([str(study), str(tmp_path / "again")])
 
 
@@ -106,14 +107,14 @@ def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
         variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = find_evaluated([str(tmp_path / "out" / "mini-study")])
-    assert [(one.name, one.method, one.paper_model) for one in found] == [
+    models = find_evaluated([str(tmp_path / "out" / "mini-study")])
+    assert [(model.name, model.method, model.paper_model) for model in models] == [
         (name, name, "Swallow-8B") for name in ("random", "base", "DPO 1")
     ]
-    assert [one.responses.summary.valid for one in found] == [20, 15, 18]
-    assert [one.jcq is not None for one in found] == [False, True, True]
-    assert found[2].jcq.folder == tmp_path / "out" / "mini-study" / "DPO-1" / "jcq"
-    assert found[2].jcq.metrics["source"] == "DPO 1"
+    assert [model.run("dat").summary.valid for model in models] == [20, 15, 18]
+    assert [model.run("jcq") is not None for model in models] == [False, True, True]
+    assert models[2].run("jcq").folder == tmp_path / "out" / "mini-study" / "DPO-1" / "jcq"
+    assert models[2].run("jcq").metrics["source"] == "DPO 1"
     (study / "dpo1" / "metrics.json").unlink()
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.record import write_whole
 from eval.deliver.card_results import card_results
 from eval.run import TaskRun
@@ -17,10 +18,6 @@ from eval.run import TaskRun
 CARD = "README.md"
 _INDEX = "model-index"
 _NEW = "---\nlanguage: ja\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {name}\n\nResults: see the metadata.\n"
-
-
-class ModelCardError(ValueError):
-    """A card that cannot be written: where, what is wrong and what to do, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +36,10 @@ def check_card(folder: Path) -> None:
     """Find out whether results can be put into the card of a model's folder, before there are any.
 
     Raises:
-        OSError: The card cannot be read.
-        ModelCardError: There is no such folder, or the card's metadata cannot be used.
+        UserError: There is no such folder, or the card cannot be read or its metadata used.
     """
     if not folder.is_dir():
-        raise ModelCardError(f"{folder}: no such folder; --model-card goes with a model that is a folder")
+        raise UserError(f"{folder}: no such folder; --model-card goes with a model that is a folder")
     card = _read(folder)
     _text(card, _index(card, folder))
 
@@ -55,8 +51,7 @@ def write_card(folder: Path, run: TaskRun) -> Path:
         The card.
 
     Raises:
-        OSError: The card or the run cannot be read, or the card cannot be written.
-        ModelCardError: The card's metadata cannot be used.
+        UserError: The card cannot be read or written, or its metadata used.
     """
     card = _read(folder)
     ours = card_results(run)
@@ -68,7 +63,10 @@ def write_card(folder: Path, run: TaskRun) -> Path:
     index[0]["results"] += ours
     content = _text(card, index).encode()
     if not card.path.is_file() or card.path.read_bytes() != content:
-        write_whole(card.path, content)
+        try:
+            write_whole(card.path, content)
+        except OSError as error:
+            raise UserError(f"{card.path}: cannot be written ({error.strerror}); free it and run again") from error
     return card.path
 
 
@@ -79,8 +77,10 @@ def _read(folder: Path) -> _Card:
     path = folder / CARD
     try:
         text = path.read_bytes().decode() if path.exists() else _NEW.format(name=_name(folder))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); fix its permissions") from error
     except UnicodeDecodeError as error:
-        raise ModelCardError(f"{path}: is not UTF-8; convert it") from error
+        raise UserError(f"{path}: is not UTF-8; convert it") from error
     newline = "\r\n" if "\r\n" in text else "\n"
     mark, text = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     match = REGEX_YAML_BLOCK.search(text)
@@ -89,9 +89,9 @@ def _read(folder: Path) -> _Card:
     try:
         values = yaml.safe_load(match[2])
     except yaml.YAMLError as error:
-        raise ModelCardError(f"{path}: its metadata is not YAML ({' '.join(str(error).split())[:200]})") from error
+        raise UserError(f"{path}: its metadata is not YAML ({' '.join(str(error).split())[:200]})") from error
     if not isinstance(values, dict | None):
-        raise ModelCardError(f"{path}: its metadata must be lines `key: value`; mend it")
+        raise UserError(f"{path}: its metadata must be lines `key: value`; fix it")
     return _Card(path, mark + match[1], match[2], text[match.end(2) :], newline, values or {})
 
 
@@ -100,16 +100,16 @@ def _index(card: _Card, folder: Path) -> list[dict[str, Any]]:
     index = card.values.get(_INDEX)
     if index is None or index == []:
         return [{"name": str(card.values.get("model_name") or _name(folder)), "results": []}]
-    whole = isinstance(index, list) and all(isinstance(one, dict) for one in index)
-    if not whole or not all(isinstance(one.get("results"), list) for one in index):
-        raise ModelCardError(f"{card.path}: its model-index is no list of models with results; mend or remove it")
-    return list(index)
+    entries = index if isinstance(index, list) else [None]
+    if not all(isinstance(entry, dict) and isinstance(entry.get("results"), list) for entry in entries):
+        raise UserError(f"{card.path}: its model-index is no list of models with results; fix or remove it")
+    return list(entries)
 
 
 def _name(folder: Path) -> str:
     """A checkpoint's name alone says nothing."""
-    whole = folder.resolve()
-    return f"{whole.parent.name}-{whole.name}" if whole.name.startswith("checkpoint-") else whole.name
+    path = folder.resolve()
+    return f"{path.parent.name}-{path.name}" if path.name.startswith("checkpoint-") else path.name
 
 
 def _which(result: Any) -> tuple[Any, ...] | None:
@@ -125,7 +125,7 @@ def _text(card: _Card, index: list[dict[str, Any]]) -> str:
     """The whole card with this `model-index`.
 
     Raises:
-        ModelCardError: The metadata is written in a way that does not let one key be changed alone.
+        UserError: The metadata is written in a way that does not let one key be changed alone.
     """
     import yaml
     from huggingface_hub.repocard_data import CardData
@@ -137,7 +137,7 @@ def _text(card: _Card, index: list[dict[str, Any]]) -> str:
     except yaml.YAMLError:
         kept = False
     if not kept:
-        raise ModelCardError(f"{card.path}: its metadata is not in block style; write one `key: value` on each line")
+        raise UserError(f"{card.path}: its metadata is not in block style; write one `key: value` on each line")
     return card.before + metadata + card.after
 
 

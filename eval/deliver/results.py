@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from data.errors import UserError
 from eval.deliver.model_card import check_card, write_card
 from eval.deliver.wandb_results import log_results
 from eval.options import ResultOptions
@@ -15,14 +16,13 @@ def check_delivery(models: Sequence[str], options: ResultOptions) -> None:
     """Find what would keep results from where they are wanted, before there are any.
 
     Raises:
-        OSError: A card cannot be read.
-        ValueError: No model is a folder, or a card cannot be written.
+        UserError: No model is a folder, or a card cannot be written.
     """
     if not options.model_card:
         return
     folders = [Path(model) for model in models if model and Path(model).is_dir()]
     if not folders:
-        raise ValueError("--model-card writes README.md in a model's folder; give a folder as --model, or leave it out")
+        raise UserError("--model-card writes README.md in a model's folder; give a folder as --model, or leave it out")
     for folder in folders:
         check_card(folder)
 
@@ -41,8 +41,7 @@ def deliver(run: TaskRun, model: str, options: ResultOptions, folder: Path, home
         A line for people about each place.
 
     Raises:
-        OSError: A card cannot be written.
-        ValueError: A card or a record of W&B cannot be used.
+        UserError: A card or a record of W&B cannot be used.
     """
     if not (run.folder / "metrics.json").is_file():
         return

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.record import write_json
 from data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
 from eval.deliver.wandb_rows import Described, describe
@@ -35,7 +36,7 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
         One line for people; None if there was nothing to do.
 
     Raises:
-        ValueError: `sozo_state.json` or `wandb.json` cannot be read.
+        UserError: `sozo_state.json` or `wandb.json` cannot be read.
     """
     if wanted is False or not (run.folder / "metrics.json").is_file():
         return None
@@ -45,22 +46,22 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
         return None
     described = describe(run)
     mark = (home or run.folder) / _MARK
-    there = _read(mark)
-    into = trained or (WandbRun(**there["run"]) if there else None)
-    same = there is not None and into is not None and there["run"]["id"] == into.id
-    logged: dict[str, dict[str, Any]] = there["logged"] if there and same else {}
+    record = _read(mark)
+    into = trained or (WandbRun(**record["run"]) if record else None)
+    same = record is not None and into is not None and record["run"]["id"] == into.id
+    logged: dict[str, dict[str, Any]] = record["logged"] if record and same else {}
     digest = hashlib.sha256((run.folder / "metrics.json").read_bytes()).hexdigest()
     if logged.get(described.kind, {}).get("sha256") == digest:
         return None
     before = training_summary(place) if trained else {}
-    before |= {key: value for one in logged.values() for key, value in one["values"].items()}
+    before |= {key: value for earlier in logged.values() for key, value in earlier["values"].items()}
     import wandb
 
     try:
         used, line = _log(described, run.folder, into, _step(place) if model else None, folder, before)
     except (wandb.Error, OSError) as error:
         cause = " ".join(str(error).split())[:300]
-        return f"W&B: {run.folder} was not logged ({cause}); mend it and run the same command again, which logs it"
+        return f"W&B: {run.folder} was not logged ({cause}); fix it and run the same command again, which logs it"
     if used is not None:
         now = {"sha256": digest, "values": described.named}
         write_json(mark, {"run": asdict(used), "logged": {**logged, described.kind: now}})
@@ -139,5 +140,5 @@ def _read(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: cannot be read ({type(error).__name__}); remove it to log results anew") from error
+        raise UserError(f"{path}: cannot be read ({type(error).__name__}); remove it to log results anew") from error
     return dict(values)

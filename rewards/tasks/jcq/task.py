@@ -84,7 +84,7 @@ class Jcq(Task):
 
     def read_answers(self, path: Path, source: str | None) -> list[TaskAnswer]:
         """Answers in the form of nlp-waseda/JCQ-judge; they are judged as they are."""
-        return [TaskAnswer(a.id, a.question_id, a.answer, source or path.name) for a in read_answers(path)]
+        return [TaskAnswer(a.id, a.question_id, a.answer, source or str(path)) for a in read_answers(path)]
 
     def finish(self, run: Complete) -> Outcome:
         """Have the answers judged, as far as the ledger lacks judgements; the row of Tables 3 and 4."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -19,10 +20,14 @@ PART_ROWS = 16_384
 
 
 def read_answers(task: Task, path: Path, source: str | None) -> Iterator[Answer]:
-    """The answers of a file or of a table of ours."""
-    if not _is_table(path):
-        yield from task.read_answers(path, source)
-        return
+    """The answers of a file or of a table of ours. One that names no item answers the only one that there is."""
+    items = task.items()
+    only = items[0].id if len(items) == 1 else ""
+    for answer in _read_table(path, source) if _is_table(path) else task.read_answers(path, source):
+        yield replace(answer, item=only) if only and not answer.item else answer
+
+
+def _read_table(path: Path, source: str | None) -> Iterator[Answer]:
     names = ("id", "source", "text", "seed", "temperature", "finish_reason")
     for table in iter_tables(path, names):
         for row in table.to_pylist():

@@ -98,12 +98,14 @@ class Finished:
 
     def answers(self) -> Iterator[ScoredAnswer]:
         """Every answer with its worth, in order."""
+        only = next(iter(self.prompts)) if len(self.prompts) == 1 else ""
         for table in iter_tables(self.folder):
             for row in table.to_pylist():
                 values = dict(row["values"] or ()) if "values" in row else {}
                 if row["score"] is not None:
                     values.setdefault(self.main.name, row["score"])
-                yield ScoredAnswer(row["id"], item_of(row["id"]), row["text"], values, row["reason"])
+                item = item_of(row["id"]) or only
+                yield ScoredAnswer(row["id"], item, row["text"], values, row["reason"])
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Item -> mean over its answers that have a value; None where none has."""

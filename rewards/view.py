@@ -86,7 +86,7 @@ class View:
         self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> tuple[dict[str, str], list[CardMetric]]:
         """Of the model card: the task and dataset (`task_name`, `dataset_name`, `dataset_type`), and the metrics."""
-        name = measures[0].name
+        name = measures[0].task
         rows = []
         for measure in measures:
             estimate = metrics["measures"][measure.name]
@@ -124,7 +124,7 @@ class View:
             score = answer.values.get(run.main.name)
             entries.setdefault(answer.item, []).append(Entry(answer.text, score, answer.reason))
         for item, shown in entries.items():
-            prompt = run.prompts[item]
+            prompt = run.prompts.get(item, "")
             yield ReaderItem((item, prompt), "", item or run.task, prompt, shown[: self.sample])
 
 

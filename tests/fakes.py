@@ -76,6 +76,9 @@ class FakeJudge:
     async def close(self):
         self.closed += 1
 
+    def describe(self):
+        return {"model": self.name, **self.parameters}
+
 
 def write_responses(path, responses):
     """Write rows as one parquet part (see `write_columns`)."""

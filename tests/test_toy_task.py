@@ -1,0 +1,142 @@
+"""A task in one file of at most 60 lines (`toy_task`) is in every command, and no other file knows it."""
+
+import gzip
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+from fakes import list_text
+from huggingface_hub import ModelCard
+from test_evaluation_page import cells_of
+from test_sampling_endpoint import KEY, completion, server
+
+TESTS = Path(__file__).parent
+MODELS = ("one", "two", "three")
+NOUNS = "犬 猫 水 山 川 本 車 空 海 石 花 木 雪 雨 窓 机 音楽 病気 天気 法律 数学".split()
+
+
+def answer(body):
+    """Model `two` never writes an e; DAT's lists are random ones."""
+    prompt, model = body["messages"][-1]["content"], Path(body["model"]).name
+    chance = random.Random(f"{model} {prompt} {body.get('seed')}")
+    if "単語10" in prompt:
+        return completion(list_text(chance.sample(NOUNS, 10)))
+    if model == "three" and "music" in prompt:
+        return completion("…")
+    words = ("a", "dog", "ran", "far") if model == "two" else ("the", "dog", "rests", "here", "a", "lot")
+    return completion(" ".join(chance.choices(words, k=chance.randrange(4, 9))))
+
+
+def evaluate(folder, *words):
+    environment = os.environ | {"OPENAI_API_KEY": KEY, "WANDB_MODE": "offline", "SOZO_TASKS": "toy_task.Lipogram"}
+    environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], str(TESTS)])
+    command = [sys.executable, "-m", "eval", *map(str, words)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Three models through DAT and the toy task, with a card and W&B each; the folder, and what was printed."""
+    folder = tmp_path_factory.mktemp("toy")
+    for model in MODELS:
+        (folder / model).mkdir()
+    with server(answer) as (url, _):
+        words = ("--benchmarks", "dat", "lipogram", "--base-url", url, "--num-responses", 12, "--output", "out")
+        printed = evaluate(folder, "run", "--model", *MODELS, *words, "--model-card", "--wandb")
+    return folder, printed
+
+
+def metrics(folder):
+    return json.loads((folder / "metrics.json").read_text("utf-8"))
+
+
+def test_it_is_short():
+    assert len((TESTS / "toy_task.py").read_text("utf-8").splitlines()) <= 60
+
+
+def test_run_and_the_terminal(runs):
+    folder, printed = runs
+    result = metrics(folder / "out" / "three" / "lipogram")
+    assert (result["num_items"], result["num_answers"], result["valid"], result["reasons"]) == (6, 6, 5, {"empty": 1})
+    assert (result["measures"]["lipogram"]["n"], result["measures"]["lipogram"]["of"]) == (5, 6)
+    assert metrics(folder / "out" / "two" / "lipogram")["measures"]["lipogram"]["mean"] == 1
+    assert printed.count("LIPOGRAM") == 3
+    assert re.search(r"Lipogram +100\.00%, 6 of 6", printed)  # all values are equal: no interval
+    assert re.search(r"Lipogram +\d\d\.\d\d% \(\d\d\.\d\d% – \d\d\.\d\d%\), 5 of 6", printed)
+    assert re.search(r"No score: empty +1 of 6", printed)
+    assert re.search(r"Words +\d\.\d \(\d\.\d – \d\.\d\), 5 of 6", printed)
+
+
+def test_score(runs, tmp_path):
+    rows = [{"item": "rain", "text": "it rains"}, {"item": "snow", "text": "the snow"}, {"item": "snow", "text": ""}]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    evaluate(tmp_path, "score", "lipogram", "mine.jsonl", "--output", "out")
+    assert metrics(tmp_path / "out")["measures"]["lipogram"]["mean"] == 0.75
+    evaluate(tmp_path, "score", "lipogram", runs[0] / "out" / "one" / "lipogram", "--output", "again")
+    assert metrics(tmp_path / "again") == metrics(runs[0] / "out" / "one" / "lipogram")
+
+
+def test_report(runs, tmp_path):
+    evaluate(tmp_path, "report", runs[0] / "out", "--base", "one", "--output", "r.html")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert cells_of(page, "At a glance")[0] == ["Model", "DAT", "JCQ", "SAT", "lipogram"]
+    table = cells_of(page, '<h2><span lang="en">lipogram</span>', escape=False)
+    rows = {row[0]: row[1:] for row in table}
+    assert rows["Model"] == ["lipogram", "words"]
+    assert rows["two"][0].startswith("100.00% 6 / 6 +")
+    assert re.fullmatch(r"\S+% \S+% – \S+% 5 / 6 \S+% \[\S+%, \S+%\]", rows["three"][0])
+    changed = cells_of(page, "What changed")
+    assert changed[0][-2:] == ["lipogram", "words"]
+    assert "n = 5 / 6" in next(row for row in changed if row[0] == "three from one")[-2]
+    held = json.loads(gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1])))
+    items = [item for item in held["items"] if item["kind"] == "lipogram"]
+    assert [item["title"] for item in items][:2] == ["rain", "a cat"]
+    assert items[3]["entries"][held["models"].index("three")] == [{"text": "…", "score": None, "status": "empty"}]
+    numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert {run["run"] for run in numbers["runs"]} == {"responses", "lipogram"}
+
+
+def test_compare(runs, tmp_path):
+    printed = evaluate(tmp_path, "compare", runs[0] / "out", "--base", "one")
+    assert "What changed" in printed
+    assert "lipogram" in printed
+    assert "from one" in printed
+
+
+def test_correlate(runs, tmp_path):
+    evaluate(tmp_path, "correlate", runs[0] / "out", "--output", "c")
+    page = (tmp_path / "c" / "correlations.md").read_text("utf-8")
+    assert "## DAT and LIPOGRAM, over models" in page
+    assert "JCQ and LIPOGRAM" not in page
+    values = json.loads((tmp_path / "c" / "correlations.json").read_text("utf-8"))
+    assert values["models_with_both"]["DAT and LIPOGRAM"] == values["dat_lipogram"]["n"] == 3
+    row = next(row for row in values["models"] if row["model"] == "three")
+    mean = metrics(runs[0] / "out" / "three" / "lipogram")["measures"]["lipogram"]["mean"]
+    assert row["lipogram"] == {"mean": mean, "n": 5, "of": 6}
+
+
+def test_the_card(runs):
+    results = ModelCard.load(runs[0] / "three" / "README.md").data.eval_results
+    (result,) = [result for result in results if result.metric_type == "lipogram"]
+    assert (result.dataset_type, result.metric_name) == ("lipogram", "lipogram (5 of 6)")
+    assert result.metric_args["n"] == 5
+
+
+def test_wandb_rows(runs):
+    folder, printed = runs
+    assert printed.count("W&B: lipogram of") == 3
+    logged = json.loads((folder / "out" / "three" / "wandb.json").read_text("utf-8"))["logged"]["lipogram"]["values"]
+    estimate = metrics(folder / "out" / "three" / "lipogram")["measures"]["lipogram"]
+    assert logged["eval/lipogram/mean"] == estimate["mean"]
+    assert (logged["eval/lipogram/mean_n"], logged["eval/lipogram/num_answers"]) == (5, 6)
+    tables = [json.loads(path.read_text("utf-8")) for path in folder.glob("out/wandb/*/files/**/*.table.json")]
+    columns = {tuple(table["columns"][:5]) for table in tables}
+    assert ("source", "mean", "mean_ci95_low", "mean_ci95_high", "mean_n") in columns

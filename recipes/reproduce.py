@@ -55,11 +55,7 @@ def dry_run(study: Study, steps: list[Step], records: Records, launch: list[str]
 
 
 def run_step(step: Step, records: Records, launch: list[str], position: str) -> None:
-    """Run one step, or skip it if it is finished.
-
-    Raises:
-        UserError: It failed; the end of its log has been shown.
-    """
+    """Run one step, or skip it if it is finished."""
     state = records.state(step)
     if state == State.FINISHED:
         console.print(f"{position} {step.name}: finished before")

@@ -134,11 +134,7 @@ class Finished:
             yield Asked(answer.id, answer.item, self.prompts[answer.item], judged_part(answer.text))
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
-        """Item -> score by another encoder, and what that scorer says of itself.
-
-        Raises:
-            UserError: The task does not score with an encoder that could be exchanged.
-        """
+        """Item -> score by another encoder, and what that scorer says of itself."""
         raise UserError(
             f"{self.task} does not score with an encoder that could be exchanged; leave --embedding-models out"
         )

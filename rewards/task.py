@@ -101,33 +101,19 @@ class NoSettings:
 
 
 class Task:
-    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; the defaults do the rest.
+    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; the defaults do the rest."""
 
-    Attributes:
-        name: On the command line, in YAML, in every file.
-        title: For people.
-        Settings: Dataclass of what a user can set (`data.settings.setting`): flags, YAML and keyword arguments alike.
-        measures: What an answer is worth; the first one is what the task is known by.
-        max_new_tokens: Longest answer where nobody says otherwise.
-        batch_size: Answers in a batch, and in a part of the table, where nobody says otherwise.
-        scores_parts: Whether a part of the table is scored alone, the moment it is drawn. Else `finish` scores all.
-        rubrics: How a judge may be asked about its answers.
-        random_nouns: Whether ten random nouns are an answer.
-        Finished: Reads a finished run.
-        view: How results are shown.
-    """
-
-    name: ClassVar[str]
-    title: ClassVar[str] = ""
-    Settings: ClassVar[Any] = NoSettings
-    measures: ClassVar[tuple[Measure, ...]]
-    max_new_tokens: ClassVar[int] = 1024
-    batch_size: ClassVar[int] = 64
-    scores_parts: ClassVar[bool] = True
-    random_nouns: ClassVar[bool] = False
-    rubrics: ClassVar[tuple[Rubric, ...]] = ()
-    Finished: ClassVar[type[Finished]] = Finished
-    view: ClassVar[View] = View()
+    name: ClassVar[str]  # on the command line, in YAML, in every file
+    title: ClassVar[str] = ""  # for people
+    Settings: ClassVar[Any] = NoSettings  # dataclass of what a user can set (`data.settings.setting`)
+    measures: ClassVar[tuple[Measure, ...]]  # what an answer is worth; the task is known by the first one
+    max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
+    batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
+    scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
+    random_nouns: ClassVar[bool] = False  # whether ten random nouns are an answer
+    rubrics: ClassVar[tuple[Rubric, ...]] = ()  # how a judge may be asked about the answers
+    Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
+    view: ClassVar[View] = View()  # how results are shown
 
     def __init__(self, settings: Any = None) -> None:
         self.settings = self.Settings() if settings is None else settings

@@ -69,9 +69,6 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
     Args:
         path: The file.
         output_dir: Goes over the file's.
-
-    Raises:
-        UserError: It cannot be read, has an unknown key or lacks one, or names a file that is not there.
     """
     values = read_yaml(path)
     known = {f.name: f for f in fields(Study) if f.name not in ("name", "folder")}
@@ -104,11 +101,7 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file.
-
-    Raises:
-        UserError: It cannot be read or holds something else.
-    """
+    """The mapping in a YAML file."""
     try:
         values = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError as error:

@@ -36,27 +36,16 @@ _TILE_TOKENS, _TILE_ENTRIES = 4096, 32_768
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The shape of a decoder-only model, as its `config.json` gives it.
+    """The shape of a decoder-only model, as its `config.json` gives it."""
 
-    Args:
-        parameters: All weights, tied ones once.
-        hidden_size: Width of the residual stream.
-        layers: Decoder layers.
-        heads: Query heads.
-        kv_heads: Key-value heads.
-        intermediate: Width of the gated MLP.
-        vocabulary: Rows of the embedding.
-        head_size: Width of a head; None is hidden_size / heads.
-    """
-
-    parameters: int
-    hidden_size: int
-    layers: int
-    heads: int
-    kv_heads: int
-    intermediate: int
-    vocabulary: int
-    head_size: int | None = None
+    parameters: int  # all weights, tied ones once
+    hidden_size: int  # width of the residual stream
+    layers: int  # decoder layers
+    heads: int  # query heads
+    kv_heads: int  # key-value heads
+    intermediate: int  # width of the gated MLP
+    vocabulary: int  # rows of the embedding
+    head_size: int | None = None  # width of a head; None is hidden_size / heads
 
     @property
     def query_width(self) -> int:

@@ -19,11 +19,7 @@ _BATCH = {
 
 
 def plan_lines(study: Study, step: Step) -> list[str]:
-    """Lines about one step.
-
-    Raises:
-        UserError: The batch cannot be made of that many processes.
-    """
+    """Lines about one step."""
     if step.script == "sample_dat.py":
         return _sampling(study, step)
     return _training(study, step) if step.script in _BATCH else []

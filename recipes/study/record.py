@@ -48,11 +48,7 @@ class Records:
         self.folder = folder
 
     def state(self, step: Step) -> State:
-        """How far the step is.
-
-        Raises:
-            UserError: Its folder was made with other settings or inputs, or by nobody known. Nothing is deleted.
-        """
+        """How far the step is."""
         output = self.folder / step.name
         if not output.is_dir() or not any(output.iterdir()):
             return State.NEW
@@ -63,11 +59,7 @@ class Records:
         return State.CUT_OFF if self._run(step).metrics() is None else State.FINISHED
 
     def start(self, step: Step) -> None:
-        """Write down what the step is made from.
-
-        Raises:
-            UserError: An input is not finished.
-        """
+        """Write down what the step is made from."""
         if self.state(step) == State.NEW:
             self._path(step.name).unlink(missing_ok=True)  # of a folder that somebody moved away
         self._run(step).start({}, {})

@@ -16,25 +16,15 @@ _MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}
 
 @dataclass(frozen=True)
 class Step:
-    """One command of the study.
+    """One command of the study."""
 
-    Args:
-        name: Also the name of its folder.
-        script: The recipe's file name.
-        flags: Its flags, in order.
-        inputs: Steps whose output it reads.
-        config: The method's YAML, if it has one.
-        launcher: An accelerate config; None starts the recipe with plain Python.
-        arguments: What follows the flags.
-    """
-
-    name: str
-    script: str
-    flags: dict[str, str]
-    inputs: tuple[str, ...] = ()
-    config: Path | None = None
-    launcher: Path | None = None
-    arguments: tuple[str, ...] = ()
+    name: str  # also the name of its folder
+    script: str  # the recipe's file name
+    flags: dict[str, str]  # its flags, in order
+    inputs: tuple[str, ...] = ()  # steps whose output it reads
+    config: Path | None = None  # the method's YAML, if it has one
+    launcher: Path | None = None  # an accelerate config; None starts the recipe with plain Python
+    arguments: tuple[str, ...] = ()  # what follows the flags
 
     def command(self, launch: list[str], python: str = "python") -> list[str]:
         """The words of the command; `launch` are those of `accelerate launch`."""

@@ -19,11 +19,7 @@ TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat)
 
 
 def task_types() -> dict[str, type[Task]]:
-    """Every task by its name: the list above, and the dotted paths in SOZO_TASKS (separated by commas).
-
-    Raises:
-        UserError: SOZO_TASKS names something that is no task.
-    """
+    """Every task by its name: the list above, and the dotted paths in SOZO_TASKS (separated by commas)."""
     types = {task.name: task for task in TASKS}
     for path in filter(None, os.environ.get("SOZO_TASKS", "").split(",")):
         task = load_dotted(path.strip(), "the task of SOZO_TASKS")
@@ -34,11 +30,7 @@ def task_types() -> dict[str, type[Task]]:
 
 
 def task_type(name: str) -> type[Task]:
-    """The task of this name.
-
-    Raises:
-        UserError: There is none.
-    """
+    """The task of this name."""
     types = task_types()
     if name not in types:
         raise UserError(f"there is no task {name}; there are {', '.join(types)} (and those that SOZO_TASKS names)")
@@ -46,11 +38,7 @@ def task_type(name: str) -> type[Task]:
 
 
 def find_rubric(name: str) -> Rubric:
-    """The rubric of this name, whichever task's it is.
-
-    Raises:
-        UserError: There is none.
-    """
+    """The rubric of this name, whichever task's it is."""
     rubrics = {rubric.name: rubric for task in task_types().values() for rubric in task.rubrics}
     if name not in rubrics:
         raise UserError(f"there is no rubric {name}; there are {', '.join(rubrics)}")

@@ -123,9 +123,6 @@ def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **
         penalise_duplicates: Pay 0 for a response seen before in the run.
         settings: Fields of `rewards.tasks.dat.settings.DatSettings`: noun_checker, embedding_model, ...
 
-    Raises:
-        UserError: There is no such setting.
-
     >>> make_dat_reward(embedding_model="ja-ginza", scale=1.0).__name__
     'dat_reward'
     """

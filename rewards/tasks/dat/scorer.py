@@ -35,25 +35,15 @@ class DatResult:
 
 @dataclass(frozen=True, slots=True)
 class DatScores(Sequence[DatResult]):
-    """Results of a batch in columns; indexing gives a `DatResult`.
+    """Results of a batch in columns; indexing gives a `DatResult`."""
 
-    Attributes:
-        texts: What was scored.
-        scores: Float32, NaN where invalid, shape (responses,).
-        codes: Int8, 0 where valid, else -1 - index of the `Reason`.
-        keys: Key for `SeenResponses`; None where invalid.
-        proper_nouns: Words that are proper nouns only, int64, shape (responses,); 0 where invalid.
-        wikipedia_words: The same for words whose entry was acquired from Wikipedia.
-        reasoning: Whether a leading reasoning block was cut off.
-    """
-
-    texts: Sequence[str]
-    scores: np.ndarray
-    codes: np.ndarray
-    keys: list[bytes | None]
-    proper_nouns: np.ndarray
-    wikipedia_words: np.ndarray
-    reasoning: bool
+    texts: Sequence[str]  # what was scored
+    scores: np.ndarray  # float32, NaN where invalid, shape (responses,)
+    codes: np.ndarray  # int8, 0 where valid, else -1 - index of the `Reason`
+    keys: list[bytes | None]  # key for `SeenResponses`; None where invalid
+    proper_nouns: np.ndarray  # words that are proper nouns only, int64, shape (responses,); 0 where invalid
+    wikipedia_words: np.ndarray  # the same for words whose entry was acquired from Wikipedia
+    reasoning: bool  # whether a leading reasoning block was cut off
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -125,12 +115,7 @@ class DatScorer:
         }
 
     def score(self, texts: Sequence[str]) -> DatScores:
-        """Results of `texts`, in order. Any text at all gives a score or a reason.
-
-        Raises:
-            UserError: The encoder gives no word a vector.
-            UserError: Juman++ cannot be kept alive.
-        """
+        """Results of `texts`, in order. Any text at all gives a score or a reason."""
         # All look-ups first, all arithmetic after: in between, the vectors would push the dictionary out of the cache.
         chunks = [self._numbers(texts[i : i + _CHUNK]) for i in range(0, len(texts), _CHUNK)]
         lists = [i * _CHUNK + k for i, (places, _) in enumerate(chunks) for k in places]

@@ -25,31 +25,18 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class DatSummary:
-    """One row of Table 11 (paper, section 5.2): mean and deviation are over the valid responses only.
+    """One row of Table 11 (paper, section 5.2): mean and deviation are over the valid responses only."""
 
-    Attributes:
-        source: Who wrote the responses.
-        num_responses: All responses, valid or not.
-        valid: Responses with a score. `mean`, `std` and `ci95` always stand beside `valid` of `num_responses`.
-        mean: Mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a valid response.
-        std: Sample standard deviation (ddof = 1); None with fewer than two valid responses.
-        ci95: Normal 95% confidence interval of the mean, mean -+ 1.96 std / sqrt(valid); None where `std` is.
-        unique_words: Distinct words in valid responses (all ten of each, under Olson's protocol too).
-        reasons: Invalid responses by reason, every reason named.
-        proper_noun_words: Words of valid responses (each time they occur) that are proper nouns; None if nobody looked.
-        wikipedia_words: The same for words whose dictionary entry was acquired from Wikipedia.
-    """
-
-    source: str
-    num_responses: int
-    valid: int
-    mean: float | None
-    std: float | None
-    ci95: tuple[float, float] | None
-    unique_words: int
-    reasons: dict[str, int]
-    proper_noun_words: int | None = None
-    wikipedia_words: int | None = None
+    source: str  # who wrote the responses
+    num_responses: int  # all responses, valid or not
+    valid: int  # responses with a score. `mean`, `std` and `ci95` always stand beside `valid` of `num_responses`.
+    mean: float | None  # mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a valid response
+    std: float | None  # sample standard deviation (ddof = 1); None with fewer than two valid responses
+    ci95: tuple[float, float] | None  # normal 95% interval of the mean: mean -+ 1.96 std / sqrt(valid)
+    unique_words: int  # distinct words in valid responses (all ten of each, under Olson's protocol too)
+    reasons: dict[str, int]  # invalid responses by reason, every reason named
+    proper_noun_words: int | None = None  # words of valid responses, each time; None if nobody looked
+    wikipedia_words: int | None = None  # words with an entry acquired from Wikipedia
 
     @property
     def valid_rate(self) -> float | None:
@@ -82,11 +69,7 @@ class DatAccumulator:
         self._sources: dict[str, None] = {}
 
     def add(self, table: pa.Table) -> None:
-        """Add a part of a response table (columns id, source, words, score, reason; see `data.schema.iter_tables`).
-
-        Raises:
-            UserError: A row has neither a score nor a reason: it was never scored.
-        """
+        """Add a part of a response table (columns id, source, words, score, reason; see `data.schema.iter_tables`)."""
         import pyarrow.compute as pc
 
         is_valid = pc.is_valid(table["score"])
@@ -150,9 +133,6 @@ def summarise(
         source: Name of the row; None takes the sources of the responses.
         checker: Counts proper nouns and Wikipedia words; give the one that scored the responses.
         trials: Take the rows up to the valid response of this number.
-
-    Raises:
-        UserError: There is no table, a part cannot be read, or a response was never scored.
     """
     accumulator = DatAccumulator()
     tables = iter_tables(responses, _COLUMNS)

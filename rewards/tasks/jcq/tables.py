@@ -17,32 +17,20 @@ Values = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A mean beside what it rests on.
+    """A mean beside what it rests on."""
 
-    Args:
-        mean: 1 to 5; None if nothing was scored.
-        scored: n, answers with scores.
-        asked: N, all answers that should have been judged, whatever became of them.
-    """
-
-    mean: float | None
-    scored: int
-    asked: int
+    mean: float | None  # 1 to 5; None if nothing was scored
+    scored: int  # n, answers with scores
+    asked: int  # N, all answers that should have been judged, whatever became of them
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by columns.
+    """Rows by columns."""
 
-    Args:
-        rows: Names of the rows.
-        columns: Names of the columns.
-        cells: One tuple for each row, one cell for each column.
-    """
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    cells: tuple[tuple[Cell, ...], ...]
+    rows: tuple[str, ...]  # names of the rows
+    columns: tuple[str, ...]  # names of the columns
+    cells: tuple[tuple[Cell, ...], ...]  # one tuple for each row, one cell for each column
 
     def cell(self, row: str, column: str) -> Cell:
         """The cell with these names."""
@@ -51,17 +39,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class JcqTables:
-    """The paper's three tables. Their last column `mean` is the mean of the four criteria.
+    """The paper's three tables. Their last column `mean` is the mean of the four criteria."""
 
-    Args:
-        model_by_criterion: Mean over all questions (ACL, tables 3 and 12).
-        model_by_task: Mean over the task's questions and the four criteria (ACL, tables 4 and 13).
-        task_by_criterion: Mean over the task's questions and all models (ACL, table 5).
-    """
-
-    model_by_criterion: Table
-    model_by_task: Table
-    task_by_criterion: Table
+    model_by_criterion: Table  # mean over all questions (ACL, tables 3 and 12)
+    model_by_task: Table  # mean over the task's questions and the four criteria (ACL, tables 4 and 13)
+    task_by_criterion: Table  # mean over the task's questions and all models (ACL, table 5)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for `metrics.json`."""
@@ -70,21 +52,13 @@ class JcqTables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelScores:
-    """One model's scores, question by question: what the tables, intervals and comparisons are made of.
+    """One model's scores, question by question: what the tables, intervals and comparisons are made of."""
 
-    Args:
-        model: The model's name.
-        questions: Those that were asked, in their order.
-        values: Shape (questions, 4), 1 to 5: mean over the question's scored answers; NaN where there is none.
-        scored: Shape (questions,): how many answers have scores.
-        asked: Shape (questions,): how many answers there are.
-    """
-
-    model: str
-    questions: tuple[Question, ...]
-    values: Values
-    scored: Counts
-    asked: Counts
+    model: str  # the model's name
+    questions: tuple[Question, ...]  # those that were asked, in their order
+    values: Values  # shape (questions, 4), 1 to 5: mean over the question's scored answers; NaN where there is none
+    scored: Counts  # shape (questions,): how many answers have scores
+    asked: Counts  # shape (questions,): how many answers there are
 
     def to_json(self) -> dict[str, Any]:
         """Plain values: one row for each question, scores None where there are none."""

@@ -19,49 +19,27 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class SatSummary:
-    """One row of Table 7: the score is the mean over stories of each story's mean over its rewrites.
+    """One row of Table 7: the score is the mean over stories of each story's mean over its rewrites."""
 
-    Attributes:
-        source: Who wrote the rewrites.
-        num_stories: Stories that were to be rewritten.
-        scored_stories: Those with a score. `mean`, `std` and `ci95` always stand beside this number of `num_stories`.
-        num_rewrites: All rewrites.
-        scored_rewrites: Those with a score.
-        mean: Mean distance in [0, 2]; None without a score.
-        std: Sample standard deviation over stories (ddof = 1); None with fewer than two of them.
-        ci95: Normal 95% confidence interval over stories, mean -+ 1.96 std / sqrt(scored_stories); None where `std` is.
-        reasons: Rewrites without a score by reason, every reason named.
-        compliant: Rewrites (of `num_rewrites`, as all below) that keep to every condition of the prompt.
-        length_ok: Those with about 400 characters (`rewards.tasks.sat.compliance.LENGTH_BAND`).
-        one_line: Those without a line break; a rewrite that is empty keeps no condition, here and below.
-        only_story: Those that hold nothing but the story.
-        truncated: Those that the generator cut off (`finish_reason` length).
-        extras: Rewrites by what they hold beside the story; one may count under several.
-        mean_length: Mean number of characters; None without rewrites.
-        mean_copied: Mean share of the story's 8-grams that are in the rewrite; None without rewrites.
-        compliant_mean: As `mean`, over the compliant rewrites with a score; None without one.
-        compliant_stories: How many stories that is.
-    """
-
-    source: str
-    num_stories: int
-    scored_stories: int
-    num_rewrites: int
-    scored_rewrites: int
-    mean: float | None
-    std: float | None
-    ci95: tuple[float, float] | None
-    reasons: dict[str, int]
-    compliant: int
-    length_ok: int
-    one_line: int
-    only_story: int
-    truncated: int
-    extras: dict[str, int]
-    mean_length: float | None
-    mean_copied: float | None
-    compliant_mean: float | None
-    compliant_stories: int
+    source: str  # who wrote the rewrites
+    num_stories: int  # stories that were to be rewritten
+    scored_stories: int  # those with a score; `mean`, `std` and `ci95` always stand beside it
+    num_rewrites: int  # all rewrites
+    scored_rewrites: int  # those with a score
+    mean: float | None  # mean distance in [0, 2]; None without a score
+    std: float | None  # sample standard deviation over stories (ddof = 1); None with fewer than two of them
+    ci95: tuple[float, float] | None  # normal, over stories: mean -+ 1.96 std / sqrt(scored_stories)
+    reasons: dict[str, int]  # rewrites without a score by reason, every reason named
+    compliant: int  # rewrites (of `num_rewrites`, as all below) that keep to every condition of the prompt
+    length_ok: int  # those with about 400 characters (`LENGTH_BAND`)
+    one_line: int  # those without a line break; a rewrite that is empty keeps no condition, here and below
+    only_story: int  # those that hold nothing but the story
+    truncated: int  # those that the generator cut off (`finish_reason` length)
+    extras: dict[str, int]  # rewrites by what they hold beside the story; one may count under several
+    mean_length: float | None  # mean number of characters; None without rewrites
+    mean_copied: float | None  # mean share of the story's 8-grams that are in the rewrite; None without rewrites
+    compliant_mean: float | None  # as `mean`, over the compliant rewrites with a score; None without one
+    compliant_stories: int  # how many stories that is
 
     def to_json(self) -> dict[str, Any]:
         """For `metrics.json`."""

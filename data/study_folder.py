@@ -19,30 +19,19 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """A row of the paper's Tables 11 to 14.
+    """A row of the paper's Tables 11 to 14."""
 
-    Args:
-        model: Folder or hub id; None for random nouns, which are no model.
-        responses: Folder of its table of DAT responses (Table 11).
-    """
-
-    model: str | None
-    responses: Path
+    model: str | None  # folder or hub id; None for random nouns, which are no model
+    responses: Path  # folder of its table of DAT responses (Table 11)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyFolder:
-    """A study.
+    """A study."""
 
-    Args:
-        name: What it is called.
-        paper_model: The paper's name of the model it starts from (`Swallow-8B`); None if the paper has none.
-        rows: By the paper's names of the methods (`data.published.METHODS`), in their order.
-    """
-
-    name: str
-    paper_model: str | None
-    rows: dict[str, StudyRow]
+    name: str  # what it is called
+    paper_model: str | None  # the paper's name of the model it starts from (`Swallow-8B`); None if the paper has none
+    rows: dict[str, StudyRow]  # by the paper's names of the methods (`data.published.METHODS`), in their order
 
 
 def write_study(folder: Path, study: StudyFolder) -> None:

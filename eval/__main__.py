@@ -214,11 +214,7 @@ def _exit_unfinished(runs: Sequence[Any]) -> None:
 
 
 def make_app() -> typer.Typer:
-    """All commands: one for each task, one to score its answers, and those that compare runs.
-
-    Raises:
-        UserError: A task of one's own (SOZO_TASKS) cannot be used.
-    """
+    """All commands: one for each task, one to score its answers, and those that compare runs."""
     app, score = (
         typer.Typer(
             add_completion=False,

@@ -26,9 +26,6 @@ def check_alike(what: str, runs: Sequence[tuple[str, Finished]], remedy: str) ->
         what: The benchmark.
         runs: Model and run.
         remedy: What to do about it.
-
-    Raises:
-        UserError: With the first difference, in one line.
     """
     for name, run in runs[1:]:
         first, other = runs[0]

@@ -80,9 +80,6 @@ def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Eva
     Args:
         models: All.
         name: The base of all; None takes for a study's rows the study's own base, and else the first model.
-
-    Raises:
-        UserError: There is no model `name`.
     """
     if name is not None and name not in [model.name for model in models]:
         raise UserError(f"there is no model {name}; there are {', '.join(model.name for model in models)}")

@@ -22,21 +22,13 @@ from rewards.tasks import task_types
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A model and its finished runs.
+    """A model and its finished runs."""
 
-    Attributes:
-        name: The runs' source, or what the caller calls it.
-        method: Of a study's row, the paper's name of the method (`data.published.METHODS`).
-        paper_model: Of a study, the paper's name of the model that it starts from.
-        study: Which study it is a row of: the study's folder.
-        runs: By task and kind (`Finished.kind`).
-    """
-
-    name: str
-    method: str | None = None
-    paper_model: str | None = None
-    study: Path | None = None
-    runs: Mapping[tuple[str, str], Finished] = field(default_factory=dict)
+    name: str  # the runs' source, or what the caller calls it
+    method: str | None = None  # of a study's row, the paper's name of the method (`data.published.METHODS`)
+    paper_model: str | None = None  # of a study, the paper's name of the model that it starts from
+    study: Path | None = None  # which study it is a row of: the study's folder
+    runs: Mapping[tuple[str, str], Finished] = field(default_factory=dict)  # by task and kind (`Finished.kind`)
 
     def of_task(self, task: str) -> list[Finished]:
         """All runs of a task, the one that says most last (`Finished.kinds`)."""
@@ -58,10 +50,6 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
     Returns:
         In the order of `places`; within one, the paper's methods first, then by name (checkpoint-9 before -10). Where a
         place holds several studies, a row is called STUDY/ROW.
-
-    Raises:
-        UserError: A place is not there or holds no finished run, a run cannot be read, or one model has two runs of one
-            kind.
     """
     models: dict[str, Evaluated] = {}
     for place in places:

@@ -17,19 +17,12 @@ Judged = Mapping[tuple[str, str, str], float | None]
 
 @dataclass(frozen=True, slots=True)
 class JudgeCell:
-    """One cell of Table 8.
+    """One cell of Table 8."""
 
-    Attributes:
-        task: Task, or `All`.
-        criterion: Criterion, or `mean`: the mean over the criteria of answers that both rated on every one of them.
-        correlation: Of the judge's scores with the mean over raters, over answers.
-        rated: Answers that people rated here; `correlation.n` of them have a judge's score too.
-    """
-
-    task: str
-    criterion: str
-    correlation: Correlation
-    rated: int
+    task: str  # task, or `All`
+    criterion: str  # criterion, or `mean`: the mean over the criteria of answers that both rated on every one of them
+    correlation: Correlation  # of the judge's scores with the mean over raters, over answers
+    rated: int  # answers that people rated here; `correlation.n` of them have a judge's score too
 
 
 def judge_human_correlations(ratings: Iterable[Rating], judged: Judged, task_of: Mapping[str, str]) -> list[JudgeCell]:

@@ -8,18 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class PageRun:
-    """The result of a command that compares runs.
+    """The result of a command that compares runs."""
 
-    Args:
-        folder: Its folder.
-        page: The page in Markdown.
-        files: Names of what the folder holds, for people.
-        finished_before: Whether nothing was computed, since an earlier call had finished.
-        stopped: Why it is not finished, if it is not.
-    """
-
-    folder: Path
-    page: str
-    files: tuple[str, ...]
-    finished_before: bool
-    stopped: str | None = None
+    folder: Path  # its folder
+    page: str  # the page in Markdown
+    files: tuple[str, ...]  # names of what the folder holds, for people
+    finished_before: bool  # whether nothing was computed, since an earlier call had finished
+    stopped: str | None = None  # why it is not finished, if it is not

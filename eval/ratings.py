@@ -18,21 +18,13 @@ _TEXTS = ("model", "item", "criterion", "rater")
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One person's score of one answer.
+    """One person's score of one answer."""
 
-    Attributes:
-        model: Who wrote the answer.
-        item: Which question (or story) it answers.
-        criterion: What was rated, such as 流暢性.
-        rater: Who rated it.
-        score: Finite, and within the scale that the file was read with.
-    """
-
-    model: str
-    item: str
-    criterion: str
-    rater: str
-    score: float
+    model: str  # who wrote the answer
+    item: str  # which question (or story) it answers
+    criterion: str  # what was rated, such as 流暢性
+    rater: str  # who rated it
+    score: float  # finite, and within the scale that the file was read with
 
 
 def read_ratings(path: Path, scale: tuple[float, float] = (1.0, 5.0)) -> list[Rating]:
@@ -41,10 +33,6 @@ def read_ratings(path: Path, scale: tuple[float, float] = (1.0, 5.0)) -> list[Ra
     Args:
         path: `.jsonl` (an object per line, blank lines allowed) or `.csv` (a line of headings first), UTF-8.
         scale: Lowest and highest score that there can be.
-
-    Raises:
-        UserError: The file holds no ratings, a line lacks a column, has a score that is no number or off the
-            scale, or a rater rates the same criterion of the same answer twice.
 
     A line of JSONL:
 

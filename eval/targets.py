@@ -14,30 +14,19 @@ from models.folder import is_model
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A model to evaluate.
+    """A model to evaluate."""
 
-    Args:
-        folder: Where its results go, under the output folder.
-        model: Its folder, its hub id, or its name on an endpoint.
-        source: What its rows are called.
-    """
-
-    folder: str
-    model: str
-    source: str
+    folder: str  # where its results go, under the output folder
+    model: str  # its folder, its hub id, or its name on an endpoint
+    source: str  # what its rows are called
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What is to be evaluated.
+    """What is to be evaluated."""
 
-    Args:
-        models: In order.
-        studies: Those whose rows are among them, by their folders under the output folder.
-    """
-
-    models: tuple[Target, ...]
-    studies: dict[str, StudyFolder]
+    models: tuple[Target, ...]  # in order
+    studies: dict[str, StudyFolder]  # those whose rows are among them, by their folders under the output folder
 
 
 def find_targets(names: Sequence[str]) -> Targets:
@@ -47,9 +36,6 @@ def find_targets(names: Sequence[str]) -> Targets:
 
     Args:
         names: Folders, hub ids, `tiny`, or names on an endpoint.
-
-    Raises:
-        UserError: A step of a study is not finished, two models would share a folder, or a `study.json` cannot be used.
 
     >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "tiny"]).models]
     [('model-7b', 'org/model-7b'), ('tiny', 'tiny')]
@@ -69,11 +55,7 @@ def find_targets(names: Sequence[str]) -> Targets:
 
 
 def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
-    """Copy each `study.json` beside its results, with where the study is.
-
-    Raises:
-        UserError: Results of another study are there.
-    """
+    """Copy each `study.json` beside its results, with where the study is."""
     copies = {output / folder: _absolute(study) for folder, study in studies.items()}
     for folder, study in copies.items():
         if (other := read_study(folder)) is not None and other != study:

@@ -17,23 +17,14 @@ ENOUGH = 3  # models, for a correlation
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of Table 8, 9 or 10.
+    """One cell of Table 8, 9 or 10."""
 
-    Attributes:
-        task: Kind of item, or `All`.
-        criterion: Criterion, or `mean` of them.
-        correlation: Over the pairs that both sides have.
-        p_holm: Its p-value corrected for the number of the table's cells; None where it has none.
-        of: Pairs that there could be; some may lack a score.
-        paper: The paper's correlation in this cell.
-    """
-
-    task: str
-    criterion: str
-    correlation: Correlation
-    p_holm: float | None
-    of: int
-    paper: float | None
+    task: str  # kind of item, or `All`
+    criterion: str  # criterion, or `mean` of them
+    correlation: Correlation  # over the pairs that both sides have
+    p_holm: float | None  # its p-value corrected for the number of the table's cells; None where it has none
+    of: int  # pairs that there could be; some may lack a score
+    paper: float | None  # the paper's correlation in this cell
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""

@@ -73,10 +73,6 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
     Args:
         path: See `eval.ratings.read_ratings`; scores from 1 to 5.
         models: Those with such runs count.
-
-    Raises:
-        UserError: No such file, a line cannot be used, no rating is about an answer, a rated question has several
-            answers, or one answer is rated twice by one person.
     """
     task = rated_task()
     known = criteria(task)
@@ -131,11 +127,7 @@ class _Answers:
             self.by_question.setdefault(answer.item, []).append(answer)
 
     def find(self, path: Path, item: str) -> GridScores | None:
-        """The answer; None if there is none.
-
-        Raises:
-            UserError: It is one of several answers to the question.
-        """
+        """The answer; None if there is none."""
         to_question = self.by_question.get(item, [])
         if len(self.by_id) == len(self.by_question):  # numbers of answers and of questions may not agree
             return to_question[0] if to_question else self.by_id.get(item)

@@ -25,10 +25,6 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
         places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.finished.find_evaluated`.
         output: The run's folder; another set of scores needs another one.
         ratings: People's ratings of answers that a judge scored (`eval.ratings`): adds Table 8.
-
-    Raises:
-        UserError: Fewer than three models have two tasks (and there are no ratings), scores do not compare, ratings fit
-            no answer, or the folder holds another run; the message is one line.
     """
     from eval.correlate.across import ENOUGH, across_models
     from eval.correlate.people import rated_task, read_people

@@ -24,19 +24,12 @@ training are not. *Paper* is the paper's r, over its own five models (Table 8: 1
 
 @dataclass(frozen=True)
 class Correlations:
-    """All that there is to say.
+    """All that there is to say."""
 
-    Attributes:
-        rows: The models with two tasks or more.
-        scales: See `eval.correlate.scores.scales`.
-        pairs: Of tasks, over models.
-        people: The ratings, if there are any.
-    """
-
-    rows: Sequence[ModelRow]
-    scales: Sequence[str]
-    pairs: Sequence[Pair]
-    people: People | None
+    rows: Sequence[ModelRow]  # the models with two tasks or more
+    scales: Sequence[str]  # see `eval.correlate.scores.scales`
+    pairs: Sequence[Pair]  # of tasks, over models
+    people: People | None  # the ratings, if there are any
 
     @cached_property
     def rated(self) -> tuple[Cell, ...] | None:

@@ -62,12 +62,7 @@ def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
 
 
 def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
-    """A row for each model with runs of two tasks or more; the others have nothing to correlate.
-
-    Raises:
-        UserError: Two models were scored differently (another encoder, judge or set of questions), so that their
-            scores are on different scales; or a run cannot be read.
-    """
+    """A row for each model with runs of two tasks or more; the others have nothing to correlate."""
     tasks, kept = correlated_tasks(models), _with_two(models)
     for task in sorted(tasks, key=lambda task: bool(task.Finished.grid)):
         check_task_alike(task, kept)
@@ -75,11 +70,7 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
 
 
 def check_task_alike(task: type[Task], models: Sequence[Evaluated]) -> None:
-    """Refuse models whose scores in a task are on different scales.
-
-    Raises:
-        UserError: Two are.
-    """
+    """Refuse models whose scores in a task are on different scales."""
     runs = [(model.name, run) for model in models if (run := model.run(task.name))]
     check_alike(task.name.upper(), runs, _REMEDY)
 

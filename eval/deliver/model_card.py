@@ -33,11 +33,7 @@ class _Card:
 
 
 def check_card(folder: Path) -> None:
-    """Find out whether results can be put into the card of a model's folder, before there are any.
-
-    Raises:
-        UserError: There is no such folder, or the card cannot be read or its metadata used.
-    """
+    """Find out whether results can be put into the card of a model's folder, before there are any."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; --model-card goes with a model that is a folder")
     card = _read(folder)
@@ -49,9 +45,6 @@ def write_card(folder: Path, run: TaskRun) -> Path:
 
     Returns:
         The card.
-
-    Raises:
-        UserError: The card cannot be read or written, or its metadata used.
     """
     card = _read(folder)
     ours = card_results(run)
@@ -122,11 +115,7 @@ def _which(result: Any) -> tuple[Any, ...] | None:
 
 
 def _text(card: _Card, index: list[dict[str, Any]]) -> str:
-    """The whole card with this `model-index`.
-
-    Raises:
-        UserError: The metadata is written in a way that does not let one key be changed alone.
-    """
+    """The whole card with this `model-index`."""
     import yaml
     from huggingface_hub.repocard_data import CardData
 

@@ -13,11 +13,7 @@ from eval.run import TaskRun
 
 
 def check_delivery(models: Sequence[str], options: ResultOptions) -> None:
-    """Find what would keep results from where they are wanted, before there are any.
-
-    Raises:
-        UserError: No model is a folder, or a card cannot be written.
-    """
+    """Find what would keep results from where they are wanted, before there are any."""
     if not options.model_card:
         return
     folders = [Path(model) for model in models if model and Path(model).is_dir()]
@@ -39,9 +35,6 @@ def deliver(run: TaskRun, model: str, options: ResultOptions, folder: Path, home
 
     Yields:
         A line for people about each place.
-
-    Raises:
-        UserError: A card or a record of W&B cannot be used.
     """
     if not (run.folder / "metrics.json").is_file():
         return

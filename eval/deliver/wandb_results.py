@@ -34,9 +34,6 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
 
     Returns:
         One line for people; None if there was nothing to do.
-
-    Raises:
-        UserError: `sozo_state.json` or `wandb.json` cannot be read.
     """
     if wanted is False or not (run.folder / "metrics.json").is_file():
         return None

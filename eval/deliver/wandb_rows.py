@@ -10,25 +10,15 @@ from eval.run import TaskRun
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A run as W&B takes it.
+    """A run as W&B takes it."""
 
-    Args:
-        kind: The task's name.
-        source: Whose results they are.
-        values: Metrics by name, without the `eval/KIND/` before it.
-        facts: What is no number, for the summary.
-        columns: Of the table.
-        rows: Of the table.
-        files: What goes into the artifact beside `config.json` and `metrics.json`.
-    """
-
-    kind: str
-    source: str
-    values: dict[str, float | None]
-    facts: dict[str, str]
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    files: tuple[str, ...]
+    kind: str  # the task's name
+    source: str  # whose results they are
+    values: dict[str, float | None]  # metrics by name, without the `eval/KIND/` before it
+    facts: dict[str, str]  # what is no number, for the summary
+    columns: tuple[str, ...]  # of the table
+    rows: tuple[tuple[Any, ...], ...]  # of the table
+    files: tuple[str, ...]  # what goes into the artifact beside `config.json` and `metrics.json`
 
     @property
     def named(self) -> dict[str, Any]:

@@ -46,19 +46,12 @@ _STYLE: Any = {
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One learning curve.
+    """One learning curve."""
 
-    Args:
-        name: What is measured (`Mean DAT score`); the chart's title.
-        steps: Training steps, ascending.
-        values: A value per step; None or NaN leaves a gap.
-        baseline: Height of a dashed line, the mean of random nouns.
-    """
-
-    name: str
-    steps: Sequence[int]
-    values: Sequence[float | None]
-    baseline: float | None = None
+    name: str  # what is measured (`Mean DAT score`); the chart's title
+    steps: Sequence[int]  # training steps, ascending
+    values: Sequence[float | None]  # A value per step; None or NaN leaves a gap
+    baseline: float | None = None  # height of a dashed line, the mean of random nouns
 
 
 def curve_chart(curve: Curve, number: int) -> str:

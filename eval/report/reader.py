@@ -21,15 +21,10 @@ from rewards.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one page's reader holds.
+    """What one page's reader holds."""
 
-    Args:
-        packed: Base64 of gzipped JSON, `{"models": [...], "items": [...]}`.
-        items: How many items.
-    """
-
-    packed: str
-    items: int
+    packed: str  # base64 of gzipped JSON, `{"models": [...], "items": [...]}`
+    items: int  # how many items
 
 
 def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:

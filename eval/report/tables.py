@@ -18,25 +18,15 @@ from rewards.task import Task
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table of the page.
+    """A table of the page."""
 
-    Args:
-        name: Label of its title.
-        columns: Labels of its columns; the first is that of the rows' names.
-        rows: Name of each row and its cells.
-        notes: Labels of what stands below it.
-        papers: Heading and rows of the same table in the paper, digit for digit.
-        translate: Whether the rows' names are labels.
-        against: What a row's differences are from.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    notes: tuple[str, ...] = ()
-    papers: tuple[tuple[str, ...], ...] = ()
-    translate: bool = False
-    against: Mapping[str, str] = field(default_factory=dict)
+    name: str  # label of its title
+    columns: tuple[str, ...]  # labels of its columns; the first is that of the rows' names
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]  # name of each row and its cells
+    notes: tuple[str, ...] = ()  # labels of what stands below it
+    papers: tuple[tuple[str, ...], ...] = ()  # heading and rows of the same table in the paper, digit for digit
+    translate: bool = False  # whether the rows' names are labels
+    against: Mapping[str, str] = field(default_factory=dict)  # what a row's differences are from
 
     def shade(self, cell: Cell) -> float | None:
         """How strong a cell's colour is, 0 to 1, from the table's smallest number to its largest; None without one."""

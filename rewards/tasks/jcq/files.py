@@ -48,11 +48,7 @@ def judgements_path(data: Path, judge: str, model: str) -> Path:
 
 
 def read_answers(path: Path) -> tuple[Answer, ...]:
-    """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1.
-
-    Raises:
-        UserError: A line cannot be used, or an id comes twice.
-    """
+    """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1."""
     answers: dict[str, Answer] = {}
     for number, (where, row) in enumerate(read_objects(path), 1):
         answer = Answer(_id(where, row, "id", number), _id(where, row, "question_id"), _text(where, row, "answer"))
@@ -78,9 +74,6 @@ def read_jcq_judgements(
     """A file of judgements, one for each answer, in the order of the answers; None where the file has none.
 
     Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
-
-    Raises:
-        UserError: A line cannot be used, is about an answer that is not there, or about one that had another.
     """
     asked = {question.id: question.question for question in questions}
     about = {answer.id: answer for answer in answers}

@@ -21,11 +21,7 @@ from rewards.tasks.jcq.settings import JcqSettings
 
 
 def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, Any]:
-    """What decides the judgements, for a run's record; `judge` is what their keys are made of.
-
-    Raises:
-        UserError: A flag is wrong, or is about a judge that is asked where judgements are imported.
-    """
+    """What decides the judgements, for a run's record; `judge` is what their keys are made of."""
     if settings.judgements:
         _refuse_asking(settings)
         digest = hashlib.sha256(_read(Path(settings.judgements))).hexdigest()
@@ -79,11 +75,7 @@ def import_judgements(
 
 
 def asked_of(questions: Sequence[Question], answers: Sequence[Answer]) -> list[Asked]:
-    """Each answer with its question.
-
-    Raises:
-        UserError: An answer's question is not among the questions.
-    """
+    """Each answer with its question."""
     texts = {question.id: question.question for question in questions}
     for answer in answers:
         if answer.question_id not in texts:

@@ -27,11 +27,7 @@ class JcqSettings(JudgeSettings):
     )
 
     def load_questions(self) -> tuple[Question, ...]:
-        """The questions.
-
-        Raises:
-            UserError: Two settings contradict each other, or the questions cannot be used.
-        """
+        """The questions."""
         if not self.trial:
             return load_questions(self.questions, self.questions_revision, complete=not self.any_questions)
         if self.questions:

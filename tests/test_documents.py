@@ -1,0 +1,134 @@
+"""What README, CONTRIBUTING and docs/ say can be done: commands parse, Python runs, links lead somewhere."""
+
+import ast
+import importlib
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from fakes import AXES, list_text
+from test_recipes import METHODS, ON_CPU
+from typer.main import get_command
+
+from data.schema import write_columns
+from eval.__main__ import _VARIADIC, make_app
+from eval.flags import spread
+from training.config import parse
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "README_ja.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / room / "README.md" for room in ("recipes", "recipes/gemma-3-270m", "examples", "benchmarks")),
+]
+ROOMS = ("data", "rewards", "models", "generate", "training", "eval", "recipes", "tests", "examples")
+EXAMPLES = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))]
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def blocks(path, language):
+    """The fenced code blocks of a page, without their indentation in a list."""
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return ["\n".join(line.removeprefix(indent) for line in text.splitlines()) for indent, text in found]
+
+
+def commands(path):
+    """The words of every command of a page's shell blocks, comments left out."""
+    for block in blocks(path, "bash"):
+        for line in block.replace("\\\n", " ").splitlines():
+            if words := shlex.split(line, comments=True):
+                yield words
+
+
+SHELL = [words for path in PAGES for words in commands(path)]
+EVAL = [words[words.index("eval") + 1 :] for words in SHELL if "-m eval" in " ".join(words)]
+RECIPES = [
+    (Path(word).name, words[k + 1 :])
+    for words in SHELL
+    for k, word in enumerate(words)
+    if re.fullmatch(r"recipes/\w+\.py", word)
+]
+PYTHON = [(name_of(path), block) for path in PAGES for block in blocks(path, "python")]
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "README_ja.md"], ids=name_of)
+def test_the_readme_is_short(path):
+    assert len(path.read_text("utf-8").splitlines()) <= 150
+
+
+def test_there_is_something_to_check():
+    assert len(EVAL) > 20
+    assert {name for name, _ in RECIPES} >= {"grpo_dat.py", "sft_dat.py", "dpo_dat.py", "reproduce.py", "sample_dat.py"}
+    assert len(PYTHON) > 5
+
+
+@pytest.mark.parametrize("words", EVAL, ids=" ".join)
+def test_a_command_of_evaluation_parses(words, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
+    command, words = get_command(make_app()), spread(words, _VARIADIC)
+    context = None
+    while hasattr(command, "resolve_command"):
+        context = command.make_context("eval", words, parent=context)
+        name, command, words = command.resolve_command(context, [*context._protected_args, *context.args])
+    assert command.make_context(name, words, parent=context).params
+
+
+@pytest.mark.parametrize(("script", "words"), RECIPES, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    method = script.removesuffix("_dat.py")
+    if method in METHODS:
+        if "--config" not in words:
+            words = ["--config", f"recipes/tiny/{method}.yaml", *words]
+        assert parse(*METHODS[method], [*words, *ON_CPU])
+        return
+    monkeypatch.syspath_prepend(ROOT / "recipes")
+    monkeypatch.setattr(sys, "argv", [script, *words])
+    module = importlib.import_module(script.removesuffix(".py"))
+    if script == "reproduce.py":
+        assert module.arguments()
+        return
+    calls = []
+    if script == "sample_dat.py":
+        monkeypatch.setattr("eval.run.run_task", lambda *settings: calls.append(settings))
+    else:
+        monkeypatch.setattr(module, "write_table", lambda *settings: calls.append(settings))
+    module.main()
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_links_and_files_exist(path):
+    text = path.read_text("utf-8")
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
+        file = (path.parent / target).resolve() if target else path
+        assert file.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}, anchor
+    for words in commands(path):
+        for word in words:
+            if re.match(r"recipes/.*\.(py|yaml)$", word):
+                assert (ROOT / word).is_file(), word
+    for quoted in re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w./-]+)`", text):
+        assert (ROOT / quoted).exists(), quoted
+
+
+@pytest.mark.parametrize(("page", "block"), PYTHON, ids=[f"{page}-{k}" for k, (page, _) in enumerate(PYTHON)])
+def test_python_runs_or_is_quoted(page, block, monkeypatch, tmp_path):
+    if any(block.strip() in example for example in EXAMPLES):
+        return
+    tree = ast.parse(block)
+    if any(isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(tree)):
+        # Something is left to the reader: what is imported must exist.
+        tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    monkeypatch.chdir(tmp_path)
+    texts = [list_text(AXES[k % 3 : k % 3 + 10]) for k in range(2048)]
+    columns = {"id": [f"{k:08d}" for k in range(2048)], "text": texts, "score": [k / 2048 for k in range(2048)]}
+    write_columns(tmp_path / "runs" / "base" / "responses" / "part-00000.parquet", columns)
+    exec(compile(tree, page, "exec"), {})

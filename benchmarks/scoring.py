@@ -24,7 +24,7 @@ from scipy.spatial.distance import cosine
 from data.nouns import load_nouns
 from generate import RandomNouns
 from rewards.duplicates import SeenResponses
-from rewards.nouns import NounRules, judge
+from rewards.nouns.rules import NounRules, apply_rules
 from rewards.parse import script_reason
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.settings import DatSettings
@@ -50,7 +50,7 @@ def naive(scorer: DatScorer, texts: Sequence[str]) -> tuple[np.ndarray, list[boo
             match = re.fullmatch(r"(\d+)\.[ \u3000](\S+)", line)
             if match and match[1] == str(k) and len(lines) == 10 and script_reason(match[2]) is None:
                 analysis = scorer.checker.analyse(match[2]) if len(match[2]) <= 40 else []
-                if judge(match[2], analysis, NounRules()).is_noun and vectors.rows([match[2]])[0] >= 0:
+                if apply_rules(match[2], analysis, NounRules()).is_noun and vectors.rows([match[2]])[0] >= 0:
                     words.append(match[2])
         if len(words) < 10 or len(set(words)) < 10:
             scores.append(np.nan)

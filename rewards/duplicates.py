@@ -1,7 +1,4 @@
-"""The duplicate penalty (DESIGN: a response identical to an earlier one of the same run gets reward 0).
-
-`SeenResponses` keeps a 128-bit key of every valid response of a run, over all processes, across checkpoints.
-"""
+"""The duplicate penalty: a response identical to an earlier one of the same run, in any process, gets reward 0."""
 
 from __future__ import annotations
 
@@ -25,16 +22,16 @@ def word_hash(word: str) -> np.ndarray:
 
 
 def response_keys(hashes: np.ndarray) -> list[bytes]:
-    """Keys of responses from their words' hashes: sum of position multiplier times word hash, modulo 2^64 in each lane.
+    """128-bit keys of responses: per lane the sum of position multiplier times word hash, modulo 2^64.
+
+    Two different responses share a key with probability below 2^-100.
 
     Args:
         hashes: Unsigned 64-bit, shape (responses, words, 2), at most ten words.
 
-    Two different responses share a key with probability below 2^-100.
-
-    >>> a, b = word_hash("犬"), word_hash("猫")
-    >>> one, two = response_keys(np.array([[a, b] * 5, [b, a] * 5]))
-    >>> len(one), one == two
+    >>> dog, cat = word_hash("犬"), word_hash("猫")
+    >>> first, second = response_keys(np.array([[dog, cat] * 5, [cat, dog] * 5]))
+    >>> len(first), first == second
     (16, False)
     """
     keys = np.einsum("rpl,p->rl", hashes, _POSITIONS[: hashes.shape[1]])
@@ -43,7 +40,7 @@ def response_keys(hashes: np.ndarray) -> list[bytes]:
 
 
 class SeenResponses:
-    """The keys seen so far. Every process holds the same set, because every process is shown every process's keys.
+    """The keys of a run's valid responses, across checkpoints: every process is shown those of all, and holds the same.
 
     >>> seen = SeenResponses()
     >>> seen.check([b"a" * 16, b"b" * 16, b"a" * 16, None]), seen.check([b"b" * 16])
@@ -63,25 +60,19 @@ class SeenResponses:
             keys: Keys of all processes' responses, in rank order; None for an invalid response, which is never a
                 duplicate and not remembered.
         """
-        seen = self._keys
-        verdicts: list[bool] = []
+        repeated: list[bool] = []
         for key in keys:
-            verdicts.append(key is not None and key in seen)
+            repeated.append(key in self._keys)
             if key is not None:
-                seen.add(key)
-        return verdicts
+                self._keys.add(key)
+        return repeated
 
     def save(self, path: Path) -> None:
         """Write the history to `path`, whole or not at all; the same set always gives the same bytes."""
         write_whole(path, _MAGIC + b"".join(sorted(self._keys)))
 
     def load(self, path: Path) -> None:
-        """Replace the history by the one saved at `path`.
-
-        Raises:
-            FileNotFoundError: There is no such file.
-            ValueError: It is no history of this version, or cut short.
-        """
+        """Replace the history by the one saved at `path`; a ValueError if it is none of this version, or cut short."""
         raw = path.read_bytes()
         body = raw.removeprefix(_MAGIC)
         if len(body) == len(raw) or len(body) % KEY_BYTES:

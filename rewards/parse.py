@@ -1,4 +1,4 @@
-"""The one strict parser: a response's text -> its ten words, or the reason why it has none (DAT rules 1 and 2).
+"""The one strict parser of a response's text: its ten words (DAT rule 1), and what a word is written in (rule 2).
 
 It is strict on purpose: a forgiving parser hides reward hacking. It never raises and never stalls, whatever the text.
 """
@@ -14,7 +14,6 @@ NUM_WORDS = 10
 
 # Possessive quantifiers keep any text linear: nothing is ever tried twice.
 _LIST = re.compile("\n".join(rf"{k}\.[ \u3000](\S++)" for k in range(1, NUM_WORDS + 1)))
-_match_list = _LIST.fullmatch
 
 # Hiragana, katakana (half-width too: the analyser decides), the prolonged sound mark, 々 and the CJK ideographs.
 HIRAGANA = "\u3041-\u3096\u309d-\u309f"
@@ -36,7 +35,7 @@ def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
     True
     """
     answer = without_reasoning(text) if reasoning else text.strip()
-    match = None if answer is None else _match_list(answer)
+    match = None if answer is None else _LIST.fullmatch(answer)
     return match.groups() if match else None
 
 
@@ -49,8 +48,8 @@ def without_reasoning(text: str) -> str | None:
     text = text.strip()
     if not text.startswith("<think>"):
         return text
-    _, end, rest = text.partition("</think>")
-    return rest.strip() if end else None
+    _, end, answer = text.partition("</think>")
+    return answer.strip() if end else None
 
 
 def script_reason(word: str, *, latin: bool = False) -> Reason | None:
@@ -66,21 +65,3 @@ def script_reason(word: str, *, latin: bool = False) -> Reason | None:
     if end == len(word):
         return None
     return Reason.NOT_JAPANESE if unicodedata.category(word[end])[0] in "LNM" else Reason.SYMBOL
-
-
-def parse_response(text: str, *, reasoning: bool = True) -> tuple[str, ...] | Reason:
-    """Ten words of a response, or `format`, `not_japanese` or `symbol`.
-
-    Args:
-        text: What the model wrote: exactly ten lines `k. word` after stripping outer white space.
-        reasoning: Cut off a leading `<think>...</think>` first.
-
-    >>> parse_response("\\n".join(f"{k}. {w}" for k, w in enumerate("犬猫水山川本車空海石", 1)))
-    ('犬', '猫', '水', '山', '川', '本', '車', '空', '海', '石')
-    >>> str(parse_response("1. 犬"))
-    'format'
-    """
-    words = split_list(text, reasoning)
-    if words is None:
-        return Reason.FORMAT
-    return next((reason for word in words if (reason := script_reason(word))), words)

@@ -15,7 +15,6 @@ from rewards.embeddings import (
     SentenceTransformerEncoder,
     WordVectors,
     make_encoder,
-    make_text_encoder,
 )
 from rewards.tasks.dat.scorer import DatScorer
 
@@ -36,7 +35,7 @@ def test_a_word_is_encoded_once_and_short_words_come_first():
     assert encoder.batches == [["犬", "子犬", "柴犬たち"]]
     assert vectors.rows(["犬", "柴犬たち"]) == [first[1], first[0]]
     assert vectors.rows([]) == []
-    assert vectors.encoder_calls == encoder.calls == 1
+    assert encoder.calls == 1
     assert first == [2, 0, 1, 0]
 
 
@@ -208,7 +207,7 @@ def test_a_word_with_a_character_unknown_to_ginza_has_no_vector(ginza):
 
 
 def test_a_text_has_the_mean_of_its_kanji_and_katakana_words(ginza):
-    texts = make_text_encoder()
+    texts = make_encoder(texts=True)
     assert (texts.name, texts.revision) == ("ja-ginza-texts", ginza.revision)
     found = texts.encode(["犬、法律。", "犬と3Dの法律だ。", "そして犬が法律になった!", "犬"])
     dog, law = ginza.encode(["犬", "法律"])

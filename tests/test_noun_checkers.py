@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rewards.nouns import MAX_WORD_CHARS, JumanDicChecker, Morpheme, NounRules, Verdict, judge
-from rewards.nouns.rules import MorphemeChecker, sendable
+from rewards.nouns import JumanDicChecker, NounRules, Verdict
+from rewards.nouns.rules import MAX_WORD_CHARS, Morpheme, MorphemeChecker, apply_rules, sendable
 from rewards.parse import script_reason
 
 RECORDED = [
@@ -119,7 +119,7 @@ def test_jumandic_passes_as_many_dictionary_nouns_as_jumanpp(jumandic_checker, n
     ],
 )
 def test_the_papers_rule(analysis, expected):
-    assert judge("x", analysis, NounRules()).is_noun is expected
+    assert apply_rules("x", analysis, NounRules()).is_noun is expected
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_the_papers_rule(analysis, expected):
     ],
 )
 def test_accept_affixes(analysis, expected):
-    assert judge("x", analysis, NounRules(accept_affixes=True)).is_noun is expected
+    assert apply_rules("x", analysis, NounRules(accept_affixes=True)).is_noun is expected
 
 
 def test_accept_affixes_on_real_words(jumandic_checker):
@@ -154,9 +154,9 @@ def test_tea_has_a_prefix(jumandic_checker):
 
 def test_accept_unknown_katakana(jumandic_checker, jumanpp):
     rules = NounRules(accept_unknown_katakana=True)
-    assert judge("x", [[UNKNOWN_KATAKANA]], rules).is_noun
-    assert judge("x", [[DOG], [UNKNOWN_KATAKANA]], rules).is_noun
-    assert not judge("x", [[UNKNOWN]], rules).is_noun
+    assert apply_rules("x", [[UNKNOWN_KATAKANA]], rules).is_noun
+    assert apply_rules("x", [[DOG], [UNKNOWN_KATAKANA]], rules).is_noun
+    assert not apply_rules("x", [[UNKNOWN]], rules).is_noun
     for strict, accepting in [(jumandic_checker, JumanDicChecker(rules)), (jumanpp(), jumanpp(rules=rules))]:
         assert [v.is_noun for v in strict.check(["ググタス", "电脑"])] == [False, False]
         assert [v.is_noun for v in accepting.check(["ググタス", "电脑"])] == [True, False]
@@ -164,11 +164,11 @@ def test_accept_unknown_katakana(jumandic_checker, jumanpp):
 
 def test_proper_nouns_pass_and_are_counted_unless_rejected(jumandic_checker, jumanpp):
     reject = NounRules(reject_proper_nouns=True)
-    assert judge("東京", [[TOKYO]], NounRules())[:2] == (True, True)
-    assert judge("東京", [[TOKYO]], reject)[:2] == (False, True)
+    assert apply_rules("東京", [[TOKYO]], NounRules())[:2] == (True, True)
+    assert apply_rules("東京", [[TOKYO]], reject)[:2] == (False, True)
     # A homograph that is no name is enough; in a compound one name makes a name.
-    assert judge("いぬ", [[TOKYO, DOG]], reject)[:2] == (True, False)
-    assert judge("東京犬", [[TOKYO], [DOG]], reject)[:2] == (False, True)
+    assert apply_rules("いぬ", [[TOKYO, DOG]], reject)[:2] == (True, False)
+    assert apply_rules("東京犬", [[TOKYO], [DOG]], reject)[:2] == (False, True)
     for passing, rejecting in [(jumandic_checker, JumanDicChecker(reject)), (jumanpp(), jumanpp(rules=reject))]:
         assert [v[:2] for v in passing.check(["東京", "猫"])] == [(True, True), (True, False)]
         assert [v[:2] for v in rejecting.check(["東京", "猫"])] == [(False, True), (True, False)]
@@ -185,9 +185,9 @@ def test_spellings_share_a_representative(jumandic_checker, jumanpp):
 
 
 def test_representative_of_compounds():
-    assert judge("犬東京", [[DOG], [TOKYO]], NounRules()).representative == "犬/いぬ+東京/とうきょう"
+    assert apply_rules("犬東京", [[DOG], [TOKYO]], NounRules()).representative == "犬/いぬ+東京/とうきょう"
     # Without a 代表表記 somewhere there is only the word itself.
-    assert judge("犬三", [[DOG], [Morpheme("名詞", "数詞")]], NounRules()).representative == "犬三"
+    assert apply_rules("犬三", [[DOG], [Morpheme("名詞", "数詞")]], NounRules()).representative == "犬三"
 
 
 class CountingChecker(MorphemeChecker):

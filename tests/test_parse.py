@@ -6,11 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.schema import Reason
-from rewards.parse import parse_response, script_reason, split_list
+from rewards.parse import script_reason, split_list
 
 WORDS = tuple("犬猫水山川本車空海石")
 LIST = list_text(WORDS)
 MEGABYTE = 1_000_000
+
+
+def parse_response(text, *, reasoning=True):
+    """Rules 1 and 2 together: ten words, or the reason of the first that fails."""
+    words = split_list(text, reasoning)
+    if words is None:
+        return Reason.FORMAT
+    return next((reason for word in words if (reason := script_reason(word))), words)
 
 
 def with_word(word, position=5):

@@ -20,7 +20,7 @@ from data.prompts import sat_messages
 from data.rewrites import Rewrite, read_rewrites, write_rewrites
 from data.stories import Story, load_stories
 from eval.run import score_answers
-from rewards.embeddings import make_text_encoder
+from rewards.embeddings import make_encoder
 from rewards.task import Answer, Item
 from rewards.tasks.sat.score import TEXT_LIMIT, SatScorer, what_counts
 from rewards.tasks.sat.settings import SatSettings
@@ -201,7 +201,7 @@ def test_what_was_never_scored_is_no_summary() -> None:
 
 @pytest.fixture(scope="module")
 def texts_encoder() -> Any:
-    return make_text_encoder()
+    return make_encoder(texts=True)
 
 
 PARAPHRASE = (

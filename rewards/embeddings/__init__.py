@@ -5,50 +5,27 @@ from __future__ import annotations
 from rewards.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
 from rewards.embeddings.word_vectors import WordVectors
 
-__all__ = [
-    "Encoder",
-    "OpenAIEncoder",
-    "SentenceTransformerEncoder",
-    "WordVectors",
-    "make_encoder",
-    "make_text_encoder",
-]
+__all__ = ["Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
 
 DEFAULT_ENCODER = "ja-ginza"
 
 
-def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None) -> Encoder:
+def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None, texts: bool = False) -> Encoder:
     """The encoder called `name`.
 
     Args:
         name: `ja-ginza` (the packaged word vectors), `openai:NAME` (an OpenAI-compatible endpoint, at OPENAI_BASE_URL
             if set), or a sentence-transformers model: a hub id or a folder.
         revision: Hub revision of a sentence-transformers model.
-
-    Raises:
-        UserError: The model cannot be loaded, or a package or an API key is missing.
+        texts: Whole texts are encoded, where `ja-ginza` knows words only: a text then has the mean of its kanji and
+            katakana words (the encoder calls itself `ja-ginza-texts`), and one in hiragana alone has no vector, good
+            enough to try things out. The others take both, and silently cut a text that is longer than their window
+            (a BERT's: 512 tokens).
     """
     if name == DEFAULT_ENCODER:
         from rewards.embeddings.ginza import ginza_encoder
 
-        return ginza_encoder()
+        return ginza_encoder(texts=texts)
     if name.startswith("openai:"):
         return OpenAIEncoder(name.removeprefix("openai:"))
     return SentenceTransformerEncoder(name, revision=revision)
-
-
-def make_text_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None) -> Encoder:
-    """The encoder called `name` for whole texts: `make_encoder`'s, but that the packaged vectors know words only.
-
-    With `ja-ginza` a text has the mean of its kanji and katakana words (the encoder calls itself `ja-ginza-texts`), and
-    one in hiragana alone has no vector: good enough to try things out. The others take words and texts alike, and
-    silently cut a text that is longer than their window (a BERT's: 512 tokens).
-
-    Raises:
-        Exception: As `make_encoder`.
-    """
-    if name == DEFAULT_ENCODER:
-        from rewards.embeddings.ginza import ginza_encoder
-
-        return ginza_encoder(texts=True)
-    return make_encoder(name, revision=revision)

@@ -11,7 +11,6 @@ import numpy as np
 
 from data.errors import UserError
 from rewards.endpoint.client import Endpoint, Outcome, UnusableReplyError
-from rewards.endpoint.retry import RetryPolicy
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 _API_BATCH = 512
@@ -26,15 +25,8 @@ class Encoder(Protocol):
     `name` and `revision` identify the vectors: they are recorded with every result and key the disk cache.
     """
 
-    @property
-    def name(self) -> str:
-        """Which model."""
-        ...
-
-    @property
-    def revision(self) -> str:
-        """Which version of it."""
-        ...
+    name: str
+    revision: str
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Float32 vectors of shape (len(words), dimensions). A zero or non-finite row says: no vector for this word."""
@@ -49,10 +41,7 @@ class SentenceTransformerEncoder:
         revision: Hub revision; the commit that was loaded is recorded.
         batch_size: Words per forward pass.
         prompt: Text put before every word, for models that want one (`"query: "`). The paper used none.
-        device: Torch device; None takes this process's GPU if there is one.
-
-    Raises:
-        UserError: The model cannot be loaded.
+        name: What it calls itself; the model's name if None.
     """
 
     def __init__(
@@ -62,18 +51,12 @@ class SentenceTransformerEncoder:
         revision: str | None = None,
         batch_size: int = 64,
         prompt: str | None = None,
-        device: str | None = None,
         name: str | None = None,
     ) -> None:
-        if isinstance(model, str):
-            self.name = name or model
-            model = _load(model, revision, device or _local_device())
-        else:
-            self.name = name or type(model).__name__
-        self._model = model
-        self._batch_size = batch_size
-        self._prompt = prompt
-        self.revision = revision or _commit(model) or "unknown"
+        self.name = name or (model if isinstance(model, str) else type(model).__name__)
+        self._model = _load(model, revision) if isinstance(model, str) else model
+        self._batch_size, self._prompt = batch_size, prompt
+        self.revision = revision or _commit(self._model) or "unknown"
         if prompt:
             self.revision += f"+prompt={prompt}"
 
@@ -90,26 +73,17 @@ class SentenceTransformerEncoder:
 
 
 class OpenAIEncoder:
-    """An OpenAI-compatible embeddings endpoint; `rewards.endpoint.client` says what is tried again.
-
-    Raises:
-        UserError: There is no key in OPENAI_API_KEY.
-    """
+    """An OpenAI-compatible embeddings endpoint, at OPENAI_BASE_URL if set; see `rewards.endpoint.client.Endpoint`."""
 
     revision = "api"
 
-    def __init__(self, model: str, *, base_url: str | None = None, retry: RetryPolicy | None = None) -> None:
-        self.name = f"openai:{model}"
-        self._model = model
-        self._endpoint = Endpoint(f"embeddings of {self.name}", base_url, concurrency=_API_CONCURRENCY, retry=retry)
+    def __init__(self, model: str, *, base_url: str | None = None) -> None:
+        self.name, self._model = f"openai:{model}", model
+        self._endpoint = Endpoint(f"embeddings of {self.name}", base_url, concurrency=_API_CONCURRENCY)
 
     def encode(self, words: Sequence[str]) -> Matrix:
-        """Raw vectors, shape (len(words), dimensions), asked for 512 words (or 300 kB of texts) at a time.
-
-        Raises:
-            UserError: The endpoint cannot be used, keeps failing, or gives another number of vectors than of words.
-        """
-        batches = list(_batches(words))
+        """Raw vectors, shape (len(words), dimensions), asked for 512 words (or 300 kB of texts) at a time."""
+        batches = _batches(words)
         rows: dict[int, list[list[float]]] = {}
 
         def take(number: int, outcome: Outcome[list[list[float]]]) -> None:
@@ -133,27 +107,30 @@ def _read_vectors(content: Any) -> list[list[float]]:
         raise UnusableReplyError("the reply holds no embeddings") from None
 
 
-def _batches(words: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
+def _batches(words: Sequence[str]) -> list[list[str]]:
+    batches: list[list[str]] = []
     size = 0
     for word in words:
         size += len(word.encode())
-        if batch and (len(batch) == _API_BATCH or size > _API_BATCH_BYTES):
-            yield batch
-            batch, size = [], len(word.encode())
-        batch.append(word)
-    if batch:
-        yield batch
+        if not batches or len(batches[-1]) == _API_BATCH or size > _API_BATCH_BYTES:
+            batches.append([])
+            size = len(word.encode())
+        batches[-1].append(word)
+    return batches
 
 
-def _load(name: str, revision: str | None, device: str | None) -> Any:
+def _load(name: str, revision: str | None) -> Any:
+    """The model `name` on this process's GPU, if there is one."""
+    import torch
+
+    device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else None
     with _without_zero3():
         from sentence_transformers import SentenceTransformer
 
         try:
             return SentenceTransformer(name, revision=revision, device=device)
         except Exception as error:
-            cause = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise UserError(
                 f"cannot load the embedding model {name!r}: {cause}; "
                 "give a sentence-transformers hub id, a folder, openai:NAME, or ja-ginza"
@@ -171,12 +148,6 @@ def _without_zero3() -> Iterator[None]:
         yield
     finally:
         deepspeed._hf_deepspeed_config_weak_ref = reference
-
-
-def _local_device() -> str | None:
-    import torch
-
-    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else None
 
 
 def _commit(model: Any) -> str | None:

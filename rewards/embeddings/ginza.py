@@ -27,11 +27,7 @@ _UNKNOWN = "[UNK]"
 
 @cache
 def ginza_encoder(*, texts: bool = False) -> SentenceTransformerEncoder:
-    """The encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts; made once in a process.
-
-    Raises:
-        UserError: The package ja-ginza is not installed.
-    """
+    """The encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts; made once in a process."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Regex, Tokenizer
@@ -63,6 +59,5 @@ def _read_package() -> tuple[dict[str, int], np.ndarray]:
     vocab = next(folder.glob("ja_ginza-*")) / "vocab"
     row_of_key = srsly.read_msgpack(vocab / "key2row")
     words = [w for w in json.loads((vocab / "strings.json").read_text("utf-8")) if script_reason(w) is None]
-    keys = ((word, get_string_id(word)) for word in words)
-    rows = {word: row_of_key[key] for word, key in keys if key in row_of_key}
+    rows = {word: row_of_key[key] for word in words if (key := get_string_id(word)) in row_of_key}
     return rows, np.load(vocab / "vectors", allow_pickle=False)

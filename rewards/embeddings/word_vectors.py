@@ -26,15 +26,10 @@ class WordVectors:
         encoder: Embeds words that are new.
         cache_dir: Folder of the disk cache, one SQLite file per encoder name and revision; None keeps none. Several
             processes may share it.
-
-    Attributes:
-        matrix: Float32 unit vectors, shape (number of words with a vector, dimensions).
-        encoder_calls: How often the encoder was called.
     """
 
     def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
         self.encoder = encoder
-        self.encoder_calls = 0
         self._rows: dict[str, int] = {}
         self._buffer: Matrix = np.empty((0, 0), np.float32)
         self._size = 0
@@ -42,15 +37,13 @@ class WordVectors:
 
     @property
     def matrix(self) -> Matrix:
-        """Unit vectors of all words that have one."""
+        """Float32 unit vectors of all words that have one, shape (words, dimensions)."""
         return self._buffer[: self._size]
 
     def rows(self, words: Sequence[str]) -> list[int]:
         """Row of each word in `matrix`; -1 where the encoder gives a zero or non-finite vector.
 
-        Raises:
-            UserError: Ten or more new words and not one got a vector, nor does any common word (so that a batch of
-                rare words is no error), or the encoder returned another shape.
+        A UserError if ten or more new words and not one got a vector, nor does any common word: rare ones are no error.
         """
         new = list(dict.fromkeys(word for word in words if word not in self._rows))
         if new and self._disk:
@@ -62,7 +55,6 @@ class WordVectors:
 
     def _encode(self, words: list[str]) -> dict[str, np.ndarray]:
         words.sort(key=len)  # neighbours of one length need little padding
-        self.encoder_calls += 1
         vectors = np.asarray(self.encoder.encode(words), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(words):
             raise UserError(
@@ -75,39 +67,33 @@ class WordVectors:
                 f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for any of "
                 f"{len(words)} words such as {words[-1][:40]!r}; check the model"
             )
-        finite = np.isfinite(norms)
-        norms[~usable] = 1.0
-        unit = (vectors / norms[:, None]).astype(np.float32)
+        unit = (vectors / np.where(usable, norms, 1.0)[:, None]).astype(np.float32)
         unit[~usable] = 0.0
-        found = dict(zip(words, unit, strict=True))
+        unit_vectors = dict(zip(words, unit, strict=True))
         if self._disk:
             # Numbers that are not finite may be a fault of the moment: they are not kept for the next run.
-            self._disk.store((word, found[word]) for word, ok in zip(words, finite, strict=True) if ok)
-        return found
+            finite = zip(words, np.isfinite(norms), strict=True)
+            self._disk.store((word, unit_vectors[word]) for word, is_finite in finite if is_finite)
+        return unit_vectors
 
     def _is_broken(self, norms: np.ndarray) -> bool:
         """No word of a batch got a vector: a broken encoder, or only rare words?"""
-        if not np.isfinite(norms).all():
-            return True
-        return self._size == 0 and not np.asarray(self.encoder.encode(_COMMON)).any()
+        return not np.isfinite(norms).all() or (self._size == 0 and not np.asarray(self.encoder.encode(_COMMON)).any())
 
-    def _add(self, found: dict[str, np.ndarray]) -> None:
+    def _add(self, vectors: dict[str, np.ndarray]) -> None:
         """Append unit vectors; a zero vector stands for a word that has none."""
-        for word, vector in found.items():
+        for word, vector in vectors.items():
             if not vector.any():
                 self._rows[word] = NO_VECTOR
                 continue
             if self._size == len(self._buffer):
-                self._grow(len(vector))
+                larger = np.empty((max(_MIN_ROWS, 2 * self._size), len(vector)), np.float32)
+                if self._size:
+                    larger[: self._size] = self._buffer
+                self._buffer = larger
             self._buffer[self._size] = vector
             self._rows[word] = self._size
             self._size += 1
-
-    def _grow(self, dimensions: int) -> None:
-        buffer = np.empty((max(_MIN_ROWS, 2 * len(self._buffer)), dimensions), np.float32)
-        if self._size:
-            buffer[: self._size] = self.matrix
-        self._buffer = buffer
 
 
 class _DiskCache:
@@ -125,15 +111,15 @@ class _DiskCache:
         return sqlite3.connect(self.path, timeout=60)
 
     def load(self, words: Sequence[str]) -> dict[str, np.ndarray]:
-        found: dict[str, np.ndarray] = {}
+        vectors: dict[str, np.ndarray] = {}
         with self._connect() as db:
             for start in range(0, len(words), 500):
                 batch = words[start : start + 500]
                 marks = ",".join("?" * len(batch))
                 for word, blob in db.execute(f"SELECT word, vector FROM vectors WHERE word IN ({marks})", batch):  # noqa: S608
-                    found[word] = np.frombuffer(blob, "<f4")
+                    vectors[word] = np.frombuffer(blob, "<f4")
         db.close()
-        return found
+        return vectors
 
     def store(self, vectors: Iterable[tuple[str, np.ndarray]]) -> None:
         with self._connect() as db:

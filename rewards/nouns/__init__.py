@@ -5,27 +5,13 @@ from __future__ import annotations
 from data.errors import UserError
 from rewards.nouns.jumandic import JumanDicChecker
 from rewards.nouns.jumanpp import JumanppChecker
-from rewards.nouns.rules import MAX_WORD_CHARS, Morpheme, NounChecker, NounRules, Verdict, judge
+from rewards.nouns.rules import NounChecker, NounRules, Verdict
 
-__all__ = [
-    "MAX_WORD_CHARS",
-    "JumanDicChecker",
-    "JumanppChecker",
-    "Morpheme",
-    "NounChecker",
-    "NounRules",
-    "Verdict",
-    "judge",
-    "make_noun_checker",
-]
+__all__ = ["JumanDicChecker", "JumanppChecker", "NounChecker", "NounRules", "Verdict", "make_noun_checker"]
 
 
 def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> NounChecker:
-    """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where the command is found, else jumandic).
-
-    Raises:
-        UserError: There is no checker of that name, or it needs a command or a package that is not there.
-    """
+    """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command is, else jumandic)."""
     if name == "auto":
         name = "jumanpp" if JumanppChecker.available() else "jumandic"
     if name == "jumanpp":

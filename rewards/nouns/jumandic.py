@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from data.errors import UserError
-from data.jumandic import CompiledDictionary, Entry, default_dictionary
+from data.jumandic import Entry, default_dictionary
 from rewards.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
 
 _NUMERAL = re.compile("[〇一二三四五六七八九十百千万億兆]+|[0-9]+|[０-９]+")
@@ -38,18 +38,15 @@ _SUFFIX_MARGIN = 2500
 class JumanDicChecker(MorphemeChecker):
     """Noun checker on JumanDIC by MeCab.
 
-    Raises:
-        UserError: The packages jumandic and fugashi are not installed.
-
     >>> [v.is_noun for v in JumanDicChecker().check(["林檎", "自然言語処理", "走る", "苹果", "电脑"])]
     [True, True, False, True, False]
     """
 
     name = "jumandic"
 
-    def __init__(self, rules: NounRules | None = None, dictionary: CompiledDictionary | None = None) -> None:
+    def __init__(self, rules: NounRules | None = None) -> None:
         super().__init__(rules)
-        self._dictionary = dictionary or default_dictionary()
+        self._dictionary = default_dictionary()
 
     @cached_property
     def _tagger(self) -> Any:

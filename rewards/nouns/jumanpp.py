@@ -31,10 +31,7 @@ class JumanppChecker(MorphemeChecker):
         rules: What counts as a noun.
         command: The program, looked up on the PATH.
         option: Its command-line options. Juman++ ignores unknown ones without a word.
-        timeout: Seconds to wait for one word. The first answer of a new process takes longer; ten times that is given.
-
-    Raises:
-        UserError: There is no such command; later, Juman++ does not answer however often it is restarted.
+        timeout: Seconds to wait for one word; ten times as long for the first answer of a new process.
     """
 
     name = "jumanpp"
@@ -53,9 +50,9 @@ class JumanppChecker(MorphemeChecker):
         self._pipe: _Pipe | None = None
 
     @staticmethod
-    def available(command: str = "jumanpp") -> bool:
+    def available() -> bool:
         """Is the command there?"""
-        return shutil.which(command) is not None
+        return shutil.which("jumanpp") is not None
 
     def analyse(self, word: str) -> Analysis:
         """Juman++'s answer."""
@@ -85,7 +82,9 @@ class JumanppChecker(MorphemeChecker):
         answered = "".join(m.midasi for m in morphemes)
         if answered != word:
             raise ValueError(f"answered for {answered!r}")
-        return [[_morpheme(reading) for reading in (m, *m.doukei)] for m in morphemes]
+        return [
+            [Morpheme(reading.hinsi, reading.bunrui, reading.imis) for reading in (m, *m.doukei)] for m in morphemes
+        ]
 
     def close(self) -> None:
         """End the process; the next word starts another."""
@@ -100,12 +99,8 @@ class JumanppChecker(MorphemeChecker):
         self.__dict__.update(state, _lock=threading.Lock())
 
 
-def _morpheme(morpheme: Any) -> Morpheme:
-    return Morpheme(morpheme.hinsi, morpheme.bunrui, morpheme.imis)
-
-
 class _Pipe:
-    """A line-in, lines-out process: what is asked is answered in time, or an error says why not."""
+    """A line-in, lines-out process that answers in time, or an error says why not."""
 
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(

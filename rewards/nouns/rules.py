@@ -1,7 +1,4 @@
-"""DAT rule 3: what a morphological analysis has to look like for a word to count as a noun.
-
-Both checkers turn a word into morphemes; everything that decides stands here, once.
-"""
+"""DAT rule 3: what a morphological analysis has to look like for a word to count as a noun, whichever the analyser."""
 
 from __future__ import annotations
 
@@ -42,38 +39,28 @@ class NounRules:
 
 
 class Verdict(NamedTuple):
-    """What the checker says of a word.
-
-    `proper`: every noun reading is a proper noun. `wikipedia`: the entry was acquired from Wikipedia automatically.
-    `representative`: the word's 代表表記 (林檎/りんご), morphemes joined by `+`; the surface where there is none.
-    """
+    """What the checker says of a word."""
 
     is_noun: bool
-    proper: bool = False
-    wikipedia: bool = False
-    representative: str = ""
+    proper: bool = False  # every noun reading is a proper noun
+    wikipedia: bool = False  # the entry was acquired from Wikipedia automatically
+    representative: str = ""  # its 代表表記 (林檎/りんご), morphemes joined by `+`; the surface where there is none
 
 
 class NounChecker(Protocol):
     """Anything that says of words whether they are nouns. `name` is recorded with every result."""
 
-    @property
-    def name(self) -> str:
-        """Which checker."""
-        ...
+    name: str
 
     def check(self, words: Sequence[str]) -> list[Verdict]:
         """A verdict per word, in order."""
         ...
 
 
-def judge(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
-    """The verdict on `word` from its analysis (DAT rule 3).
+def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
+    """The verdict on `word`: every morpheme must be 名詞, a single one in any reading, of several each in its best.
 
-    Every morpheme must be 名詞. A word of one morpheme passes if any reading of it is; of several, the best reading
-    counts.
-
-    >>> judge("いぬ", [[Morpheme("名詞", "普通名詞", "代表表記:犬/いぬ")]], NounRules())
+    >>> apply_rules("いぬ", [[Morpheme("名詞", "普通名詞", "代表表記:犬/いぬ")]], NounRules())
     Verdict(is_noun=True, proper=False, wikipedia=False, representative='犬/いぬ')
     """
     if not analysis:
@@ -83,7 +70,7 @@ def judge(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
     for readings in analysis:
         candidates = readings if len(analysis) == 1 else readings[:1]
         nouns = [m for m in candidates if m.pos == _NOUN]
-        best = nouns[0] if nouns else candidates[0]
+        best = (nouns or candidates)[0]
         if not nouns and not _excused(best, rules):
             return Verdict(False)
         chosen.append(best)
@@ -91,7 +78,8 @@ def judge(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
         wikipedia |= "自動獲得:Wikipedia" in best.info
     if all(m.pos in _AFFIXES for m in chosen):
         return Verdict(False)
-    representative = "+".join(_representative(m) for m in chosen) if all(map(_representative, chosen)) else word
+    forms = [_representative(m) for m in chosen]
+    representative = "+".join(forms) if all(forms) else word
     return Verdict(not (proper and rules.reject_proper_nouns), proper, wikipedia, representative)
 
 
@@ -102,10 +90,8 @@ def _excused(morpheme: Morpheme, rules: NounRules) -> bool:
 
 
 def _representative(morpheme: Morpheme) -> str:
-    for field in morpheme.info.split():
-        if field.startswith("代表表記:"):
-            return field.removeprefix("代表表記:")
-    return ""
+    fields = (field.partition(":") for field in morpheme.info.split())
+    return next((value for name, _, value in fields if name == "代表表記"), "")
 
 
 def sendable(word: str) -> bool:
@@ -118,7 +104,7 @@ def sendable(word: str) -> bool:
 
 
 class MorphemeChecker(ABC):
-    """A noun checker from an analyser: vets the word, asks the analyser once per word, applies the rules."""
+    """A noun checker from an analyser: it is asked once per vetted word, and the rules are applied."""
 
     name: str
 
@@ -131,12 +117,12 @@ class MorphemeChecker(ABC):
         """Morphemes of one vetted word."""
 
     def check(self, words: Sequence[str]) -> list[Verdict]:
-        """Verdicts on `words`, in order. A word is analysed once; a million verdicts are kept."""
+        """Verdicts on `words`, in order; a million are kept."""
         if len(self._verdicts) > _MAX_CACHED:
             self._verdicts.clear()
-        return [self._verdicts.get(word) or self._judge(word) for word in words]
+        return [self._verdicts.get(word) or self._verdict(word) for word in words]
 
-    def _judge(self, word: str) -> Verdict:
+    def _verdict(self, word: str) -> Verdict:
         analysis = self.analyse(word) if sendable(word) else []
-        verdict = self._verdicts[word] = judge(word, analysis, self.rules)
+        verdict = self._verdicts[word] = apply_rules(word, analysis, self.rules)
         return verdict

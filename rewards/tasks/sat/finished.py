@@ -13,7 +13,7 @@ from typing import Any
 from data.prompts import sat_messages
 from data.rewrites import Rewrite, read_rewrites
 from data.stories import Story, load_stories
-from rewards.embeddings import make_text_encoder
+from rewards.embeddings import make_encoder
 from rewards.finished import Finished, ScoredAnswer
 from rewards.judges.rubric import Asked
 from rewards.measure import Estimate, Measure
@@ -75,7 +75,7 @@ class FinishedSat(Finished):
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
         """Story -> distance by another encoder."""
-        scorer = SatScorer(make_text_encoder(encoder), self.stories, cache_dir=cache)
+        scorer = SatScorer(make_encoder(encoder, texts=True), self.stories, cache_dir=cache)
         return story_scores(scorer.score(self.rewrites)), scorer.describe()
 
     def estimate(self, measure: Measure) -> Estimate | None:

@@ -32,13 +32,13 @@ class SatScorer:
     characters are embedded at most.
 
     Args:
-        encoder: Embeds stories and rewrites; see `rewards.embeddings.make_text_encoder`.
+        encoder: Embeds stories and rewrites; see `rewards.embeddings.make_encoder`.
         stories: Those that were to be rewritten.
         cache_dir: Folder of the disk cache of vectors, which texts share with words; None keeps none.
 
-    >>> from rewards.embeddings import make_text_encoder
+    >>> from rewards.embeddings import make_encoder
     >>> tale = Story("1", "", "", "", "漁師が浜辺で亀を助けた。")
-    >>> scorer = SatScorer(make_text_encoder("ja-ginza"), [tale])
+    >>> scorer = SatScorer(make_encoder("ja-ginza", texts=True), [tale])
     >>> rows = scorer.score([Rewrite("a", "1", "漁師が浜辺で亀を助けた。"), Rewrite("b", "1", " ")])
     >>> rows[0].score, str(rows[1].reason)
     (0.0, 'empty')

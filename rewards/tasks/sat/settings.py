@@ -7,7 +7,7 @@ from pathlib import Path
 
 from data.settings import setting
 from data.stories import Story, load_stories
-from rewards.embeddings import DEFAULT_ENCODER, make_text_encoder
+from rewards.embeddings import DEFAULT_ENCODER, make_encoder
 from rewards.tasks.sat.score import SatScorer
 
 
@@ -27,8 +27,8 @@ class SatSettings:
         return load_stories(Path(self.stories) if self.stories else None)
 
     def scorer(self, stories: tuple[Story, ...]) -> SatScorer:
-        """Load the encoder; see `make_text_encoder` for the errors."""
-        encoder = make_text_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision)
+        """Load the encoder; see `make_encoder` for the errors."""
+        encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, texts=True)
         return SatScorer(
             encoder, stories, cache_dir=Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
         )

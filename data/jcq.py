@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jsonl import read_objects, write_objects
+from data.jsonl import id_column, read_objects, text_column, write_objects
 from data.schema import utf8_safe
 
 DATASET = "nlp-waseda/JCQ"
@@ -33,30 +33,18 @@ CONTENT_SHA256 = "8d193def24c9ad7601d4f816ae545e45c3afc944ff560154e7e545341ffbbb
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question.
+    """One question."""
 
-    Args:
-        id: Unique among the questions; the benchmark's are `1` to `700`, the trial's `trial-01` to `trial-35`.
-        task: One of `TASKS`.
-        question: What a model is asked, word for word.
-    """
-
-    id: str
-    task: str
-    question: str
+    id: str  # unique among the questions; the benchmark's are `1` to `700`, the trial's `trial-01` to `trial-35`
+    task: str  # one of `TASKS`
+    question: str  # what a model is asked, word for word
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer to one question.
+    """One answer to one question."""
 
-    Args:
-        id: Unique among the answers.
-        question_id: The question's id.
-        answer: What the model wrote.
-    """
-
-    id: str
+    id: str  # unique among the answers
     question_id: str
     answer: str
 
@@ -72,11 +60,6 @@ def load_questions(
         revision: Hub revision (a commit, tag or branch).
         complete: Refuse whatever is not the 700 questions word for word. With False, any questions of known tasks with
             unique ids will do; what comes of them is no JCQ score.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        OSError: The dataset cannot be had from the hub.
-        UserError: A row cannot be used, or the questions are not those of the benchmark.
     """
     where, rows = _rows(source, revision)
     questions = tuple(_question(place, row) for place, row in rows)
@@ -112,11 +95,11 @@ def content_hash(questions: Iterable[Question]) -> str:
 
 
 def _check_complete(where: str, questions: tuple[Question, ...]) -> None:
-    count = Counter(question.task for question in questions)
+    counts = Counter(question.task for question in questions)
     for task in TASKS:
-        if count[task] != QUESTIONS_PER_TASK:
+        if counts[task] != QUESTIONS_PER_TASK:
             raise UserError(
-                f"{where}: has {count[task]} questions of the task {task!r}, but the benchmark has "
+                f"{where}: has {counts[task]} questions of the task {task!r}, but the benchmark has "
                 f"{QUESTIONS_PER_TASK} of each; say so if this is meant to be another set"
             )
     # An error, not a warning: one changed word makes numbers that look comparable with the paper's and are not.
@@ -155,18 +138,16 @@ def _from_hub(name: str, revision: str | None) -> Iterable[Any]:
 def _only_file(folder: Path) -> Path:
     if (folder / "test.jsonl").is_file():
         return folder / "test.jsonl"
-    found = sorted(folder.glob("*.jsonl"))
-    if len(found) != 1:
-        raise UserError(f"{folder}: holds {len(found)} JSONL files and no test.jsonl; name the file")
-    return found[0]
+    files_there = sorted(folder.glob("*.jsonl"))
+    if len(files_there) != 1:
+        raise UserError(f"{folder}: holds {len(files_there)} JSONL files and no test.jsonl; name the file")
+    return files_there[0]
 
 
 def _question(where: str, row: dict[str, Any]) -> Question:
-    row_id, task, question = row.get("id"), row.get("task"), row.get("question")
-    if isinstance(row_id, bool) or not isinstance(row_id, str | int) or row_id == "":
-        raise UserError(f"{where}: the id is missing or neither a string nor an integer")
+    row_id, task, question = id_column(row, "id", where), row.get("task"), text_column(row, "question", where)
     if task not in TASKS:
         raise UserError(f"{where}: the task is {task!r}; it must be one of {', '.join(TASKS)}")
-    if not isinstance(question, str) or not question.strip():
-        raise UserError(f"{where}: the column question is missing, empty or no string")
-    return Question(utf8_safe(str(row_id)), task, utf8_safe(question))
+    if not question.strip():
+        raise UserError(f"{where}: the column question is blank; write the question or leave the line out")
+    return Question(utf8_safe(row_id), task, utf8_safe(question))

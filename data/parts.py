@@ -1,4 +1,4 @@
-"""A table's parts: which belong there, which are there, and writing the missing ones, alone or with other processes."""
+"""A table's parts: which belong there, which exist, and writing the missing ones, alone or with other processes."""
 
 from __future__ import annotations
 
@@ -32,14 +32,12 @@ def parts_of(folder: Path, n: int, rows: int) -> list[Part]:
     """
     if n < 1 or rows < 1:
         raise ValueError(f"cannot make {n} responses in batches of {rows}")
-    return [
-        Part(folder / f"part-{number:05d}.parquet", min(rows, n - start))
-        for number, start in enumerate(range(0, n, rows))
-    ]
+    starts = enumerate(range(0, n, rows))
+    return [Part(folder / f"part-{number:05d}.parquet", min(rows, n - start)) for number, start in starts]
 
 
 def write_missing(parts: Sequence[Part], columns: Callable[[int], Columns], what: str, processes: Processes) -> None:
-    """Write this process's parts that are not there yet."""
+    """Write those of this process's parts that are missing."""
     # Every process looks at all parts, so that one that cannot be used ends them all before any work is done.
     written = [is_there(part) for part in parts]
     mine = [number for number in range(len(parts)) if processes.mine(number)]

@@ -27,13 +27,8 @@ def responses_bar(
         quiet: Shows nothing: another process has the bar.
     """
     console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
+    description, rate = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[rate]}")
+    columns = (description, BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
         task = progress.add_task(what, total=total, completed=done, rate="")
         seen = good = 0

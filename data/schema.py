@@ -5,7 +5,6 @@ A row carries a score or a reason, never both and never neither (unless it is no
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
+from data.record import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,29 +35,17 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One text a model wrote, with what the scorer said of it.
+    """One text a model wrote, with what the scorer said of it."""
 
-    Args:
-        id: Unique inside a table.
-        source: Who wrote it: a model's name, `random`, or a file.
-        seed: Seed of the run that drew it; None when somebody else generated it.
-        text: What was written. Lone surrogates, which no UTF-8 file can hold, are stored as `\\udXXX`.
-        words: The ten words, or None when the text is no list of ten.
-        score: DAT score, 0 to 2; None when invalid.
-        reason: A `Reason` value; None when valid.
-        temperature: Sampling temperature, if known.
-        finish_reason: `stop` or `length`, if known.
-    """
-
-    id: str
-    source: str
-    seed: int | None
-    text: str
-    words: tuple[str, ...] | None = None
-    score: float | None = None
-    reason: str | None = None
-    temperature: float | None = None
-    finish_reason: str | None = None
+    id: str  # unique inside a table
+    source: str  # who wrote it: a model's name, `random`, or a file
+    seed: int | None  # of the run that drew it; None when somebody else generated it
+    text: str  # as it was written, but for lone surrogates (`utf8_safe`)
+    words: tuple[str, ...] | None = None  # the ten words; None when the text is no list of ten
+    score: float | None = None  # DAT score, 0 to 2; None when invalid
+    reason: str | None = None  # a `Reason` value; None when valid
+    temperature: float | None = None  # of the sampling, if known
+    finish_reason: str | None = None  # `stop` or `length`, if known
 
 
 def utf8_safe(text: str) -> str:
@@ -74,10 +62,7 @@ def utf8_safe(text: str) -> str:
 
 
 def arrow_schema() -> pa.Schema:
-    """Columns of the response table, with the schema's version in its metadata.
-
-    One more column may follow: `values`, of tasks whose answers have several measures (`VALUES`).
-    """
+    """Columns of the response table; `values`, of tasks whose answers have several measures, may follow (`VALUES`)."""
     import pyarrow as pa
 
     return pa.schema(
@@ -97,10 +82,7 @@ def arrow_schema() -> pa.Schema:
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write one parquet part from columns (those left out are null), whole or not at all.
-
-    The part appears under its name only when it is complete and on disk, so a kill never leaves half a part.
-    """
+    """Write one parquet part from columns (those left out are null), whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -112,16 +94,9 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         raise ValueError(f"{path}: no such column in the response table: {', '.join(sorted(unknown))}")
     n = len(next(iter(columns.values())))
     arrays = [pa.array(columns.get(f.name, [None] * n), type=f.type) for f in schema]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with partial.open("wb") as file:
-            pq.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    buffer = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), buffer)
+    write_whole(path, buffer.getvalue())
 
 
 def part_paths(path: Path) -> list[Path]:
@@ -172,7 +147,7 @@ def _check_version(part: Path, metadata: Mapping[bytes, bytes] | None) -> None:
 
 
 def read_responses(path: Path) -> Iterable[Response]:
-    """Every row of a table, in order. `path` is a part, a folder of parts or a run's folder."""
+    """Every row of a table, in order; see `part_paths`."""
     for table in iter_tables(path):
         for row in table.to_pylist():
             words = row.pop("words")

@@ -21,28 +21,17 @@ NUM_STORIES = 113
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One original story.
+    """One original story."""
 
-    Args:
-        id: Unique among the stories.
-        title: What it is called.
-        origin: Where it comes from: `グリム童話`, `日本の昔話`.
-        source: Which old text it follows and why anybody may use it.
-        text: The summary that is rewritten. It fills the prompt as it stands.
-    """
-
-    id: str
+    id: str  # unique among the stories
     title: str
-    origin: str
-    source: str
-    text: str
+    origin: str  # where it comes from: `グリム童話`, `日本の昔話`
+    source: str  # which old text it follows and why anybody may use it
+    text: str  # the summary that is rewritten; it fills the prompt as it stands
 
 
 def load_stories(path: Path | None = None) -> tuple[Story, ...]:
-    """The packaged stories, or those of a JSONL file with at least the columns id and text.
-
-    Args:
-        path: The file; None takes the packaged 113.
+    """The packaged 113 stories, or those of a JSONL file with at least the columns id and text.
 
     >>> stories = load_stories()
     >>> len(stories), stories[0].title

@@ -22,17 +22,11 @@ _PROJECT = "sozo"
 
 @dataclass(frozen=True, slots=True)
 class WandbRun:
-    """Where a run is found again.
-
-    Args:
-        id: The run's id.
-        project: Its project; None takes WANDB_PROJECT, or `sozo`.
-        entity: User or team; None takes WANDB_ENTITY, or the login's own.
-    """
+    """Where a run is on W&B."""
 
     id: str
-    project: str | None = None
-    entity: str | None = None
+    project: str | None = None  # None takes WANDB_PROJECT, or `sozo`
+    entity: str | None = None  # user or team; None takes WANDB_ENTITY, or the login's own
 
 
 def write_state(folder: Path, run: Any) -> None:
@@ -48,19 +42,12 @@ def write_state(folder: Path, run: Any) -> None:
 
 
 def read_state(folder: Path) -> WandbRun | None:
-    """The run that trained the model in `folder`; None if it was trained without W&B.
-
-    Raises:
-        FileNotFoundError: There is no `sozo_state.json`.
-        ValueError: It cannot be read.
-    """
+    """The run that trained the model in `folder`, whose `sozo_state.json` must exist; None if without W&B."""
     path = folder / STATE
     try:
         values = json.loads(path.read_bytes())
-        run_id = values["wandb_run_id"]
-        if run_id is None:
-            return None
-        return WandbRun(str(run_id), values.get("wandb_project"), values.get("wandb_entity"))
+        run_id, project, entity = values["wandb_run_id"], values.get("wandb_project"), values.get("wandb_entity")
+        return None if run_id is None else WandbRun(str(run_id), project, entity)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path}: cannot be read ({type(error).__name__}); restore or remove it") from error
 
@@ -72,28 +59,21 @@ def last_checkpoint(output_dir: Path) -> Path | None:
 
 
 def trained_by(folder: Path) -> WandbRun | None:
-    """The run that trained the model in `folder`, a checkpoint or a training output; None if nobody knows of one.
-
-    Raises:
-        ValueError: `sozo_state.json` cannot be read.
-    """
+    """The run that trained the model in `folder`, a checkpoint or a training output; None if nobody knows of one."""
     whole = folder if (folder / STATE).is_file() else last_checkpoint(folder)
     return read_state(whole) if whole else None
 
 
 def training_summary(folder: Path) -> dict[str, float]:
-    """The last value of each number that the training of a model logged, by its name in W&B.
+    """The last value of each number that the training in `folder` (or of that checkpoint) logged, by its name in W&B.
 
     `wandb sync` puts the summary of an offline continuation in the place of the whole run's, so that a continuation has
     to repeat what it does not want to lose. Online, W&B keeps it itself.
-
-    Args:
-        folder: A training output, or one of its checkpoints.
     """
     output = folder.parent if folder.name.startswith("checkpoint-") else folder
-    places = [place for place in (output, last_checkpoint(output), folder) if place]
-    found = next((file for place in places if (file := place / "trainer_state.json").is_file()), None)
-    entries = json.loads(found.read_bytes()).get("log_history", []) if found else []
+    states = [place / "trainer_state.json" for place in (output, last_checkpoint(output), folder) if place]
+    state = next((path for path in states if path.is_file()), None)
+    entries = json.loads(state.read_bytes()).get("log_history", []) if state else []
     logged = {key: value for entry in entries for key, value in entry.items() if key != "step"}
     numbers = {k: v for k, v in logged.items() if isinstance(v, int | float) and math.isfinite(v)}
     # As transformers' WandbCallback names them: the summary at the end keeps its names.
@@ -101,15 +81,9 @@ def training_summary(folder: Path) -> dict[str, float]:
 
 
 def start_wandb(run: WandbRun | None, *, name: str | None, folder: Path, **options: Any) -> Any:
-    """Continue the run `run`, or start one, and return it.
+    """Continue the run `run`, or start one, and return it; W&B writes in `folder`, `options` are those of `wandb.init`.
 
     Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key.
-
-    Args:
-        run: Which one to continue; None starts a new one.
-        name: How W&B shows it.
-        folder: Where W&B writes.
-        options: Of `wandb.init`.
     """
     import wandb
 

@@ -26,19 +26,12 @@ def correlations(first: str, second: str) -> list[dict[str, str]]:
 
 
 def names() -> list[str]:
-    """Names of all tables.
-
-    >>> "dat_training" in names()
-    True
-    """
+    """Names of all tables."""
     return sorted(path.name.removesuffix(".csv") for path in files(__name__).iterdir() if path.name.endswith(".csv"))
 
 
 def load(name: str) -> list[dict[str, Any]]:
     """The rows of one table by their columns: whole numbers as int, others as float, an empty cell as None, else text.
-
-    Raises:
-        FileNotFoundError: There is no such table; the message names those that there are.
 
     >>> load("dat_training")[1]
     {'model': 'Swallow-8B', 'method': 'base', 'valid': 105401, 'mean': 0.524, 'std': 0.018, 'unique_words': 8026}
@@ -48,9 +41,6 @@ def load(name: str) -> list[dict[str, Any]]:
 
 def load_text(name: str) -> list[dict[str, str]]:
     """The same rows, digit for digit: what a number's rounding leaves open depends on its trailing zeros.
-
-    Raises:
-        FileNotFoundError: There is no such table; the message names those that there are.
 
     >>> load_text("dat")[1]
     {'model': 'Claude 3.5 Sonnet', 'score': '0.530', 'std': '0.018'}

@@ -15,20 +15,18 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.commands import rescore, score_responses
-from rewards.tasks.jcq.run import run_jcq
-from rewards.tasks.sat.run import score_file
-
 from data.jcq import CRITERIA, TASKS
 from data.nouns import load_nouns
 from data.stories import load_stories
 from eval.finished import find_evaluated
-from eval.options import AnsweringOptions, JcqOptions
 from eval.report.evaluation_page import write_evaluation
-from generate.load import GeneratorSettings
-from rewards.judges.options import JudgeSettings
-from rewards.tasks.dat.scorer import ScorerSettings
+from eval.run import score_answers
+from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.rubric import write_verdict
+from rewards.tasks.jcq.settings import JcqSettings
+from rewards.tasks.jcq.task import Jcq
+from rewards.tasks.sat.task import Sat
 
 QUESTIONS = 700
 
@@ -46,10 +44,10 @@ def make(folder: Path, number: int) -> None:
     files, runs = folder / "files" / name, folder / "runs" / name
     text = "".join(story.text for story in load_stories())
     lists = ("\n".join(f"{k}. {word}" for k, word in enumerate(chance.sample(nouns, 10), 1)) for _ in range(200))
-    texts = write(files / "dat.jsonl", ({"text": one} for one in lists))
-    score_responses(texts, runs / "dat", ScorerSettings("jumandic"), source=name)
+    texts = write(files / "dat.jsonl", ({"text": words} for words in lists))
+    score_answers(Dat(DatSettings(noun_checker="jumandic")), texts, runs / "dat", source=name)
     rewrites = [{"story_id": s.id, "text": "".join(chance.sample(s.text, len(s.text)))} for s in load_stories()]
-    score_file(write(files / "sat.jsonl", rewrites), runs / "sat", source=name)
+    score_answers(Sat(), write(files / "sat.jsonl", rewrites), runs / "sat", source=name)
     ids = range(1, QUESTIONS + 1)
     asked = write(
         folder / "files" / "questions.jsonl",
@@ -65,15 +63,8 @@ def make(folder: Path, number: int) -> None:
         files / "judgements.jsonl",
         ({"answer_id": k, "judgement": verdict} for k, verdict in zip(ids, verdicts, strict=True)),
     )
-    run_jcq(
-        GeneratorSettings(source=name),
-        AnsweringOptions(),
-        JcqOptions(questions=str(asked), any_questions=True),
-        JudgeSettings(),
-        runs / "jcq",
-        answers=answers,
-        judgements=judgements,
-    )
+    settings = JcqSettings(questions=str(asked), any_questions=True, judgements=str(judgements))
+    score_answers(Jcq(settings), answers, runs / "jcq", source=name)
 
 
 def main() -> None:
@@ -87,8 +78,9 @@ def main() -> None:
     start = time.perf_counter()
     for number in range(args.models):
         runs = folder / "runs" / f"model-{number}"
-        rescore(runs / "dat", folder / "again" / f"model-{number}" / "dat", ScorerSettings("jumandic"))
-        score_file(runs / "sat" / "rewrites.jsonl", folder / "again" / f"model-{number}" / "sat", source=runs.name)
+        again = folder / "again" / runs.name
+        score_answers(Dat(DatSettings(noun_checker="jumandic")), runs / "dat", again / "dat")
+        score_answers(Sat(), runs / "sat" / "rewrites.jsonl", again / "sat", source=runs.name)
     scored = time.perf_counter()
     pages = write_evaluation(folder / "report.html", find_evaluated([str(folder / "runs")]))
     done = time.perf_counter()

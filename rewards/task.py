@@ -113,7 +113,7 @@ class Task:
     random_nouns: ClassVar[bool] = False  # whether ten random nouns are an answer
     rubrics: ClassVar[tuple[Rubric, ...]] = ()  # how a judge may be asked about the answers
     Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
-    view: ClassVar[View] = View()  # how results are shown
+    view: ClassVar[View[Any]] = View()  # how results are shown
 
     def __init__(self, settings: Any = None) -> None:
         self.settings = self.Settings() if settings is None else settings

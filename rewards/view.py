@@ -10,11 +10,13 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rewards.finished import Finished
 from rewards.measure import Measure
 from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section, number
+
+Run = TypeVar("Run", bound=Finished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class CardMetric:
     args: Mapping[str, Any]
 
 
-class View:
+class View(Generic[Run]):
     """How results are shown. `measures` are the task's, `metrics` the content of a run's `metrics.json`.
 
     Attributes:
@@ -104,20 +106,20 @@ class View:
         pairs = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
         return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[Finished]) -> Section:
+    def section(self, measures: Sequence[Measure], runs: Sequence[Run]) -> Section:
         """Tables and pictures of the report; `runs` are the best ones of the models that have any."""
         columns = tuple(Column(measure.short, measure) for measure in measures)
         return Section((ModelTable(measures[0].task, columns),))
 
-    def settings_shown(self, run: Finished) -> list[tuple[str, Any]]:
+    def settings_shown(self, run: Run) -> list[tuple[str, Any]]:
         """What the run's numbers rest on, for the report: labels and values; None for what is not known."""
         return []
 
-    def scale_text(self, run: Finished) -> str:
+    def scale_text(self, run: Run) -> str:
         """The same in a sentence, beside correlations; nothing for a task that has nothing to say."""
         return ", ".join(f"{name} {value}" for name, value in run.scale.items())
 
-    def reader(self, run: Finished) -> Iterator[ReaderItem]:
+    def reader(self, run: Run) -> Iterator[ReaderItem]:
         """Every item with this run's answers, for the report's reader."""
         entries: dict[str, list[Entry]] = {}
         for answer in run.answers():

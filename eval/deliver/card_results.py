@@ -19,8 +19,8 @@ def card_results(run: TaskRun) -> list[dict[str, Any]]:
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
     settings = json.loads((run.folder / "config.json").read_bytes())["settings"]
-    where: dict[str, Any]
-    where, metrics = run.task.view.card(run.task.measures, run.metrics, settings)
+    described, metrics = run.task.view.card(run.task.measures, run.metrics, settings)
+    where: dict[str, Any] = {**described}
     drawn = {name: settings[name] for name in ("temperature", "seed") if settings.get(name) is not None}
     results = [
         EvalResult(

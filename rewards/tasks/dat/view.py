@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from rewards.finished import Finished
 from rewards.measure import Measure
 from rewards.page_parts import (
     DASH,
@@ -31,7 +30,7 @@ from rewards.view import CardMetric, View
 _PAPER_RESPONSES = 131_072
 
 
-class DatView(View):
+class DatView(View[FinishedDat]):
     """A row of Table 11, and what is wrong with the invalid responses."""
 
     sample = 20
@@ -82,7 +81,7 @@ class DatView(View):
             CardMetric("dat_unique_words", f"Unique words in valid responses ({of})", row.unique_words, args),
         ]
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:  # type: ignore[override]
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
         """Table 11, the benchmark's trials (Table 6), and the unique words that a score was bought with."""
         counted = {str(run.folder): run.settings["trials"] for run in runs if run.settings.get("trials")}
         table = table11({str(run.folder): run.folder for run in runs}, trials=counted)
@@ -92,15 +91,15 @@ class DatView(View):
         )
         return Section((_responses(measures, table), _trials(measures[0])), charts)
 
-    def settings_shown(self, run: Finished) -> list[tuple[str, Any]]:
+    def settings_shown(self, run: FinishedDat) -> list[tuple[str, Any]]:
         """Encoder and noun checker."""
         return [("dat_encoder", run.scale.get("embedding_model")), ("dat_checker", run.scale.get("noun_checker"))]
 
-    def scale_text(self, run: Finished) -> str:
+    def scale_text(self, run: FinishedDat) -> str:
         """Encoder and noun checker."""
         return f"encoder {run.scale.get('embedding_model')}, nouns by {run.scale.get('noun_checker')}"
 
-    def reader(self, run: Finished) -> Iterator[ReaderItem]:
+    def reader(self, run: FinishedDat) -> Iterator[ReaderItem]:
         """The first responses."""
         answers = islice(run.answers(), self.sample)
         entries = [Entry(answer.text, answer.values.get(run.main.name), answer.reason) for answer in answers]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS, Answer
-from rewards.finished import Finished
 from rewards.judges.judgement import Judgement
 from rewards.measure import Measure
 from rewards.page_parts import (
@@ -27,7 +26,7 @@ from rewards.tasks.jcq.tables import jcq_tables
 from rewards.view import CardMetric, View, WandbTable
 
 
-class JcqView(View):
+class JcqView(View[FinishedJcq]):
     """Tables 3 and 4, and what is not scored."""
 
     files = ("config.json", LEDGER, "responses")
@@ -99,7 +98,7 @@ class JcqView(View):
         other = {"dataset_name": f"{total} questions that are not JCQ's", "dataset_type": "other-questions"}
         return {**where, **other}, rows
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> Section:  # type: ignore[override]
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> Section:
         """Models by criteria and by tasks, tasks by criteria over all models, and a radar of the criteria."""
         by_name = {measure.name: measure for measure in measures}
         criteria = tuple(by_name[f"jcq/{criterion}"] for criterion in CRITERIA)
@@ -118,7 +117,7 @@ class JcqView(View):
         )
         return Section(tables, (Radar("radar", criteria, 1.0, 5.0),))
 
-    def settings_shown(self, run: FinishedJcq) -> list[tuple[str, Any]]:  # type: ignore[override]
+    def settings_shown(self, run: FinishedJcq) -> list[tuple[str, Any]]:
         """Judge, prompt and questions, and how many answers have no score."""
         judge = run.settings["judge"]
         failed = {status: n for status, n in run.metrics["statuses"].items() if status != "ok" and n}
@@ -129,14 +128,14 @@ class JcqView(View):
             ("jcq_failed", ", ".join(f"{n:,} {status}" for status, n in failed.items()) or "0"),
         ]
 
-    def scale_text(self, run: Finished) -> str:
+    def scale_text(self, run: FinishedJcq) -> str:
         """Judge, prompt and questions."""
         judge, benchmark = run.settings["judge"], run.settings["questions_sha256"] == CONTENT_SHA256
         other = f"not the 700 questions of {DATASET}: these are no JCQ scores"
         asked = f"the questions of {DATASET}" if benchmark else other
         return f"judge {judge['model']} with the prompt {judge['prompt']}; {asked}"
 
-    def reader(self, run: FinishedJcq) -> Iterator[ReaderItem]:  # type: ignore[override]
+    def reader(self, run: FinishedJcq) -> Iterator[ReaderItem]:
         """Every question with its answers, their scores and the judge's reply."""
         questions = {question.id: question for question in run.questions}
         entries: dict[str, list[Entry]] = {}

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from data.stories import load_stories
-from rewards.finished import Finished
 from rewards.measure import Measure
 from rewards.page_parts import (
     DASH,
@@ -30,7 +29,7 @@ from rewards.view import CardMetric, View
 _SCORE, _LENGTH, _COPIED = Measure("sat"), Measure("sat/length", 0), Measure("sat/copied", share=True)
 
 
-class SatView(View):
+class SatView(View[FinishedSat]):
     """The row of Table 7: a distance alone would reward leaving the topic."""
 
     files = ("config.json", "metrics.json", ROWS)
@@ -103,7 +102,7 @@ class SatView(View):
             CardMetric("sat_compliance", title, rate, counts),
         ]
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> Section:  # type: ignore[override]
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> Section:
         """Tables 7 and 14, and the score against compliance."""
         columns = (
             Column("mean", measures[0]),
@@ -116,15 +115,15 @@ class SatView(View):
         points = [_point(run.summary) for run in runs]
         return Section((table,), (Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", points),))
 
-    def settings_shown(self, run: FinishedSat) -> list[tuple[str, Any]]:  # type: ignore[override]
+    def settings_shown(self, run: FinishedSat) -> list[tuple[str, Any]]:
         """Encoder and stories."""
         return [("sat_encoder", run.scale.get("embedding_model")), ("sat_stories", f"{run.summary.num_stories:,}")]
 
-    def scale_text(self, run: Finished) -> str:
+    def scale_text(self, run: FinishedSat) -> str:
         """The encoder."""
         return f"encoder {run.scale.get('embedding_model')}"
 
-    def reader(self, run: FinishedSat) -> Iterator[ReaderItem]:  # type: ignore[override]
+    def reader(self, run: FinishedSat) -> Iterator[ReaderItem]:
         """Every story with its rewrites, and what was found about their form."""
         stories = {story.id: story for story in run.stories}
         entries: dict[str, list[Entry]] = {}

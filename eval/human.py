@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from eval.ratings import Rating
+from eval.ratings import Rating, mean_scores
 from eval.statistics import Correlation, pearson
 
 ALL_TASKS = "All"
@@ -45,12 +45,9 @@ def judge_human_correlations(ratings: Iterable[Rating], judged: Judged, task_of:
     >>> cell.task, cell.criterion, round(cell.correlation.r, 6), cell.correlation.n, cell.rated
     ('Unusual Uses', '流暢性', 1.0, 3, 3)
     """
-    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for rating in ratings:
-        scores.setdefault((rating.model, rating.item), {}).setdefault(rating.criterion, []).append(rating.score)
-    if not scores:
+    people = mean_scores(ratings)
+    if not people:
         raise ValueError("there are no ratings to compare the judge with")
-    people = {a: {c: sum(s) / len(s) for c, s in by_criterion.items()} for a, by_criterion in scores.items()}
     for _, item in people:
         if item not in task_of:
             raise ValueError(f"the rated item {item!r} is none of the questions; give the ids of the questions file")
@@ -63,8 +60,8 @@ def judge_human_correlations(ratings: Iterable[Rating], judged: Judged, task_of:
             wanted = criteria if criterion == MEAN else [criterion]
             rated = [answer for answer in answers if all(c in people[answer] for c in wanted)]
             pairs = [pair for answer in rated if (pair := _pair(answer, people[answer], judged, wanted))]
-            found = pearson([judge for judge, _ in pairs], [human for _, human in pairs], unit="answers")
-            cells.append(JudgeCell(task, criterion, found, len(rated)))
+            correlation = pearson([judge for judge, _ in pairs], [human for _, human in pairs], unit="answers")
+            cells.append(JudgeCell(task, criterion, correlation, len(rated)))
     return cells
 
 

@@ -1,18 +1,21 @@
-"""A file of people's ratings: JSONL or CSV with model, item, criterion, rater and score, checked line by line."""
+"""What people say of answers, checked line by line: ratings (JSONL or CSV), and rankings of the models on an item."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jsonl import read_objects
+from data.jsonl import id_column, read_objects
+from eval.matrix import Matrix
 
+PEOPLE = "human"  # the name of people's matrix, as in Table 23
+RANKING = "ranking"
 _TEXTS = ("model", "item", "criterion", "rater")
 
 
@@ -58,6 +61,77 @@ def read_ratings(path: Path, scale: tuple[float, float] = (1.0, 5.0)) -> list[Ra
     if not ratings:
         raise UserError(f"{path}: holds no ratings; give the columns {', '.join(_TEXTS)}, score")
     return ratings
+
+
+def read_rankings(path: Path) -> list[Rating]:
+    """Rankings of the models on one item, best first, as ratings by the criterion `ranking` (`place_score`).
+
+    A line of JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`.
+
+    Raises:
+        UserError: A line is no ranking of two models or more, a model comes twice, the line ranks other models
+            than the first one (scores would not compare), a rater ranks an item twice, or there is no ranking.
+    """
+    ratings: list[Rating] = []
+    first: list[str] = []
+    seen: set[tuple[str, str]] = set()
+    for where, row in read_objects(path):
+        names = row.get("ranking")
+        if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+            raise UserError(f"{where}: the column ranking is no list of two models or more; give names, best first")
+        if len(set(names)) != len(names):
+            raise UserError(f"{where}: the ranking has a model twice; name every model once")
+        first = first or names
+        if set(names) != set(first):
+            other = sorted(set(names) ^ set(first))
+            raise UserError(f"{where}: ranks other models than the first ranking ({', '.join(other)}); rank the same")
+        # Without names, several rankings of one item are several people's.
+        item, rater = id_column(row, "story_id", where), id_column(row, "rater", where, "") or where
+        if (item, rater) in seen:
+            raise UserError(f"{where}: {rater!r} ranks the story {item!r} twice; leave one out")
+        seen.add((item, rater))
+        for place, model in enumerate(names, 1):
+            ratings.append(Rating(model, item, RANKING, rater, place_score(place, len(names))))
+    if not ratings:
+        raise UserError(f'{path}: holds no rankings; write one per line: {{"story_id": "...", "ranking": [...]}}')
+    return ratings
+
+
+def place_score(place: int, models: int) -> float:
+    """Score of a place from 1: 1 - (place - 1) / (models - 1), so 1 for the first and 0 for the last.
+
+    The paper gives 1, 0.9, 0.8 and so on down to 0 points: that is this for its eleven models. With another number the
+    ends stay, since Pearson's correlation knows no scale.
+
+    >>> [place_score(place, 11) for place in (1, 2, 3, 11)]
+    [1.0, 0.9, 0.8, 0.0]
+    """
+    return (models - place) / (models - 1)
+
+
+def mean_scores(ratings: Iterable[Rating]) -> dict[tuple[str, str], dict[str, float]]:
+    """(model, item) -> criterion -> mean over the raters, in the order of the ratings.
+
+    >>> mean_scores([Rating("m", "1", "流暢性", "A", 4), Rating("m", "1", "流暢性", "B", 5)])
+    {('m', '1'): {'流暢性': 4.5}}
+    """
+    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for rating in ratings:
+        by_criterion = scores.setdefault((rating.model, rating.item), {})
+        by_criterion.setdefault(rating.criterion, []).append(rating.score)
+    return {
+        answer: {criterion: math.fsum(values) / len(values) for criterion, values in by_criterion.items()}
+        for answer, by_criterion in scores.items()
+    }
+
+
+def people_matrix(ratings: Iterable[Rating], criterion: str = RANKING) -> Matrix:
+    """Models x items by one criterion, each score the mean over the raters."""
+    scores: dict[str, dict[str, float]] = {}
+    for (model, item), means in mean_scores(ratings).items():
+        if criterion in means:
+            scores.setdefault(model, {})[item] = means[criterion]
+    return Matrix.of(PEOPLE, scores)
 
 
 def _rating(where: str, row: dict[str, Any], scale: tuple[float, float]) -> Rating:

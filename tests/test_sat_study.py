@@ -23,8 +23,8 @@ from data.rewrites import Rewrite, write_rewrites
 from data.stories import Story, write_stories
 from eval.agreement.agreement import agreement, agreement_curve
 from eval.agreement.judging import Graded, grade_answers
-from eval.agreement.rankings import Ranking, load_rankings, people_matrix, place_score
 from eval.matrix import Matrix, rank_models
+from eval.ratings import RANKING, Rating, people_matrix, place_score, read_rankings
 from rewards.judges import Reply, read_judgements
 from rewards.judges.options import JudgeSettings
 from rewards.measure import Measure
@@ -42,12 +42,13 @@ def test_the_papers_rule() -> None:
 
 
 def test_people_are_averaged_over_raters_then_stories() -> None:
-    rankings = [
-        Ranking("1", ("A", "B", "C"), "r1"),
-        Ranking("1", ("A", "C", "B"), "r2"),
-        Ranking("2", ("C", "B", "A"), "r1"),
+    rankings = [("1", "ABC", "r1"), ("1", "ACB", "r2"), ("2", "CBA", "r1")]
+    ratings = [
+        Rating(model, item, RANKING, rater, place_score(place, 3))
+        for item, models, rater in rankings
+        for place, model in enumerate(models, 1)
     ]
-    table = people_matrix(rankings)
+    table = people_matrix(ratings)
     assert table.name == "human"
     assert (table.models, table.items) == (("A", "B", "C"), ("1", "2"))
     np.testing.assert_allclose(table.values, [[1, 0], [0.25, 0.5], [0.25, 1]])
@@ -70,12 +71,13 @@ def test_rankings_from_a_file(tmp_path: Path) -> None:
         {"story_id": "鶴", "ranking": ["A", "B"]},
         {"story_id": "鶴", "ranking": ["A", "B"]},  # nobody's name: two people
     )
-    rankings = load_rankings(file)
-    assert [(r.story_id, r.models, r.rater) for r in rankings[:2]] == [
-        ("桃太郎", ("B", "A"), "1"),
-        ("桃太郎", ("A", "B"), "2"),
+    ratings = read_rankings(file)
+    assert ratings[:3] == [
+        Rating("B", "桃太郎", RANKING, "1", 1.0),
+        Rating("A", "桃太郎", RANKING, "1", 0.0),
+        Rating("A", "桃太郎", RANKING, "2", 1.0),
     ]
-    table = people_matrix(rankings)
+    table = people_matrix(ratings)
     assert table.models == ("B", "A")
     np.testing.assert_allclose(table.values, [[0.5, 0], [0.5, 1]])
 
@@ -97,14 +99,14 @@ def test_rankings_from_a_file(tmp_path: Path) -> None:
 def test_a_bad_ranking_is_named_in_one_line(row: dict[str, object], message: str, tmp_path: Path) -> None:
     file = write(tmp_path / "r.jsonl", {"story_id": "0", "ranking": ["A", "B"], "rater": "r"}, row)
     with pytest.raises(UserError, match=message) as error:
-        load_rankings(file)
+        read_rankings(file)
     assert str(error.value).startswith(f"{file}, line 2: ")
     assert "\n" not in str(error.value)
 
 
 def test_no_rankings(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no rankings"):
-        load_rankings(write(tmp_path / "r.jsonl"))
+        read_rankings(write(tmp_path / "r.jsonl"))
 
 
 # The judge

@@ -15,12 +15,12 @@ from eval.agreement.agreement import MIN_MODELS
 from eval.agreement.appendix_c import appendix_c
 from eval.agreement.figure import curve_figure
 from eval.agreement.judging import grade_answers
-from eval.agreement.rankings import load_rankings, people_matrix
 from eval.agreement.text import CURVE, to_markdown
 from eval.alike import check_alike
 from eval.finished import Evaluated, find_evaluated
 from eval.matrix import Matrix
 from eval.page import PageRun
+from eval.ratings import people_matrix, read_rankings
 from generate.judges import make_judge
 from rewards.finished import Finished
 from rewards.judges.options import JudgeSettings
@@ -52,7 +52,7 @@ def agree(
         benchmark: The task; None takes the only one whose answers other encoders and a judge can score too.
         encoders: Encoders that score the answers; none takes the scores that the runs hold.
         cache: Folder of a disk cache of their vectors.
-        rankings: People's rankings (`eval.agreement.rankings`).
+        rankings: People's rankings (`eval.ratings.read_rankings`).
         judging: The judge; None asks nobody. `judge_prompt` does not count: the task has a rubric for this (Table 22).
     """
     task, runs = _runs(find_evaluated(places), benchmark)
@@ -146,7 +146,7 @@ def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Matrix, l
 
     A place counts among all models that were ranked, those too that there is no run of.
     """
-    matrix = people_matrix(load_rankings(path))
+    matrix = people_matrix(read_rankings(path))
     models, names = [name for name in matrix.models if name in runs], ", ".join(runs)
     if len(models) < MIN_MODELS:
         raise UserError(

@@ -8,8 +8,8 @@ from data.markdown import plain, table
 from data.published import load_text
 from eval.agreement.appendix_c import DRAWS, AppendixC, Compared
 from eval.agreement.judging import Graded
-from eval.agreement.rankings import PEOPLE
 from eval.matrix import Placed
+from eval.ratings import PEOPLE
 
 CURVE = "agreement-curve.svg"
 # Enough to read the curve off; agreement.json has every number of stories.

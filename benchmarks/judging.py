@@ -18,8 +18,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from data.jcq import TASKS, Answer, Question
-from rewards.judges import EndpointJudge, judge_answers
+from rewards.judges import Asked, EndpointJudge, judge_answers
+from rewards.tasks.jcq.rubric import JCQ_V1
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 
@@ -66,8 +66,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     os.environ["OPENAI_API_KEY"] = "none"
-    questions = [Question(str(k), TASKS[k % 7], f"質問{k}") for k in range(args.items)]
-    answers = [Answer(str(k), str(k), f"{k}. " + "案を挙げて詳しく述べます。" * 60) for k in range(args.items)]
+    long = "案を挙げて詳しく述べます。" * 60
+    answers = [Asked(str(k), str(k), f"質問{k}", f"{k}. {long}") for k in range(args.items)]
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, args.latency), daemon=True)
     server.start()
@@ -77,7 +77,7 @@ def main() -> None:
 
         def judged(items: int, concurrency: int, name: str) -> int:
             judge = EndpointJudge("judge", base_url=url, concurrency=concurrency)
-            done = judge_answers(judge, questions, answers[:items], Path(folder) / name)
+            done = judge_answers(judge, JCQ_V1, answers[:items], Path(folder) / name)
             assert done.statuses["ok"] == done.requests == items
             return items
 

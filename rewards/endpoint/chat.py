@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewards.endpoint.client import UnusableReplyError
 
 
-@dataclass(frozen=True, slots=True)
-class ChatReply:
-    """The first choice of a chat completion, unmasked.
-
-    Args:
-        text: What the model wrote; None if nothing.
-        refusal: What it said instead.
-        finish_reason: `stop`, `length`, `content_filter` or the server's own word.
-        id: The server's name for the reply.
-    """
+class ChatReply(NamedTuple):
+    """The first choice of a chat completion, unmasked: what the model wrote, or what it said instead, and how it ended."""
 
     text: str | None
     refusal: str | None
@@ -39,10 +30,5 @@ def read_chat(content: Any) -> ChatReply:
         raise UnusableReplyError("the reply is no chat completion") from None
     if not isinstance(text, str | None):
         raise UnusableReplyError("the reply's content is no text")
-    reply_id = content.get("id")
-    return ChatReply(
-        text,
-        str(refusal) if refusal else None,
-        None if finish_reason is None else str(finish_reason),
-        None if reply_id is None else str(reply_id),
-    )
+    known = [None if value is None else str(value) for value in (finish_reason, content.get("id"))]
+    return ChatReply(text, str(refusal) if refusal else None, known[0], known[1])

@@ -21,6 +21,7 @@ _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PR
 
 Value = TypeVar("Value")
 Usage = tuple[int | None, int | None]  # prompt and completion tokens, None where the server does not say
+_UNKNOWN: tuple[Usage, ...] = ((None, None),)
 
 
 class UnusableReplyError(ValueError):
@@ -37,15 +38,14 @@ class Outcome(Generic[Value]):
         status: The HTTP status of an error; None if nothing came.
         code: The server's own word for an error, such as `content_filter`.
         usage: Tokens of every attempt: a failed one may have been paid for all the same.
-        again: Whether another attempt may help.
-        wait: Seconds that the server asks to wait before it.
+        again: Whether another attempt may help, `wait` seconds later if the server says so.
     """
 
     value: Value | None = None
     error: str | None = None
     status: int | None = None
     code: str | None = None
-    usage: tuple[Usage, ...] = ()
+    usage: tuple[Usage, ...] = _UNKNOWN
     again: bool = False
     wait: float | None = None
 
@@ -58,18 +58,15 @@ class Endpoint:
     quota no request would get past. HTTP is spoken directly: OpenAI's client package takes twice the time per request
     and hides what a broken server sent.
 
+    The key comes from OPENAI_API_KEY; it is never written or shown, and masked wherever a server echoes it, as is the
+    address's password.
+
     Args:
         label: Who is asked, for messages.
-        base_url: Address, up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own.
+        base_url: Address, up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. `url` is without credentials.
         concurrency: Requests under way at once.
         timeout: Seconds for one attempt.
         retry: When to try again.
-
-    Attributes:
-        url: The address without credentials.
-
-    The key comes from OPENAI_API_KEY; it is never written or shown, and masked wherever a server echoes it, as is the
-    address's password.
 
     Raises:
         UserError: There is no key (a server without keys takes any: OPENAI_API_KEY=none), or a value cannot be.
@@ -92,10 +89,10 @@ class Endpoint:
         if concurrency < 1:
             raise UserError(f"concurrency must be at least 1, not {concurrency}; give another")
         self._address = (base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
-        self.label, self.url, self.concurrency = label, public_url(self._address), concurrency
         if not self._address.startswith(("http://", "https://")):
             # Not shown: without a scheme nothing tells a password in it from a host.
             raise UserError(f"the address of {label} must begin with http:// or https://; give one that does")
+        self.label, self.url, self.concurrency = label, public_url(self._address), concurrency
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         self._headers |= {header: value for header, name in _HEADERS.items() if (value := os.environ.get(name))}
         self._secrets = secrets_of(key, self._address)
@@ -117,14 +114,14 @@ class Endpoint:
         content = json.dumps(body).encode()
         failures = limits = 0
         waited = 0.0
-        usage: list[Usage] = []
+        usage: tuple[Usage, ...] = ()
         while True:
             while (closed := self._open_again - time.monotonic()) > 0:
                 await asyncio.sleep(closed)
             outcome = await self._attempt(path, content, read)
             usage += outcome.usage
             if not outcome.again:
-                return replace(outcome, usage=tuple(usage))
+                return replace(outcome, usage=usage)
             limited = outcome.status == 429
             if limited:
                 limits += 1
@@ -133,8 +130,7 @@ class Endpoint:
                 failures += 1
             wait = self._retry.wait(limits if limited else failures, outcome.wait)
             if failures > self._retry.retries or (limited and waited + wait > self._retry.patience):
-                error = f"{outcome.error} ({failures + limits} attempts)"
-                return replace(outcome, error=error, usage=tuple(usage))
+                return replace(outcome, error=f"{outcome.error} ({failures + limits} attempts)", usage=usage)
             waited += wait if limited else 0.0
             await asyncio.sleep(wait)
 
@@ -145,13 +141,9 @@ class Endpoint:
         read: Callable[[Any], Value],
         take: Callable[[int, Outcome[Value]], None],
     ) -> None:
-        """Send all of `bodies`, as many at once as `concurrency` says, without any event loop of the caller's.
+        """`post` all of `bodies`, as many at once as `concurrency` says, without any event loop of the caller's.
 
-        Args:
-            path: See `post`.
-            bodies: What to send.
-            read: See `post`.
-            take: Gets each body's number and outcome the moment it is known. If it raises, no further body is sent.
+        `take` gets each body's number and outcome the moment it is known. If it raises, no further body is sent.
         """
 
         async def send(item: tuple[int, dict[str, Any]]) -> None:
@@ -186,17 +178,21 @@ class Endpoint:
     async def _attempt(self, path: str, body: bytes, read: Callable[[Any], Value]) -> Outcome[Value]:
         import httpx2
 
+        if self._client is None:
+            limits = httpx2.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
+            # Reading the certificates takes as long as ten requests; without https there are none to check.
+            options = {"verify": self._address.startswith("https://"), "follow_redirects": True}
+            self._client = httpx2.AsyncClient(limits=limits, headers=self._headers, timeout=None, **options)
         try:
             # The client's own time-outs are per read: a server that drips bytes would never meet them.
             async with asyncio.timeout(self._timeout):
-                response = await self._connected().post(f"{self._address}/{path}", content=body)
+                response = await self._client.post(f"{self._address}/{path}", content=body)
         except TimeoutError:
-            return Outcome(error=f"no reply within {self._timeout:g} s", usage=((None, None),), again=True)
+            return Outcome(error=f"no reply within {self._timeout:g} s", again=True)
         except httpx2.InvalidURL as error:
             raise UserError(f"the address {self.url} cannot be used ({error}); give another") from error
         except httpx2.HTTPError as error:
-            what = self._line(f"{type(error).__name__}: {error}")
-            return Outcome(error=what, usage=((None, None),), again=True)
+            return Outcome(error=self._line(f"{type(error).__name__}: {error}"), again=True)
         try:
             content = json.loads(response.content)
         except (ValueError, RecursionError):
@@ -209,29 +205,16 @@ class Endpoint:
         except UnusableReplyError as error:
             return Outcome(error=self._line(str(error)), usage=(_usage(content),), again=True)
 
-    def _connected(self) -> Any:
-        if self._client is None:
-            import httpx2
-
-            limits = httpx2.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
-            # Reading the certificates takes as long as ten requests; without https there are none to check.
-            secure = self._address.startswith("https://")
-            self._client = httpx2.AsyncClient(
-                limits=limits, headers=self._headers, timeout=None, verify=secure, follow_redirects=True
-            )
-        return self._client
-
     def _refusal(self, status: int, content: Any, text: str, wait: float | None) -> Outcome[Any]:
         detail = content.get("error") if isinstance(content, dict) else None
-        code = detail.get("code") if isinstance(detail, dict) else None
-        message = (detail.get("message") if isinstance(detail, dict) else None) or text
-        error = self._line(f"HTTP {status}: {message}")
+        detail = detail if isinstance(detail, dict) else {}
+        error, code = self._line(f"HTTP {status}: {detail.get('message') or text}"), detail.get("code")
         if status in (401, 403, 404) or code == "insufficient_quota":
             raise self.failure(error)
         if status == 429 and wait is not None and wait > self._retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({error})")
         again = status in (408, 409, 425, 429) or status >= 500
-        return Outcome(None, error, status, code, ((None, None),), again, wait)
+        return Outcome(None, error, status, code, again=again, wait=wait)
 
     def _line(self, text: str) -> str:
         # Masked first: a cut through the middle of a key would leave half of it.

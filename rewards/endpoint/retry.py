@@ -13,10 +13,10 @@ class RetryPolicy:
     """Waits that double, with jitter, so that what failed together does not come back together.
 
     Args:
-        retries: How often one prompt is sent again after 5xx, time-outs, dropped connections and senseless replies.
+        retries: How often a request is sent again after 5xx, time-outs, dropped connections and senseless replies.
         first_wait: The longest first wait, in seconds.
         longest_wait: The longest later one.
-        patience: How long one prompt waits on 429 in all, in seconds: a rate limit is no failure, so it is not counted
+        patience: How long a request waits on 429 in all, in seconds: a rate limit is no failure, so it is not counted
             in `retries`. A server that asks for a longer wait at once ends the run.
     """
 

@@ -18,17 +18,13 @@ from rewards.judges.protocol import Reply
 class EndpointJudge:
     """Chat completions of an OpenAI-compatible endpoint. The paper: gpt-4o-2024-08-06 at temperature 0 (section 4.1).
 
-    `rewards.endpoint.client.Endpoint` says what is tried again. What a server refuses otherwise (400, 422) is an error
-    of that one prompt.
+    What a server refuses for good (400, 422) is an error of that one prompt.
 
     Args:
         model: The judge model's name on the server.
-        base_url: Address, up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own.
-        concurrency: Requests under way at once.
+        base_url: See `rewards.endpoint.client.Endpoint`, as for `concurrency`, `timeout` (seconds) and `retry`.
         max_tokens: The longest reply. A verdict takes some 40 tokens; a reasoning model needs thousands.
         temperature: None leaves it out, for models that refuse it.
-        timeout: Seconds for one attempt.
-        retry: When to try again.
 
     Raises:
         UserError: There is no key in OPENAI_API_KEY, or a number is out of range.
@@ -56,11 +52,7 @@ class EndpointJudge:
         self._settings = {name: value for name, value in settings.items() if value is not None}
 
     async def ask(self, prompt: str) -> Reply:
-        """One reply, with the tokens of every attempt that it took.
-
-        Raises:
-            UserError: See `Endpoint.post`.
-        """
+        """One reply, with the tokens of every attempt that it took; UserError as `Endpoint.post`."""
         body = {**self._settings, "messages": messages(utf8_safe(prompt))}
         outcome = await self._endpoint.post("chat/completions", body, self._read)
         # Azure's content filter answers with 400.
@@ -77,16 +69,12 @@ class EndpointJudge:
 
     def _read(self, content: Any) -> Reply:
         chat = read_chat(content)
-        return Reply(
-            text=self._kept(chat.text or chat.refusal or chat.text),
-            refused=chat.refusal is not None or chat.finish_reason == "content_filter",
-            finish_reason=self._kept(chat.finish_reason),
-            id=self._kept(chat.id),
-        )
-
-    def _kept(self, text: str | None) -> str | None:
-        """A text of the server's as the ledger may hold it."""
-        return None if text is None else utf8_safe(self._endpoint.mask(text))
+        kept = [
+            None if text is None else utf8_safe(self._endpoint.mask(text))
+            for text in (chat.text or chat.refusal or chat.text, chat.finish_reason, chat.id)
+        ]
+        refused = chat.refusal is not None or chat.finish_reason == "content_filter"
+        return Reply(text=kept[0], refused=refused, finish_reason=kept[1], id=kept[2])
 
 
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
@@ -109,12 +97,7 @@ def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
 
 
 def _with_usage(reply: Reply, attempts: tuple[Usage, ...]) -> Reply:
-    """The reply with the tokens of all its attempts; None where a reply came and does not say.
-
-    >>> reply = _with_usage(Reply("a"), ((5, 1), (10, None)))
-    >>> reply.prompt_tokens, reply.completion_tokens
-    (15, None)
-    """
+    """The reply with the tokens of all its attempts; None where a reply came and does not say."""
     totals: list[int | None] = []
     for counts in zip(*attempts, strict=True):
         known = [count for count in counts if count is not None]

@@ -15,7 +15,7 @@ from rewards.judges.rubric import Rubric, Scores
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One reply of a judge about one answer: one line of the file.
+    """One reply of a judge about one answer: one line of the file. What the reply is made of is `protocol.Reply`'s.
 
     Args:
         key: `judgement_key` of what was asked.
@@ -26,12 +26,7 @@ class Judgement:
         status: How it ended.
         scores: One for each criterion of the rubric if `status` is ok, else None.
         reply: The raw reply; None if there was none.
-        reply_id: The endpoint's name for it.
-        finish_reason: As the endpoint says.
-        prompt_tokens: As the endpoint says; None if it does not.
-        completion_tokens: Likewise.
         cost: In the currency of the price given; None if the price or the tokens are not known.
-        error: Why there is no reply.
         time: When it arrived, UTC.
     """
 
@@ -68,11 +63,7 @@ def latest(judgements: Iterable[Judgement]) -> dict[str, Judgement]:
 
 
 def checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
-    """A judgement from a line's JSON.
-
-    Args:
-        row: The line.
-        rubrics: Those whose scores are known. A judgement by another one is somebody else's and only has to be whole.
+    """A judgement from a line's JSON; its scores must be its rubric's, if that is one of `rubrics`.
 
     Raises:
         TypeError: A column has the wrong type.
@@ -97,11 +88,8 @@ def checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
 
 
 def _fits(scores: Scores, prompt: str, rubrics: Sequence[Rubric]) -> bool:
-    """Whether these can be scores by the rubric of this name."""
-    if any(type(value) is not int for value in scores.values()):
+    """Whether these can be scores by the rubric of this name; one that is not known here is somebody else's."""
+    rubric = next((rubric for rubric in rubrics if rubric.name == prompt), None)
+    if not scores or any(type(value) is not int for value in scores.values()):
         return False
-    for rubric in rubrics:
-        if rubric.name == prompt:
-            in_range = all(rubric.lowest <= value <= rubric.highest for value in scores.values())
-            return in_range and tuple(scores) == rubric.criteria
-    return bool(scores)
+    return rubric is None or rubric.fits(scores)

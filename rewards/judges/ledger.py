@@ -6,9 +6,10 @@ stay on the bill.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Self
@@ -18,12 +19,14 @@ from rewards.judges.judgement import Judgement, checked
 from rewards.judges.rubric import Rubric
 
 _START = b'{"key": "'
+# What `checked` and `json.loads` raise at a line that is no judgement.
+_NO_JUDGEMENT = (ValueError, TypeError, KeyError, RecursionError)
 
 
 class Ledger:
-    """A ledger open for writing; of all processes, one at a time may have it.
+    """A ledger open for writing; of all processes, one at a time may have it. Use it as a context manager.
 
-    A torn last line (the machine stopped while it was written) is cut off. Use it as a context manager.
+    A torn last line (the machine stopped while it was written) is cut off.
 
     Args:
         path: The file; need not exist.
@@ -36,10 +39,8 @@ class Ledger:
         UserError: Another process has it, or a line that is not the torn last one cannot be read.
     """
 
-    def __init__(self, path: Path, rubrics: Sequence[Rubric]) -> None:
-        import fcntl
-
-        self.path = path
+    def __init__(self, path: Path, rubrics: Iterable[Rubric]) -> None:
+        self.path, rubrics = path, tuple(rubrics)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -70,17 +71,8 @@ class Ledger:
         """
         # Not asdict, which copies all that is inside: that would be a fifth of what a judgement costs here.
         values = {field.name: getattr(judgement, field.name) for field in fields(judgement)}
-        line = json.dumps(values, ensure_ascii=False, allow_nan=False)
-        self._write(line.encode() + b"\n")
+        self._write(json.dumps(values, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         self.judgements.append(judgement)
-
-    def _write(self, line: bytes) -> None:
-        try:
-            written = os.write(self._file, line)  # one call: a kill comes before or after it
-        except OSError as error:
-            raise UserError(f"{self.path}: cannot be written ({error.strerror}); make room and run again") from error
-        if written != len(line):
-            raise UserError(f"{self.path}: the disk is full; make room and run again")
 
     def close(self) -> None:
         """Let others write."""
@@ -92,8 +84,16 @@ class Ledger:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _write(self, line: bytes) -> None:
+        try:
+            written = os.write(self._file, line)  # one call: a kill comes before or after it
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be written ({error.strerror}); make room and run again") from error
+        if written != len(line):
+            raise UserError(f"{self.path}: the disk is full; make room and run again")
 
-def read_judgements(path: Path, rubrics: Sequence[Rubric]) -> list[Judgement]:
+
+def read_judgements(path: Path, rubrics: Iterable[Rubric]) -> list[Judgement]:
     """All lines of a ledger, in order, also while somebody writes it; a torn last line is passed over.
 
     Raises:
@@ -103,10 +103,10 @@ def read_judgements(path: Path, rubrics: Sequence[Rubric]) -> list[Judgement]:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a ledger of judgements") from error
-    return list(_parse(path, content, rubrics))
+    return list(_parse(path, content, tuple(rubrics)))
 
 
-def _parse(path: Path, content: bytes, rubrics: Sequence[Rubric]) -> Iterator[Judgement]:
+def _parse(path: Path, content: bytes, rubrics: tuple[Rubric, ...]) -> Iterator[Judgement]:
     lines = content.split(b"\n")
     if lines[-1] and not _is_whole(content, rubrics):
         # Cut off only what can be the beginning of one of our lines: the file may be somebody else's.
@@ -118,17 +118,16 @@ def _parse(path: Path, content: bytes, rubrics: Sequence[Rubric]) -> Iterator[Ju
             return
         try:
             yield checked(json.loads(line), rubrics)
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        except _NO_JUDGEMENT as error:
             detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            raise UserError(
-                f"{path}, line {number}: is no judgement ({' '.join(detail.split())[:100]}); fix or remove the line"
-            ) from error
+            cause = " ".join(detail.split())[:100]
+            raise UserError(f"{path}, line {number}: is no judgement ({cause}); fix or remove the line") from error
 
 
-def _is_whole(content: bytes, rubrics: Sequence[Rubric]) -> bool:
+def _is_whole(content: bytes, rubrics: tuple[Rubric, ...]) -> bool:
     """Whether nothing is missing of the last line but its end."""
     try:
         checked(json.loads(content[content.rfind(b"\n") + 1 :]), rubrics)
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except _NO_JUDGEMENT:
         return False
     return True

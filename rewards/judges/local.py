@@ -17,12 +17,10 @@ class LocalJudge:
         name: The judge model's name.
         reply: Prompts in, as many replies out: texts, or `Completion`s where it is known that one hit the length limit.
             It must decode greedily (the paper: temperature 0), put each prompt into the model's chat template, and is
-            never called twice at once.
+            never called twice at once. If it raises, the run ends; what was judged before is kept.
         parameters: What else decides a reply, such as a revision; part of every judgement's key.
         batch_size: Prompts per call.
         max_tokens: The longest reply.
-
-    An exception of `reply` ends the run: what was judged before is kept.
 
     >>> judge = LocalJudge("constant", lambda prompts: ["流暢性: 1"] * len(prompts), batch_size=2)
     >>> asyncio.run(judge.ask("...")).text

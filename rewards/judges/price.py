@@ -39,11 +39,7 @@ class Price:
 
 
 class Budget:
-    """Keeps what is spent, with the most that the requests under way can come to, within a limit.
-
-    Args:
-        limit: None is no limit.
-        spent: What was spent before.
+    """Keeps what is spent, with the most that the requests under way can cost, within a limit (None: no limit).
 
     >>> budget = Budget(1.0)
     >>> budget.reserve(0.6), budget.reserve(0.6)
@@ -65,7 +61,7 @@ class Budget:
         return True
 
     def settle(self, most: float, cost: float) -> None:
-        """A request for which `most` was set aside came to `cost`."""
+        """A request for which `most` was set aside cost `cost`."""
         self._under_way -= 1
         self._reserved = self._reserved - most if self._under_way else 0.0  # rounding must not pile up
         self.spent += cost

@@ -41,38 +41,26 @@ class Reply:
 
 
 class Judge(Protocol):
-    """Anything that replies to a judge's prompt: an endpoint (`EndpointJudge`) or a model here (`LocalJudge`)."""
+    """Anything that replies to a judge's prompt: an endpoint (`EndpointJudge`) or a model here (`LocalJudge`).
 
-    @property
-    def name(self) -> str:
-        """The judge model's name."""
-        ...
+    Attributes:
+        name: The judge model's name.
+        parameters: All else that decides a reply (JSON values): it is part of every judgement's key.
+        concurrency: How many prompts it takes at once.
+        max_tokens: The longest reply, in tokens; None if there is no limit.
+    """
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All else that decides a reply (JSON values): it is part of every judgement's key."""
-        ...
-
-    @property
-    def concurrency(self) -> int:
-        """How many prompts it takes at once."""
-        ...
-
-    @property
-    def max_tokens(self) -> int | None:
-        """The longest reply, in tokens; None if there is no limit."""
-        ...
+    name: str
+    parameters: dict[str, Any]
+    concurrency: int
+    max_tokens: int | None
 
     def describe(self) -> dict[str, Any]:
         """Who judges, for the run's record: no key, and no credentials in an address."""
         ...
 
     async def ask(self, prompt: str) -> Reply:
-        """One reply. Never raises for trouble with this one prompt: that is a reply with `error`.
-
-        Raises:
-            UserError: No prompt can be answered: a wrong key, an unknown model.
-        """
+        """One reply. Trouble with this one prompt is a reply with `error`; UserError says that none can be answered."""
         ...
 
     async def close(self) -> None:

@@ -21,8 +21,7 @@ class Rubric:
         read: The scores in a reply, one for each criterion; None if it does not say them as it was asked to.
         lowest: The lowest score.
         highest: The highest.
-        refuse: Raises UserError if one of the texts must not be trained on: the benchmark's own questions. None where
-            there are none.
+        refuse: Raises UserError if one of the texts is a benchmark's own question, which nobody may train on.
     """
 
     name: str
@@ -36,6 +35,10 @@ class Rubric:
     def prompt(self, question: str, answer: str) -> str:
         """What the judge is asked, fit to be sent whatever the texts hold."""
         return self.fill(utf8_safe(question), utf8_safe(answer))
+
+    def fits(self, scores: Scores) -> bool:
+        """Whether there is a score in range for each criterion, in order."""
+        return tuple(scores) == self.criteria and all(self.lowest <= score <= self.highest for score in scores.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -83,8 +83,8 @@ def judge_answers(
         on_judgement: Called after each line is written.
 
     Raises:
-        UserError: The judge cannot be used, 20 prompts in a row got no reply, the ledger is in use or cannot be read or
-            written, an id comes twice, or `max_cost` cannot be kept. What was judged is kept.
+        UserError: The judge or the ledger cannot be used, 20 prompts in a row got no reply, an id comes twice, or
+            `max_cost` cannot be kept. What was judged is kept.
     """
     check_budget(judge, price, max_cost)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)
@@ -92,14 +92,14 @@ def judge_answers(
     for key, asked in zip(keys, answers, strict=True):
         first.setdefault(key, asked)
     with Ledger(ledger, (rubric,)) if isinstance(ledger, Path) else nullcontext(ledger) as opened:
-        before = opened.judgements
+        lines = opened.judgements
         if isinstance(ledger, Path):
-            bill = [line for line in before if line.key in first]
+            bill = [line for line in lines if line.key in first]
         else:
-            bill = [line for line in before if (line.judge, line.prompt) == (judge.name, rubric.name)]
+            bill = [line for line in lines if (line.judge, line.prompt) == (judge.name, rubric.name)]
         workers = Workers(judge, rubric, opened, first, bill, price, max_cost, on_judgement)
-        run_to_end(workers.ask_all(_due(before, first, retry_failed)))
-        return judging_of(opened.judgements, keys, workers.requests, workers.spent, workers.stopped)
+        run_to_end(workers.ask_all(_due(lines, first, retry_failed)))
+        return judging_of(lines, keys, workers.requests, workers.spent, workers.stopped)
 
 
 def check_budget(judge: Judge, price: Price | None, max_cost: float | None) -> None:
@@ -111,11 +111,7 @@ def check_budget(judge: Judge, price: Price | None, max_cost: float | None) -> N
 
 
 def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:
-    """`judgement_key` of each answer.
-
-    Raises:
-        UserError: An id comes twice.
-    """
+    """`judgement_key` of each answer; UserError if an id comes twice."""
     repeated = [row_id for row_id, number in Counter(asked.id for asked in answers).items() if number > 1]
     if repeated:
         raise UserError(f"the answer id {repeated[0]!r} comes twice; make ids unique")
@@ -146,12 +142,12 @@ def judging_of(
 
 def _due(lines: Iterable[Judgement], wanted: Iterable[str], retry_failed: bool) -> list[tuple[str, bool]]:
     """What to ask: the key, and whether it is the second ask after an unparseable reply."""
-    history: dict[str, list[Status]] = {}
+    history: defaultdict[str, list[Status]] = defaultdict(list)
     for line in lines:
-        history.setdefault(line.key, []).append(line.status)
+        history[line.key].append(line.status)
     due = []
     for key in wanted:
-        past = history.get(key, [])
+        past = history[key]
         # They come in twos, unless the process ended between the first and the second.
         unparseable = takewhile(lambda status: status is Status.UNPARSEABLE, reversed(past))
         second = len(list(unparseable)) % 2 == 1

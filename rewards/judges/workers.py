@@ -19,17 +19,11 @@ _GIVE_UP_AFTER = 20
 
 
 class Workers:
-    """As many workers as the judge takes prompts at once.
+    """As many workers as the judge takes prompts at once; `rewards.judges.run.judge_answers` says what they do.
 
     Args:
-        judge: Whom to ask.
-        rubric: What it is asked.
-        ledger: Where every judgement goes at once.
         answers: The answer of each key.
         bill: Earlier judgements that count towards `max_cost`.
-        price: Of the judge's tokens, if known.
-        max_cost: See `rewards.judges.run.judge_answers`.
-        on_judgement: Called after each line is written.
 
     Attributes:
         requests: Prompts asked.
@@ -62,14 +56,7 @@ class Workers:
         return self._budget.spent
 
     async def ask_all(self, due: Sequence[tuple[str, bool]]) -> None:
-        """Ask all that is due, then let go of the judge's connections.
-
-        Args:
-            due: The key, and whether it is the second ask after an unparseable reply.
-
-        Raises:
-            Exception: What ended the run, once the requests under way had ended.
-        """
+        """Ask all that is due: keys, and whether it is the second ask after an unparseable reply."""
         try:
             await for_each(due, self._judge_one, min(self._judge.concurrency, len(due)))
         finally:
@@ -77,6 +64,8 @@ class Workers:
 
     async def _judge_one(self, item: tuple[str, bool]) -> None:
         key, second = item
+        if self.stopped:
+            return
         try:
             status = await self._ask(key)
             if status is Status.UNPARSEABLE and not second and not self._failed:
@@ -88,17 +77,15 @@ class Workers:
     async def _ask(self, key: str) -> Status | None:
         """One prompt; None if the budget does not allow it."""
         most = self._most(key)
-        while not self.stopped and not self._budget.reserve(most):
+        while not self._budget.reserve(most):
             if self._budget.idle:
                 self.stopped = f"the next judgement could bring the cost above {self._budget.limit:g}"
                 self._settled.set()
                 return None
             self._settled.clear()
             await self._settled.wait()
-            if self._failed:  # even if there is room now: what freed it has ended the run
+            if self.stopped or self._failed:  # even if there is room now: what freed it has ended the run
                 return None
-        if self.stopped:
-            return None
         cost = 0.0
         try:
             self.requests += 1

@@ -20,12 +20,9 @@ def fingerprint(text: str) -> str:
 
 
 def refuse(texts: Iterable[str], held_out: Collection[str], what: str) -> None:
-    """Raise if a text, or a line of one (a question inside a prompt), has one of the fingerprints `held_out`.
+    """Raise UserError if a text, or a line of one (a question inside a prompt), has one of the fingerprints `held_out`.
 
-    Args:
-        texts: What a model is to be trained on.
-        held_out: Fingerprints.
-        what: What they are of, for the message.
+    `what` names what they are of, for the message.
 
     >>> refuse(["次の問いに答えてください。\\n犬の色は?"], {fingerprint("猫の色は?")}, "questions of a benchmark")
     """

@@ -12,18 +12,13 @@ from rewards.judges.local import LocalJudge
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Judge
 from rewards.judges.reward import JudgeReward
-from rewards.judges.reward import make_judge_reward as make_reward
 
 # As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
 _GREEDY = 1e-4
 
 
 def make_judge(settings: JudgeSettings) -> Judge:
-    """The judge that the settings name; a local model is loaded when it is first asked.
-
-    Raises:
-        UserError: There is no such backend, there is no key, or a number is out of range.
-    """
+    """The judge that the settings name; a local model is loaded when it is first asked."""
     if settings.judge_backend == "openai":
         return endpoint_judge(settings)
     if settings.judge_backend not in ("transformers", "vllm"):
@@ -54,4 +49,4 @@ def make_judge(settings: JudgeSettings) -> Judge:
 
 def make_judge_reward(rubric: str = "jcq-v1", **options: Any) -> JudgeReward:
     """`rewards.make_judge_reward` by any judge that its settings can name, a model on this machine too."""
-    return make_reward(rubric, make_judge=make_judge, **options)
+    return JudgeReward(rubric, make_judge=make_judge, **options)

@@ -34,18 +34,12 @@ class OpenAIGenerator:
 
     Args:
         model: The model's name on the server.
-        base_url: Address, up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own.
+        base_url: See `Endpoint`, as for `concurrency` and `retry`.
         name: The responses' source; the model's name if None.
         max_new_tokens: Length limit.
         temperature: Above 0.
-        concurrency: Requests under way at once.
         keep: Folder of the run's parts: a batch that fails half way leaves there what was paid for, and the next call
             asks for the rest. None keeps nothing.
-        retry: When to try again.
-
-    Raises:
-        UserError: There is no key in OPENAI_API_KEY, or the endpoint cannot be reached, refuses the request or keeps
-            failing.
     """
 
     def __init__(
@@ -61,10 +55,8 @@ class OpenAIGenerator:
         retry: RetryPolicy | None = None,
     ) -> None:
         self._endpoint = Endpoint(model, base_url, concurrency=concurrency, retry=retry)
-        self.name, self.url = name or model, self._endpoint.url
-        self.temperature = temperature
-        self._model, self._limit = model, max_new_tokens
-        self._keep = keep
+        self.name, self.url, self.temperature = name or model, self._endpoint.url, temperature
+        self._model, self._limit, self._keep = model, max_new_tokens, keep
         self._kept: Path | None = None
         self._form, self._request = self._accepted_form()
 

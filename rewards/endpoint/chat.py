@@ -8,7 +8,7 @@ from rewards.endpoint.client import UnusableReplyError
 
 
 class ChatReply(NamedTuple):
-    """The first choice of a chat completion, unmasked: what the model wrote, or what it said instead, and how it ended."""
+    """The first choice of a chat completion, unmasked: what the model wrote or said instead, and how it ended."""
 
     text: str | None
     refusal: str | None

@@ -30,24 +30,15 @@ class UnusableReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Value]):
-    """What came of one request, after as many attempts as it took.
+    """What came of one request, after as many attempts as it took."""
 
-    Args:
-        value: What was read from the reply; None without one.
-        error: Why there is none, in one masked line.
-        status: The HTTP status of an error; None if nothing came.
-        code: The server's own word for an error, such as `content_filter`.
-        usage: Tokens of every attempt: a failed one may have been paid for all the same.
-        again: Whether another attempt may help, `wait` seconds later if the server says so.
-    """
-
-    value: Value | None = None
-    error: str | None = None
-    status: int | None = None
-    code: str | None = None
-    usage: tuple[Usage, ...] = _UNKNOWN
-    again: bool = False
-    wait: float | None = None
+    value: Value | None = None  # what was read from the reply
+    error: str | None = None  # why there is none, in one masked line
+    status: int | None = None  # HTTP's, of an error
+    code: str | None = None  # the server's own word for an error, such as content_filter
+    usage: tuple[Usage, ...] = _UNKNOWN  # of every attempt: a failed one may have been paid for all the same
+    again: bool = False  # whether another attempt may help,
+    wait: float | None = None  # and in how many seconds, if the server says so
 
 
 class Endpoint:
@@ -67,9 +58,6 @@ class Endpoint:
         concurrency: Requests under way at once.
         timeout: Seconds for one attempt.
         retry: When to try again.
-
-    Raises:
-        UserError: There is no key (a server without keys takes any: OPENAI_API_KEY=none), or a value cannot be.
     """
 
     def __init__(
@@ -101,15 +89,9 @@ class Endpoint:
         self._open_again = 0.0  # when a server that named a time may be asked again
 
     async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Value]) -> Outcome[Value]:
-        """One request, sent as often as it takes or the policy allows.
+        """One request to `path` below the address, sent as often as it takes or the policy allows.
 
-        Args:
-            path: Below the address.
-            body: What to send.
-            read: Makes the value from the reply's JSON (None if it is none); raises UnusableReplyError if it cannot.
-
-        Raises:
-            UserError: No request can succeed: a wrong key, an unknown model.
+        `read` makes the value from the reply's JSON (None if it is none), or raises UnusableReplyError.
         """
         content = json.dumps(body).encode()
         failures = limits = 0

@@ -10,19 +10,12 @@ from email.utils import parsedate_to_datetime
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Waits that double, with jitter, so that what failed together does not come back together.
+    """Waits that double, with jitter, so that what failed together does not come back together; in seconds."""
 
-    Args:
-        retries: How often a request is sent again after 5xx, time-outs, dropped connections and senseless replies.
-        first_wait: The longest first wait, in seconds.
-        longest_wait: The longest later one.
-        patience: How long a request waits on 429 in all, in seconds: a rate limit is no failure, so it is not counted
-            in `retries`. A server that asks for a longer wait at once ends the run.
-    """
-
-    retries: int = 6
-    first_wait: float = 1.0
+    retries: int = 6  # after 5xx, time-outs, dropped connections and senseless replies
+    first_wait: float = 1.0  # at most
     longest_wait: float = 60.0
+    # On 429 in all. A rate limit is no failure, so it is not counted in `retries`; one that asks for more ends the run.
     patience: float = 900.0
 
     def wait(self, failures: int, at_least: float | None = None) -> float:

@@ -25,9 +25,6 @@ class EndpointJudge:
         base_url: See `rewards.endpoint.client.Endpoint`, as for `concurrency`, `timeout` (seconds) and `retry`.
         max_tokens: The longest reply. A verdict takes some 40 tokens; a reasoning model needs thousands.
         temperature: None leaves it out, for models that refuse it.
-
-    Raises:
-        UserError: There is no key in OPENAI_API_KEY, or a number is out of range.
     """
 
     def __init__(
@@ -78,11 +75,7 @@ class EndpointJudge:
 
 
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
-    """The judge behind the endpoint that the settings name. (`generate.judges.make_judge` knows local models too.)
-
-    Raises:
-        UserError: They name a local model, there is no key, or a number is out of range.
-    """
+    """The judge behind the endpoint that the settings name. (`generate.judges.make_judge` knows local models too.)"""
     if settings.judge_backend != "openai":
         raise UserError(
             f"judge_backend {settings.judge_backend}: rewards cannot load a model; "

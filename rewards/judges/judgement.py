@@ -15,36 +15,23 @@ from rewards.judges.rubric import Rubric, Scores
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One reply of a judge about one answer: one line of the file. What the reply is made of is `protocol.Reply`'s.
+    """One reply of a judge about one answer: one line of the file. `protocol.Reply` says what is not said here."""
 
-    Args:
-        key: `judgement_key` of what was asked.
-        question_id: The question's id; of several equal answers to one question, the line names the first.
-        answer_id: The answer's id.
-        judge: The judge model.
-        prompt: Name of the rubric.
-        status: How it ended.
-        scores: One for each criterion of the rubric if `status` is ok, else None.
-        reply: The raw reply; None if there was none.
-        cost: In the currency of the price given; None if the price or the tokens are not known.
-        time: When it arrived, UTC.
-    """
-
-    key: str
+    key: str  # `judgement_key` of what was asked
     question_id: str
-    answer_id: str
-    judge: str
-    prompt: str
+    answer_id: str  # of several equal answers to one question, the line names the first
+    judge: str  # the model
+    prompt: str  # name of the rubric
     status: Status
-    scores: Scores | None = None
+    scores: Scores | None = None  # one for each criterion of the rubric if the status is ok
     reply: str | None = None
     reply_id: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    cost: float | None = None
+    cost: float | None = None  # in the price's currency; None if the price or the tokens are not known
     error: str | None = None
-    time: str | None = None
+    time: str | None = None  # of its arrival, UTC
 
 
 def judgement_key(question: str, answer: str, judge: str, prompt: str, parameters: dict[str, Any]) -> str:

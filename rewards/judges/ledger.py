@@ -34,9 +34,6 @@ class Ledger:
 
     Attributes:
         judgements: All lines, in the order of the file.
-
-    Raises:
-        UserError: Another process has it, or a line that is not the torn last one cannot be read.
     """
 
     def __init__(self, path: Path, rubrics: Iterable[Rubric]) -> None:
@@ -64,11 +61,7 @@ class Ledger:
             raise
 
     def append(self, judgement: Judgement) -> None:
-        """Write one line. When this returns, killing the process does not lose it.
-
-        Raises:
-            UserError: The line could not be written whole (a full disk): the next opening cuts the rest off.
-        """
+        """Write one line. When this returns, killing the process does not lose it."""
         # Not asdict, which copies all that is inside: that would be a fifth of what a judgement costs here.
         values = {field.name: getattr(judgement, field.name) for field in fields(judgement)}
         self._write(json.dumps(values, ensure_ascii=False, allow_nan=False).encode() + b"\n")
@@ -94,11 +87,7 @@ class Ledger:
 
 
 def read_judgements(path: Path, rubrics: Iterable[Rubric]) -> list[Judgement]:
-    """All lines of a ledger, in order, also while somebody writes it; a torn last line is passed over.
-
-    Raises:
-        UserError: There is no such file, or another line cannot be read.
-    """
+    """All lines of a ledger, in order, also while somebody writes it; a torn last line is passed over."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -39,11 +39,7 @@ class JudgeSettings:
     retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", decides=False)
 
     def price(self) -> Price | None:
-        """The price of the judge's tokens; None if it is not known.
-
-        Raises:
-            UserError: Only one of the two prices is given, or one cannot be.
-        """
+        """The price of the judge's tokens; None if it is not known."""
         if self.price_in is None and self.price_out is None:
             return None
         if self.price_in is None or self.price_out is None:

@@ -19,41 +19,24 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back for one prompt.
+    """What came back for one prompt; None where nothing is known."""
 
-    Args:
-        text: The raw reply; None if there was none.
-        refused: The model or a content filter declined.
-        finish_reason: `stop`, `length`, or an endpoint's own word; None if not known.
-        id: The endpoint's name for the reply, to find it on a bill.
-        prompt_tokens: As the endpoint says, all paid attempts together; None if it does not say.
-        completion_tokens: Likewise.
-        error: Why there is no reply.
-    """
-
-    text: str | None = None
-    refused: bool = False
-    finish_reason: str | None = None
-    id: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    error: str | None = None
+    text: str | None = None  # as it came
+    refused: bool = False  # the model or a content filter declined
+    finish_reason: str | None = None  # stop, length, or an endpoint's own word
+    id: str | None = None  # the endpoint's name for the reply, to find it on a bill
+    prompt_tokens: int | None = None  # as the endpoint says, all paid attempts together
+    completion_tokens: int | None = None  # likewise
+    error: str | None = None  # why there is no reply
 
 
 class Judge(Protocol):
-    """Anything that replies to a judge's prompt: an endpoint (`EndpointJudge`) or a model here (`LocalJudge`).
+    """Anything that replies to a judge's prompt: an endpoint (`EndpointJudge`) or a model here (`LocalJudge`)."""
 
-    Attributes:
-        name: The judge model's name.
-        parameters: All else that decides a reply (JSON values): it is part of every judgement's key.
-        concurrency: How many prompts it takes at once.
-        max_tokens: The longest reply, in tokens; None if there is no limit.
-    """
-
-    name: str
-    parameters: dict[str, Any]
-    concurrency: int
-    max_tokens: int | None
+    name: str  # the judge model's
+    parameters: dict[str, Any]  # all else that decides a reply (JSON values): part of every judgement's key
+    concurrency: int  # prompts that it takes at once
+    max_tokens: int | None  # the longest reply; None is no limit
 
     def describe(self) -> dict[str, Any]:
         """Who judges, for the run's record: no key, and no credentials in an address."""

@@ -41,36 +41,49 @@ class JudgeReward(Reward):
     judgement is a line of the ledger at once, so that a run that is killed and resumed pays nothing twice.
 
     Args:
-        rubric: What the judge is asked, and how its replies are read.
-        ledger: The file of judgements; one run at a time may have it.
-        settings: Who judges. `max_cost` is for all judgements in the ledger by this judge and rubric.
-        judge: Who judges; None has `make_judge` make it of the settings, at the first call.
-        make_judge: See `make_judge_reward`, with the rest.
+        rubric: A rubric, or the name of a task's, such as `jcq-v1-guarded`.
+        ledger: Path of the file of judgements; one run at a time may have it.
+        judge: Who judges; None makes the one that `settings` name, when it is first needed.
+        make_judge: How. Rewards know endpoints only; `generate.judges.make_judge_reward` knows models on this machine.
+        criterion: The score that is paid; None pays the mean of all.
+        scale: Reward per unit of it.
+        stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
+            a call has fewer.
+        settings: Fields of `rewards.judges.options.JudgeSettings`; `max_cost` is for all judgements in the ledger by
+            this judge and rubric.
 
     Logged through TRL's `log_metric`, over all processes: `judge/mean` (of what was judged), `judge/failed_share`,
     `judge/status/<status>` (counts), `judge/cost` (so far, at most; with prices only) and `judge/seconds`; through
     `log_extra` the columns judge_status and judge_scores.
+
+    >>> make_judge_reward("sat-v1", ledger="judgements.jsonl", judge_model="gpt-4o").rubric.criteria
+    ('creativity',)
     """
 
     console = (("mean of the judge", "judge/mean", ".3f"), ("judgements failed", "judge/failed_share", "6.1%"))
 
     def __init__(
         self,
-        rubric: Rubric,
-        ledger: Path,
-        settings: JudgeSettings,
+        rubric: Rubric | str = "jcq-v1",
+        *,
+        ledger: str | Path,
         judge: Judge | None = None,
         make_judge: Callable[[JudgeSettings], Judge] = endpoint_judge,
-        *,
         criterion: str | None = None,
         scale: float = 1.0,
         stop_failed_share: float = 0.5,
+        **settings: Any,
     ) -> None:
-        if criterion not in (None, *rubric.criteria):
-            raise UserError(f"{rubric.name} has no criterion {criterion}; it has {', '.join(rubric.criteria)}")
+        if "judge_prompt" in settings:
+            raise UserError("judge_prompt is the evaluation's; give the reward a rubric")
+        self.rubric = _rubric(rubric) if isinstance(rubric, str) else rubric
+        if criterion not in (None, *self.rubric.criteria):
+            known = ", ".join(self.rubric.criteria)
+            raise UserError(f"{self.rubric.name} has no criterion {criterion}; it has {known}")
         # The name is the same whatever the settings: it is the key in W&B.
         super().__init__("judge_reward", "judge", scale=scale)
-        self.rubric, self.ledger, self.settings, self.price = rubric, ledger, settings, settings.price()
+        self.ledger, self.settings = Path(ledger), settings_of(JudgeSettings, settings)
+        self.price = self.settings.price()
         self.criterion, self.stop_failed_share = criterion, stop_failed_share
         self._given, self._make_judge = judge, make_judge
         self._judge: Judge | None = None
@@ -201,43 +214,11 @@ class JudgeReward(Reward):
         return replace(completion, score=score, reward=self.scale * score, facts=facts)
 
 
-def make_judge_reward(
-    rubric: Rubric | str = "jcq-v1",
-    *,
-    ledger: str | Path,
-    judge: Judge | None = None,
-    make_judge: Callable[[JudgeSettings], Judge] = endpoint_judge,
-    criterion: str | None = None,
-    scale: float = 1.0,
-    stop_failed_share: float = 0.5,
-    **settings: Any,
-) -> JudgeReward:
-    """A judge's scores as a reward; see `JudgeReward`. Nobody is asked before the first call.
+make_judge_reward = JudgeReward
 
-    Args:
-        rubric: A rubric, or the name of a task's, such as `jcq-v1-guarded`.
-        ledger: Path of the file of judgements.
-        judge: Who judges; None makes the one that `settings` name.
-        make_judge: How. Rewards know endpoints only; `generate.judges.make_judge_reward` knows models on this machine.
-        criterion: The score that is paid; None pays the mean of all.
-        scale: Reward per unit of it.
-        stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
-            a call has fewer.
-        settings: Fields of `rewards.judges.options.JudgeSettings`.
 
-    Raises:
-        UserError: There is no such rubric, criterion or setting, or a value cannot be.
+def _rubric(name: str) -> Rubric:
+    # The tasks are made of rubrics, which this room knows nothing else of.
+    from rewards.tasks import find_rubric
 
-    >>> make_judge_reward("sat-v1", ledger="judgements.jsonl", judge_model="gpt-4o").rubric.criteria
-    ('creativity',)
-    """
-    if "judge_prompt" in settings:
-        raise UserError("judge_prompt is the evaluation's; give the reward a rubric")
-    if isinstance(rubric, str):
-        from rewards.tasks import find_rubric
-
-        rubric = find_rubric(rubric)
-    share, values = stop_failed_share, settings_of(JudgeSettings, settings)
-    return JudgeReward(
-        rubric, Path(ledger), values, judge, make_judge, criterion=criterion, scale=scale, stop_failed_share=share
-    )
+    return find_rubric(name)

@@ -12,24 +12,15 @@ Scores = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """One way of judging.
+    """One way of judging."""
 
-    Args:
-        name: Stands for the prompt's text in every judgement's key: a changed text needs a new name.
-        criteria: What the scores are named, in order.
-        fill: The prompt for a question and its answer, filled in one pass: no text of an answer fills a placeholder.
-        read: The scores in a reply, one for each criterion; None if it does not say them as it was asked to.
-        lowest: The lowest score.
-        highest: The highest.
-        refuse: Raises UserError if one of the texts is a benchmark's own question, which nobody may train on.
-    """
-
-    name: str
-    criteria: tuple[str, ...]
-    fill: Callable[[str, str], str]
-    read: Callable[[str], Scores | None]
+    name: str  # stands for the prompt's text in every judgement's key: a changed text needs a new name
+    criteria: tuple[str, ...]  # what the scores are named, in order
+    fill: Callable[[str, str], str]  # question and answer -> prompt, in one pass: no answer fills a placeholder
+    read: Callable[[str], Scores | None]  # reply -> scores; None if it does not say them as it was asked to
     lowest: int = 1
     highest: int = 5
+    # Raises UserError if one of the texts is a benchmark's own question, which nobody may train on.
     refuse: Callable[[Iterable[str]], None] | None = None
 
     def prompt(self, question: str, answer: str) -> str:
@@ -43,18 +34,11 @@ class Rubric:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An answer to be judged. (SAT: a rewrite, whose question is the story.)
+    """An answer to be judged. (SAT: a rewrite, whose question is the story.)"""
 
-    Args:
-        id: Unique among the answers.
-        question_id: The question's id.
-        question: What was asked, word for word.
-        answer: What the model wrote.
-    """
-
-    id: str
+    id: str  # unique among the answers
     question_id: str
-    question: str
+    question: str  # word for word
     answer: str
 
 

@@ -24,27 +24,16 @@ NOT_ASKED = "not_asked"
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What holds after judging, and what it cost.
+    """What holds after judging, and what all judgements of these answers in the ledger cost, earlier runs' too."""
 
-    Args:
-        judgements: For each answer, in order, the judgement that holds; None if it was not asked.
-        requests: Prompts asked in this run, second asks too.
-        prompt_tokens: Of all judgements in the ledger that are about these answers, earlier runs' and failed ones too.
-        completion_tokens: Likewise.
-        cost: Likewise, as they were written down; those without a known cost are left out.
-        unknown_cost: How many replies have no known cost.
-        cost_at_most: All that counts towards `max_cost`, an unknown cost at the most that it can be.
-        stopped: Why not everything was asked; None if it was.
-    """
-
-    judgements: tuple[Judgement | None, ...]
-    requests: int
+    judgements: tuple[Judgement | None, ...]  # for each answer, in order, the one that holds; None if it was not asked
+    requests: int  # prompts asked in this run, second asks too
     prompt_tokens: int
     completion_tokens: int
-    cost: float
-    unknown_cost: int
-    cost_at_most: float
-    stopped: str | None = None
+    cost: float  # as it was written down; without what is not known
+    unknown_cost: int  # how many replies that is
+    cost_at_most: float  # all that counts towards `max_cost`, an unknown cost at the most that it can be
+    stopped: str | None = None  # why not everything was asked; None if it was
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -81,10 +70,6 @@ def judge_answers(
             answered is not counted: only the server knows whether it was paid for.
         retry_failed: Ask again for everything that has no scores.
         on_judgement: Called after each line is written.
-
-    Raises:
-        UserError: The judge or the ledger cannot be used, 20 prompts in a row got no reply, an id comes twice, or
-            `max_cost` cannot be kept. What was judged is kept.
     """
     check_budget(judge, price, max_cost)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)

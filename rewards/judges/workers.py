@@ -21,13 +21,7 @@ _GIVE_UP_AFTER = 20
 class Workers:
     """As many workers as the judge takes prompts at once; `rewards.judges.run.judge_answers` says what they do.
 
-    Args:
-        answers: The answer of each key.
-        bill: Earlier judgements that count towards `max_cost`.
-
-    Attributes:
-        requests: Prompts asked.
-        stopped: Why not all were; None if they were.
+    `answers` are by key; `bill` are earlier judgements that count towards `max_cost`.
     """
 
     def __init__(
@@ -46,9 +40,9 @@ class Workers:
         self._price, self._on_judgement = price, on_judgement
         self._budget = Budget(max_cost, sum(self._cost_for_sure(line) for line in bill))
         self._settled = asyncio.Event()
-        self._in_a_row = self.requests = 0
-        self._failed = False
-        self.stopped: str | None = None
+        self.requests = 0  # prompts asked
+        self.stopped: str | None = None  # why not all were
+        self._failed, self._in_a_row = False, 0
 
     @property
     def spent(self) -> float:

@@ -12,13 +12,13 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from data.jcq import CRITERIA, TASKS
 from data.nouns import load_nouns
 from data.stories import load_stories
-from eval.finished import find_evaluated
+from eval.evaluated import find_evaluated
 from eval.report.evaluation_page import write_evaluation
 from eval.run import score_answers
 from rewards.tasks.dat.settings import DatSettings
@@ -31,7 +31,7 @@ from rewards.tasks.sat.task import Sat
 QUESTIONS = 700
 
 
-def write(path: Path, rows: Iterable[dict[str, object]]) -> Path:
+def write(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
     """Rows as JSONL."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")

@@ -53,9 +53,9 @@ def run(
 ) -> None:
     """Several models through several benchmarks: python -m eval run --model A B --benchmarks dat jcq sat."""
     from eval.deliver.results import check_delivery, deliver
+    from eval.models_to_run import find_targets
     from eval.run_all import make_tasks, run_all
-    from eval.show import print_lines, print_run
-    from eval.targets import find_targets
+    from eval.terminal import print_lines, print_run
 
     tasks = make_tasks(benchmarks or list(settings), settings)
     targets = find_targets(model)
@@ -75,9 +75,9 @@ def report(
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
 ) -> None:
     """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
-    from eval.finished import find_evaluated
+    from eval.evaluated import find_evaluated
     from eval.report.evaluation_page import write_evaluation
-    from eval.show import print_pages
+    from eval.terminal import print_pages
 
     print_pages(write_evaluation(output, find_evaluated(runs), base=base, title=title))
 
@@ -85,9 +85,9 @@ def report(
 def compare(runs: Runs, base: Base = None) -> None:
     """What changed from one model to the others: the report's tables of changes, here in the terminal."""
     from eval.compare import all_changes, bases
-    from eval.finished import find_evaluated
+    from eval.evaluated import find_evaluated
     from eval.report.tables import change_tables
-    from eval.show import print_changes
+    from eval.terminal import print_changes
 
     models = find_evaluated(runs)
     tables = change_tables(models, all_changes(models, bases(models, base)))
@@ -106,7 +106,7 @@ def correlate(
 ) -> None:
     """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
     from eval.correlate.run import correlate_runs
-    from eval.show import print_page
+    from eval.terminal import print_page
 
     print_page(correlate_runs(runs, output, ratings=ratings))
 
@@ -131,7 +131,7 @@ def agreement(
     from dataclasses import fields
 
     from eval.agreement.run import agree
-    from eval.show import print_page
+    from eval.terminal import print_page
 
     for field in fields(judging):
         if not judge and getattr(judging, field.name) != field.default:
@@ -195,7 +195,7 @@ def _score_command(task_type: type[Task]) -> Callable[..., None]:
 def _delivering(model: str, results: ResultOptions, output: Path) -> Callable[[Any], None]:
     """What shows a command's run and sends its results where they are wanted; what is in the way is found now."""
     from eval.deliver.results import check_delivery, deliver
-    from eval.show import print_lines, print_run
+    from eval.terminal import print_lines, print_run
 
     def show(run: Any) -> None:
         if run is not None:  # of several processes the first one shows it

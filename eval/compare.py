@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from data.errors import UserError
-from eval.alike import not_alike
-from eval.finished import Evaluated
+from eval.evaluated import Evaluated
+from eval.scales import not_alike
 from eval.statistics import IndependentComparison, PairedComparison, compare_independent, compare_paired, holm
 from rewards.measure import Measure
 from rewards.tasks import task_types

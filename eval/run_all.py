@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
+from eval.models_to_run import Target, Targets, write_studies
 from eval.options import SamplingOptions
 from eval.run import TaskRun, run_task
-from eval.targets import Target, Targets, write_studies
 from generate.judges import make_judge
 from generate.load import GeneratorSettings
 from rewards.task import Task
@@ -34,7 +34,7 @@ def run_all(
     What can be wrong with a model's name is found before the first one is loaded.
 
     Args:
-        targets: The models (`eval.targets`).
+        targets: The models (`eval.models_to_run`).
         tasks: Made once for all models: what they load is loaded once, and a budget is for all together.
         output: OUTPUT/MODEL/TASK is a run's folder, as the task's own command makes it.
         generator: How they write; `model` and `source` are set here.

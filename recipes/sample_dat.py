@@ -31,7 +31,7 @@ def main() -> None:
     """Parse, draw, print."""
     from eval.options import SamplingOptions
     from eval.run import run_task
-    from eval.show import print_run
+    from eval.terminal import print_run
     from generate import GeneratorSettings
     from rewards.tasks.dat.settings import DatSettings
     from rewards.tasks.dat.task import Dat

@@ -19,7 +19,7 @@ from data.jcq import trial_questions
 from data.stories import load_stories
 from data.study_folder import StudyFolder, StudyRow, write_study
 from eval.compare import bases
-from eval.finished import find_evaluated
+from eval.evaluated import find_evaluated
 from eval.report.evaluation_page import write_evaluation
 from eval.report.labels import labels, translate_chart
 from eval.report.reader import chunks

@@ -10,7 +10,7 @@ from test_jcq_sat_commands import ROOT, VERDICT, both, evaluate
 from test_sampling_endpoint import server
 
 from data.jcq import trial_questions
-from eval.finished import find_evaluated
+from eval.evaluated import find_evaluated
 from rewards.judges import Status
 
 REFUSAL = "採点できません"

@@ -18,7 +18,29 @@ from test_sampling_endpoint import KEY, completion, server
 
 TESTS = Path(__file__).parent
 MODELS = ("one", "two", "three")
-NOUNS = "犬 猫 水 山 川 本 車 空 海 石 花 木 雪 雨 窓 机 音楽 病気 天気 法律 数学".split()
+NOUNS = [
+    "犬",
+    "猫",
+    "水",
+    "山",
+    "川",
+    "本",
+    "車",
+    "空",
+    "海",
+    "石",
+    "花",
+    "木",
+    "雪",
+    "雨",
+    "窓",
+    "机",
+    "音楽",
+    "病気",
+    "天気",
+    "法律",
+    "数学",
+]
 
 
 def answer(body):

@@ -16,11 +16,11 @@ from eval.agreement.appendix_c import appendix_c
 from eval.agreement.figure import curve_figure
 from eval.agreement.judging import grade_answers
 from eval.agreement.text import CURVE, to_markdown
-from eval.alike import check_alike
-from eval.finished import Evaluated, find_evaluated
+from eval.evaluated import Evaluated, find_evaluated
 from eval.matrix import Matrix
-from eval.page import PageRun
 from eval.ratings import people_matrix, read_rankings
+from eval.scales import check_alike
+from eval.terminal import PageRun
 from generate.judges import make_judge
 from rewards.finished import Finished
 from rewards.judges.options import JudgeSettings
@@ -47,7 +47,7 @@ def agree(
     `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
 
     Args:
-        places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.finished.find_evaluated`.
+        places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.evaluated.find_evaluated`.
         output: The run's folder.
         benchmark: The task; None takes the only one whose answers other encoders and a judge can score too.
         encoders: Encoders that score the answers; none takes the scores that the runs hold.

@@ -10,7 +10,7 @@ from pathlib import Path
 from data.errors import UserError
 from data.published import CORRELATIONS
 from eval.correlate.across import Cell, make_cells
-from eval.finished import Evaluated
+from eval.evaluated import Evaluated
 from eval.human import MEAN, judge_human_correlations
 from eval.ratings import Rating, read_ratings
 from eval.report.labels import labels

@@ -11,7 +11,7 @@ from typing import Any
 from data.errors import UserError
 from data.record import write_json, write_whole
 from data.run_folder import RunFolder
-from eval.page import PageRun
+from eval.terminal import PageRun
 
 _FILES = ("config.json", "metrics.json", "correlations.json", "correlations.md")
 
@@ -22,7 +22,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     The folder gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are.
 
     Args:
-        places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.finished.find_evaluated`.
+        places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.evaluated.find_evaluated`.
         output: The run's folder; another set of scores needs another one.
         ratings: People's ratings of answers that a judge scored (`eval.ratings`): adds Table 8.
     """
@@ -30,7 +30,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     from eval.correlate.people import rated_task, read_people
     from eval.correlate.runs_text import Correlations
     from eval.correlate.scores import check_task_alike, correlated_tasks, model_rows, scales
-    from eval.finished import find_evaluated
+    from eval.evaluated import find_evaluated
 
     models = find_evaluated(places)
     rows = model_rows(models)

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from data.published import CORRELATIONS
-from eval.alike import check_alike
-from eval.finished import Evaluated
+from eval.evaluated import Evaluated
+from eval.scales import check_alike
 from eval.summary import estimate_of
 from rewards.finished import Finished
 from rewards.task import Task

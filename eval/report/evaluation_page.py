@@ -10,7 +10,7 @@ from typing import Any
 
 from data.record import write_json, write_whole
 from eval.compare import Change, all_changes, bases
-from eval.finished import Evaluated
+from eval.evaluated import Evaluated
 from eval.report.charts import SERIES
 from eval.report.labels import both, english, joined
 from eval.report.pictures import Chart, radars, ridge, scatter
@@ -37,7 +37,7 @@ def write_evaluation(
 
     Args:
         path: The page.
-        models: From `eval.finished.find_evaluated`.
+        models: From `eval.evaluated.find_evaluated`.
         base: Name of the model that the others are compared with; see `eval.compare.bases`.
         title: The page's heading.
         most_bytes: Of the packed answers in one page.

@@ -6,7 +6,7 @@ A row of a study (`Evaluated.method`) of one of the paper's models has figures; 
 from __future__ import annotations
 
 from data.published import load_text
-from eval.finished import Evaluated
+from eval.evaluated import Evaluated
 from rewards.page_parts import Column
 
 

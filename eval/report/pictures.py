@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.finished import Evaluated
+from eval.evaluated import Evaluated
 from eval.report.charts import SERIES, radar_points, ridge_chart, scatter_chart
 from eval.report.labels import english, translate_chart
 from eval.summary import estimate_of

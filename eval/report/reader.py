@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.schema import utf8_safe
-from eval.finished import Evaluated
+from eval.evaluated import Evaluated
 from rewards.page_parts import Entry, ReaderItem
 from rewards.task import Task
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from eval.compare import Changes, groups
-from eval.finished import Evaluated
+from eval.evaluated import Evaluated
 from eval.report.cells import change_cell, estimate_cell, with_change
 from eval.report.labels import labels
 from eval.report.paper import figure, paper_row, paper_rows

@@ -1,19 +1,30 @@
-"""What the commands print: a run's row, lines, pages."""
+"""What the commands print in the terminal: a run's row, tables of changes, pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from eval.page import PageRun
     from eval.report.tables import PageTable
     from eval.run import TaskRun
 
 _COLOURS = {"": "", "up": "green", "down": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class PageRun:
+    """The result of a command that compares runs."""
+
+    folder: Path  # its folder
+    page: str  # the page in Markdown
+    files: tuple[str, ...]  # names of what the folder holds, for people
+    finished_before: bool  # whether nothing was computed, since an earlier call had finished
+    stopped: str | None = None  # why it is not finished, if it is not
 
 
 def print_run(run: TaskRun) -> None:

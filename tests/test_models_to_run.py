@@ -12,8 +12,8 @@ from test_sampling_endpoint import KEY, server
 
 from data.errors import UserError
 from data.study_folder import StudyFolder, StudyRow, read_study, write_study
-from eval.finished import find_evaluated
-from eval.targets import find_targets, write_studies
+from eval.evaluated import find_evaluated
+from eval.models_to_run import find_targets, write_studies
 from rewards.tasks.dat.summary import DatSummary
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import logging
 import os
@@ -13,6 +14,7 @@ from data.errors import UserError
 
 _NAME = "_lock"  # TRL's push_to_hub leaves "_*" out
 _held: dict[Path, IO[str]] = {}
+os.register_at_fork(after_in_child=_held.clear)  # a child's end must not remove its parent's lock
 
 
 def lock(folder: Path) -> None:
@@ -38,6 +40,7 @@ def lock(folder: Path) -> None:
             file.write(f"process {os.getpid()} on {socket.gethostname()}")
             file.flush()
             _held[path] = file
+            atexit.register(unlock, folder.resolve())
 
 
 def unlock(folder: Path) -> None:

@@ -106,6 +106,21 @@ def test_a_lock_is_taken_once_and_given_back(tmp_path):
     assert list((tmp_path / "run").iterdir()) == []
 
 
+def test_a_process_that_ends_leaves_no_lock_and_its_child_keeps_its_own(tmp_path):
+    code = """
+import os, sys
+from pathlib import Path
+from data.lock import lock
+lock(Path(sys.argv[1]))
+if os.fork() == 0:
+    sys.exit()
+os.wait()
+sys.exit(0 if Path(sys.argv[1], "_lock").exists() else 1)
+"""
+    assert subprocess.run([sys.executable, "-c", code, tmp_path / "run"], check=False).returncode == 0
+    assert list((tmp_path / "run").iterdir()) == []
+
+
 def test_a_mistake_is_one_line_and_a_bug_is_not(capsys):
     for error, status, line in (
         (UserError("no such\n folder"), 2, "program: no such folder\n"),

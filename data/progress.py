@@ -6,9 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 Advance = Callable[[int, int | None], None]
 """Called with how many responses were done and how many of them are valid; None where nothing is scored."""
 
@@ -26,6 +23,9 @@ def responses_bar(
         count_valid: Whether the bar counts valid responses only.
         quiet: Shows nothing: another process has the bar.
     """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     description, rate = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[rate]}")
     columns = (description, BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())

@@ -1,0 +1,150 @@
+"""The one client of OpenAI-compatible servers: what generator, judge and encoder share, and what nobody may see."""
+
+import asyncio
+import threading
+import time
+from base64 import b64encode
+
+import pytest
+from judge_server import JudgeServer
+
+from data.errors import UserError
+from rewards.embeddings import OpenAIEncoder
+from rewards.endpoint import client
+from rewards.endpoint.client import Endpoint
+from rewards.endpoint.concurrent import run_to_end
+from rewards.endpoint.retry import RetryPolicy
+
+KEY = "sk-test/0123456789abcdef"
+QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """`url, requests = serve(reply)`."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    servers = []
+
+    def make(reply):
+        requests = []
+
+        def answer(request, headers):
+            requests.append((request, dict(headers)))
+            return reply(request, headers)
+
+        server = JudgeServer(answer)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        return server.url, requests
+
+    yield make
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def number(content):
+    return content["n"]
+
+
+def post(endpoint, bodies):
+    outcomes = {}
+    endpoint.post_all("x", bodies, number, outcomes.__setitem__)
+    return [outcomes[k] for k in range(len(bodies))]
+
+
+def test_many_at_once_and_each_outcome_has_its_number(serve):
+    under_way, most = [0], [0]
+
+    def reply(request, headers):
+        under_way[0] += 1
+        most[0] = max(most[0], under_way[0])
+        time.sleep(0.02 + 0.01 * (request["n"] % 3))
+        under_way[0] -= 1
+        return 200, {}, request
+
+    url, requests = serve(reply)
+    endpoint = Endpoint("m", url, concurrency=4)
+    assert [outcome.value for outcome in post(endpoint, [{"n": k} for k in range(12)])] == list(range(12))
+    assert len(requests) == 12
+    assert 2 <= most[0] <= 4
+    assert post(endpoint, []) == []
+
+
+def test_it_works_where_an_event_loop_is_running(serve):
+    url, _ = serve(lambda request, headers: (200, {}, request))
+
+    async def notebook():
+        return post(Endpoint("m", url), [{"n": 1}])
+
+    assert asyncio.run(notebook())[0].value == 1
+    assert run_to_end(asyncio.sleep(0, "x")) == "x"
+
+
+def test_after_an_error_what_is_under_way_arrives_and_nothing_more_is_sent(serve):
+    def reply(request, headers):
+        time.sleep(0.1 if request["n"] else 0.02)
+        return 200, {}, request
+
+    url, requests = serve(reply)
+    kept = []
+
+    def take(k, outcome):
+        if k == 0:
+            raise UserError("the disk is full")
+        kept.append(k)
+
+    with pytest.raises(UserError, match="the disk is full"):
+        Endpoint("m", url, concurrency=3).post_all("x", [{"n": k} for k in range(20)], number, take)
+    assert sorted(kept) == [1, 2]
+    assert len(requests) == 3
+
+
+def test_no_secret_is_shown_however_it_is_echoed(serve):
+    basic = b64encode(b"me:p%ss-word/1").decode()
+    forms = (KEY, "sk-test%2F0123456789abcdef", "p%ss-word/1", "p%25ss-word%2F1", basic, "me:p%25ss-word%2F1@host")
+
+    def reply(request, headers):
+        return 400, {}, {"error": {"message": " ".join((*forms, headers["Authorization"]))}}
+
+    url, _ = serve(reply)
+    endpoint = Endpoint("m", url.replace("//", "//me:p%25ss-word%2F1@"), retry=QUICK)
+    [outcome] = post(endpoint, [{}])
+    message = str(endpoint.failure(outcome.error))
+    assert endpoint.url == url
+    assert message.count("***") == len(forms) + 1
+    for secret in ("0123456789", "ss-word", basic):
+        assert secret not in message
+    with pytest.raises(UserError) as caught:
+        Endpoint("m", "me:secret@host/v1")
+    assert "secret" not in str(caught.value)
+
+
+def test_organisation_and_project_go_with_the_key(serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    url, requests = serve(lambda request, headers: (200, {}, request))
+    post(Endpoint("m", url), [{"n": 1}])
+    headers = {name.lower(): value for name, value in requests[0][1].items()}
+    assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "proj-1")
+    assert headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_the_encoder_is_patient_too(serve, monkeypatch):
+    monkeypatch.setattr(client, "RetryPolicy", lambda: QUICK)
+    troubles = [None, (429, {"Retry-After": "0.2"}, {}), (500, {}, b""), (200, {}, {"data": [{}]})]
+
+    def reply(request, headers):
+        if troubles:
+            return troubles.pop(0)
+        return 200, {}, {"data": [{"index": k, "embedding": [k, 1.0]} for k in range(len(request["input"]))][::-1]}
+
+    url, requests = serve(reply)
+    start = time.monotonic()
+    assert OpenAIEncoder("m", base_url=url).encode(["犬", "猫"]).tolist() == [[0, 1], [1, 1]]
+    assert len(requests) == 5
+    assert time.monotonic() - start >= 0.2
+    troubles += [(503, {}, {"error": {"message": f"no luck for {KEY}"}})] * 4
+    with pytest.raises(UserError, match=r"embeddings of openai:m at http.*HTTP 503: no luck for \*\*\* \(4 attempts\)"):
+        OpenAIEncoder("m", base_url=url).encode(["犬"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from data.errors import UserError
 from data.study_folder import StudyFolder, StudyRow, read_study, write_study
-from models.folder import is_model
+from models.load import is_model
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,4 @@ from generate.protocol import Generator
 from generate.random_nouns import RandomNouns
 from generate.transformers_model import TransformersGenerator
 
-__all__ = [
-    "Completion",
-    "Generator",
-    "GeneratorSettings",
-    "RandomNouns",
-    "TransformersGenerator",
-    "load_generator",
-]
+__all__ = ["Completion", "Generator", "GeneratorSettings", "RandomNouns", "TransformersGenerator", "load_generator"]

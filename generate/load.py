@@ -12,9 +12,8 @@ from typing import Any
 from data.errors import UserError
 from data.settings import deciding, setting
 from generate.protocol import Generator
-from models.folder import TINY, cannot_load, check_model
-from models.load import load_model, pinned
-from models.tiny import tiny_nouns
+from models.load import cannot_load, check_model, load_model, pinned
+from models.tiny import TINY, tiny_nouns
 from rewards.endpoint.secrets import public_url
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
@@ -49,14 +48,7 @@ class GeneratorSettings:
         return values | {"base_url": public_url(self.base_url)} if self.base_url else values
 
     def settled(self, max_new_tokens: int = 256) -> GeneratorSettings:
-        """With the backend, the source and the length limit decided, after every check that needs no network or model.
-
-        Args:
-            max_new_tokens: The limit where the user gave none.
-
-        Raises:
-            UserError: A value is out of range, two do not go together, or the folder is no model.
-        """
+        """With backend, source and length limit (or `max_new_tokens`) decided, after all checks without a model."""
         if self.backend not in (*BACKENDS, RANDOM):
             raise UserError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
         limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
@@ -92,11 +84,7 @@ class GeneratorSettings:
         return "transformers"
 
     def pinned(self) -> GeneratorSettings:
-        """With the folder of `tiny`, and of a hub model the commit (see `models.load.pinned`).
-
-        Raises:
-            UserError: The model cannot be found or made.
-        """
+        """With the folder of `tiny`, and of a hub model the commit (see `models.load.pinned`)."""
         if self.backend not in ("transformers", "vllm"):
             return self
         model, revision = pinned(self.model, self.model_revision)
@@ -104,14 +92,7 @@ class GeneratorSettings:
 
 
 def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> Generator:
-    """The generator that `settings` name.
-
-    Args:
-        settings: Who writes, and how.
-        keep: See `generate.openai_endpoint.OpenAIGenerator`; the others draw a batch at no price.
-
-    Raises:
-        UserError: A setting is wrong, a package is missing, or the model or the endpoint cannot be used.
+    """The generator that `settings` name; `keep` is for `generate.openai_endpoint`, the others draw at no price.
 
     >>> load_generator(GeneratorSettings("random")).name
     'random'
@@ -121,11 +102,8 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
         from generate.random_nouns import RandomNouns
 
         return RandomNouns(_nouns(settings.nouns), name=settings.source or RANDOM)
-    decoder: dict[str, Any] = {
-        "name": settings.source,
-        "max_new_tokens": settings.max_new_tokens,
-        "temperature": settings.temperature,
-    }
+    decoder: dict[str, Any] = {"name": settings.source, "temperature": settings.temperature}
+    decoder["max_new_tokens"] = settings.max_new_tokens
     if settings.backend == "openai":
         from generate.openai_endpoint import OpenAIGenerator
 
@@ -133,7 +111,14 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
             settings.model, base_url=settings.base_url, concurrency=settings.concurrency, keep=keep, **decoder
         )
     if settings.backend == "vllm":
-        return _vllm(settings, decoder)
+        if find_spec("vllm") is None:
+            raise UserError("the backend vllm needs the package vllm: pip install 'sozo[vllm]'")
+        from generate.vllm_engine import VllmGenerator
+
+        try:
+            return VllmGenerator(settings.model, revision=settings.model_revision, dtype=settings.dtype, **decoder)
+        except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
+            raise cannot_load(settings.model, error) from error
     import torch
 
     from generate.transformers_model import TransformersGenerator
@@ -155,14 +140,3 @@ def _nouns(name: str | None) -> Sequence[str]:
         return Path(name).read_text("utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{name}: cannot be read as a list of nouns; give a text file, one noun per line") from error
-
-
-def _vllm(settings: GeneratorSettings, decoder: dict[str, Any]) -> Generator:
-    if find_spec("vllm") is None:
-        raise UserError("the backend vllm needs the package vllm: pip install 'sozo[vllm]'")
-    from generate.vllm_engine import VllmGenerator
-
-    try:
-        return VllmGenerator(settings.model, revision=settings.model_revision, dtype=settings.dtype, **decoder)
-    except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
-        raise cannot_load(settings.model, error) from error

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from data.completion import Completion
 from data.prompts import messages
-from generate.kept import KeptCompletions
 from generate.protocol import request_seeds
 from rewards.endpoint.chat import read_chat
 from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome
@@ -39,7 +40,7 @@ class OpenAIGenerator:
         max_new_tokens: Length limit.
         temperature: Above 0.
         keep: Folder of the run's parts: a batch that fails half way leaves there what was paid for, and the next call
-            asks for the rest. None keeps nothing.
+            asks for what it lacks. None keeps nothing.
     """
 
     def __init__(
@@ -123,13 +124,50 @@ class OpenAIGenerator:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: no key, and no credentials in the address."""
-        return {
-            "generator": "openai",
-            "model": self._model,
-            "base_url": self.url,
-            "temperature": self.temperature,
-            "top_p": 1.0,
-            "request_form": self._form,
-            "request": self._request,
-            "max_new_tokens": self._limit,
-        }
+        server = {"model": self._model, "base_url": self.url}
+        request = {"request_form": self._form, "request": self._request, "max_new_tokens": self._limit}
+        return {"generator": "openai", **server, "temperature": self.temperature, "top_p": 1.0, **request}
+
+
+class KeptCompletions:
+    """The completions of one batch by their numbers, each a line of a file, if there is one, the moment it arrives.
+
+    A batch that fails or is killed half way then costs only what it lacks. The caller vouches that the file belongs to
+    the same prompts and settings, as a run's folder does. Several threads may add at once.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "kept"
+    >>> with KeptCompletions(path) as kept:
+    ...     kept.add(1, Completion("犬", "stop"))
+    >>> with KeptCompletions(path) as kept:
+    ...     kept.completions
+    {1: Completion(text='犬', finish_reason='stop')}
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.completions: dict[int, Completion] = {}
+        self._file = None
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            content = path.read_bytes()
+            for line in content.split(b"\n"):
+                with suppress(ValueError):  # torn by a kill, or what follows the last line feed
+                    number, text, finish_reason = json.loads(line)
+                    self.completions[number] = Completion(text, finish_reason)
+            if content and not content.endswith(b"\n"):
+                os.write(self._file, b"\n")
+
+    def add(self, number: int, completion: Completion) -> None:
+        """Keep one, so that killing the process does not lose it."""
+        if self._file is not None:
+            row = [number, completion.text, completion.finish_reason]
+            os.write(self._file, json.dumps(row).encode() + b"\n")
+        self.completions[number] = completion
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            os.close(self._file)

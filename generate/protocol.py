@@ -12,10 +12,8 @@ from data.errors import UserError
 class Generator(Protocol):
     """Anything that writes responses."""
 
-    @property
-    def name(self) -> str:
-        """Source of the responses."""
-        ...
+    name: str
+    """Source of the responses."""
 
     @property
     def temperature(self) -> float | None:
@@ -27,16 +25,12 @@ class Generator(Protocol):
         ...
 
     def describe(self) -> dict[str, Any]:
-        """What a results file must record to say how the texts came about."""
+        """Settings for the run's record: how the texts came about."""
         ...
 
 
 def entropy(seed: int, batch: int) -> list[int]:
-    """What seeds batch number `batch`, for `numpy.random.SeedSequence`.
-
-    Raises:
-        UserError: One of them is negative.
-    """
+    """What seeds batch number `batch`, for `numpy.random.SeedSequence`."""
     if seed < 0 or batch < 0:
         raise UserError(f"seed and batch must not be negative, but are {seed} and {batch}")
     return [seed, batch]

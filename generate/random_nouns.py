@@ -22,9 +22,6 @@ class RandomNouns:
         nouns: Distinct nouns to choose from, ten at least (`data.nouns.load_nouns()`).
         name: The responses' source.
 
-    Raises:
-        UserError: Fewer than ten nouns, or one comes twice.
-
     >>> generator = RandomNouns("犬 猫 水 山 川 本 車 空 海 石 鳥 花".split())
     >>> first, second = generator.answer([""] * 2, seed=1, batch=0)
     >>> len(first.text.splitlines()), generator.answer([""] * 2, seed=1, batch=0) == [first, second]

@@ -33,12 +33,7 @@ class SharedPrefixRollout:
         self._at = (-1, 0)
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
-        """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`.
-
-        Raises:
-            UserError: The run uses FSDP, the model cannot share its prompt (see `models.attention`), or its logits
-                are no longer finite: the run has diverged.
-        """
+        """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`."""
         from trl.models import unwrap_model_for_generation
 
         if trainer.is_fsdp_enabled:

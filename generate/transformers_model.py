@@ -30,8 +30,7 @@ class TransformersGenerator:
 
     Nothing is truncated, and the model's own generation config (repetition penalty, top_k, top_p, ...) is set aside;
     only its end tokens count. A prompt is computed once however often it is asked (`generate.shared_prefix`); what
-    is asked only once goes through `model.generate`, and so does a model whose attention does not allow the other way
-    (`describe` says so).
+    is asked only once goes through `model.generate`, and so does a model whose attention allows nothing else.
     """
 
     def __init__(
@@ -67,10 +66,10 @@ class TransformersGenerator:
         try:
             with in_eval_mode(self._model):
                 together = self._shared([ids[prompts[row]] for row in rows], uniforms[rows])
-                plain = self._plain([ids[prompts[row]] for row in others], seed, batch)
+                alone = self._plain([ids[prompts[row]] for row in others], seed, batch)
         except FloatingPointError as error:
             raise UserError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
-        responses = dict(zip(rows + others, together + plain, strict=True))
+        responses = dict(zip(rows + others, together + alone, strict=True))
         tokens = [responses[row] for row in range(len(prompts))]
         texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
         reasons = ["stop" if response[-1] in self._ends else "length" for response in tokens]
@@ -94,15 +93,10 @@ class TransformersGenerator:
         state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
         # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
         devices = [model.device] if model.device.type == "cuda" else []
-        settings = GenerationConfig(
-            do_sample=True,
-            temperature=self.temperature,
-            top_k=0,  # transformers fills an unset top_k with 50
-            top_p=1.0,
-            max_new_tokens=self._max_new_tokens,
-            eos_token_id=ends or None,
-            pad_token_id=pad,
-        )
+        # transformers fills an unset top_k with 50.
+        decoder = {"do_sample": True, "temperature": self.temperature, "top_k": 0, "top_p": 1.0}
+        tokens = {"eos_token_id": ends or None, "pad_token_id": pad}
+        settings = GenerationConfig(**decoder, **tokens, max_new_tokens=self._max_new_tokens)
         rows: list[list[int]] = []
         # In its place, not beside it: what is unset in one that is passed comes from the model's own.
         before, model.generation_config = model.generation_config, settings
@@ -124,14 +118,9 @@ class TransformersGenerator:
         """Settings for the run's record."""
         obstacle = why_not_shared(self._model, self._max_new_tokens)
         shared = "shared_prefix, model.generate for a prompt asked once"
-        return {
-            "generator": "transformers",
-            "sampler": f"model.generate ({obstacle})" if obstacle else shared,
-            "temperature": self.temperature,
-            "top_k": 0,
-            "top_p": 1.0,
-            "max_new_tokens": self._max_new_tokens,
-        }
+        sampler = f"model.generate ({obstacle})" if obstacle else shared
+        decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": self._max_new_tokens}
+        return {"generator": "transformers", "sampler": sampler, **decoder}
 
 
 def _cut(row: list[int], ends: list[int]) -> list[int]:

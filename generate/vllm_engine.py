@@ -14,7 +14,7 @@ from typing import Any
 
 from data.completion import Completion
 from generate.protocol import request_seeds
-from models.folder import ADAPTER_FILE, is_adapter
+from models.load import ADAPTER_FILE, is_adapter
 from models.tokens import encode_text
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
@@ -64,25 +64,15 @@ class VllmGenerator:
             model = values["base_model_name_or_path"]
             rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
             lora = {"enable_lora": True, "max_lora_rank": rank}
+        settings = {"revision": revision, "dtype": dtype, "seed": 0, "enable_prefix_caching": True}
         with _own_gpu():
-            self._llm = vllm.LLM(
-                model,
-                revision=revision,
-                dtype=dtype,
-                seed=0,
-                enable_prefix_caching=True,
-                generation_config="vllm",
-                **lora,
-            )
+            self._llm = vllm.LLM(model, **settings, generation_config="vllm", **lora)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
-        requests = [
-            self._vllm.SamplingParams(
-                temperature=self.temperature, top_p=1.0, top_k=0, max_tokens=self._limit, seed=request_seed
-            )
-            for request_seed in request_seeds(len(prompts), seed, batch)
-        ]
+        decoder = {"temperature": self.temperature, "top_p": 1.0, "top_k": 0, "max_tokens": self._limit}
+        seeds = request_seeds(len(prompts), seed, batch)
+        requests = [self._vllm.SamplingParams(**decoder, seed=request_seed) for request_seed in seeds]
         tokens = {text: encode_text(self._llm.get_tokenizer(), text) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
         outputs = self._llm.generate(inputs, requests, use_tqdm=False, lora_request=self._lora)
@@ -90,14 +80,8 @@ class VllmGenerator:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
-        return {
-            "generator": "vllm",
-            "temperature": self.temperature,
-            "top_k": 0,
-            "top_p": 1.0,
-            "dtype": self._dtype,
-            "max_new_tokens": self._limit,
-        }
+        decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
+        return {"generator": "vllm", **decoder, "dtype": self._dtype, "max_new_tokens": self._limit}
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""A model by its name, as weights and tokenizer in memory; a LoRA adapter comes merged into its base model."""
+"""A model by its name: a folder, a folder with a LoRA adapter, a hub id, or `tiny` for the embedded model.
+
+What is loaded is weights and tokenizer in memory; a LoRA adapter comes merged into its base model.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,48 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from models.folder import TINY, cannot_load, cause, is_adapter
-from models.tiny import ensure_tiny
+from models.tiny import TINY, ensure_tiny
+
+ADAPTER_FILE, _WHOLE = "adapter_config.json", "config.json"
+
+
+def is_model(folder: Path) -> bool:
+    """Does the folder hold a model, or a LoRA adapter?"""
+    return any((folder / name).is_file() for name in (_WHOLE, ADAPTER_FILE))
+
+
+def is_adapter(folder: str) -> bool:
+    """Does the folder hold a LoRA adapter and not a whole model?"""
+    return (Path(folder) / ADAPTER_FILE).is_file() and not (Path(folder) / _WHOLE).is_file()
+
+
+def check_model(name: str) -> None:
+    """Refuse a folder that does not exist or holds no model; a hub id is not looked up."""
+    folder = Path(name)
+    if name == TINY:
+        return
+    if folder.is_dir():
+        if not is_model(folder):
+            raise UserError(f"{name}: holds no model (neither {_WHOLE} nor {ADAPTER_FILE}); give a model's folder")
+    elif folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~")):  # a hub id has one slash at most
+        raise UserError(f"{name}: no such folder; give a model's folder, a hub id, or {TINY}")
+
+
+def cannot_load(name: str, error: Exception) -> UserError:
+    """What a user is told of a model that does not load."""
+    return UserError(
+        f"cannot load the model {name} ({_cause(error)}); give a model's folder, or a hub id that can be reached"
+    )
+
+
+def _cause(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
     """Where a model's files are, and their version: `tiny` is built, the commit of a hub model looked up.
 
     So all processes, and weights and tokenizer, take one version of it.
-
-    Raises:
-        UserError: The model cannot be found or made.
     """
     if name == TINY:
         return str(ensure_tiny()), revision
@@ -33,40 +67,30 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
 
 
 def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -> tuple[Any, Any]:
-    """Model and tokenizer of a folder or a hub id, on the CPU; `dtype` is auto, bfloat16, float16 or float32.
-
-    Raises:
-        UserError: One of them cannot be loaded.
-    """
+    """Model and tokenizer of a folder or a hub id, on the CPU; `dtype` is auto, bfloat16, float16 or float32."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
     if not sys.stderr.isatty():
         logging.disable_progress_bar()
+    adapter = None
     try:
-        if not is_adapter(path):
-            model = AutoModelForCausalLM.from_pretrained(path, revision=revision, dtype=dtype)
-            return model, load_tokenizer(path, revision)
-        from peft import AutoPeftModelForCausalLM
+        if is_adapter(path):
+            from peft import AutoPeftModelForCausalLM
 
-        adapted = AutoPeftModelForCausalLM.from_pretrained(path, dtype=dtype)
-        base = adapted.peft_config["default"]
-        model = adapted.merge_and_unload()
-    except UserError:
-        raise
+            adapted = AutoPeftModelForCausalLM.from_pretrained(path, dtype=dtype)
+            adapter, model = adapted.peft_config["default"], adapted.merge_and_unload()
+        else:
+            model = AutoModelForCausalLM.from_pretrained(path, revision=revision, dtype=dtype)
     except Exception as error:  # whatever a folder or the hub holds, the user needs one line
         raise cannot_load(path, error) from error
-    if (Path(path) / "tokenizer_config.json").is_file():
-        return model, load_tokenizer(path)
-    return model, load_tokenizer(base.base_model_name_or_path, base.revision)
+    if adapter is None or (Path(path) / "tokenizer_config.json").is_file():
+        return model, load_tokenizer(path, revision)
+    return model, load_tokenizer(adapter.base_model_name_or_path, adapter.revision)
 
 
 def load_tokenizer(path: str, revision: str | None = None) -> Any:
-    """The tokenizer of a model.
-
-    Raises:
-        UserError: There is no such model, or it has no tokenizer.
-    """
+    """The tokenizer of a model."""
     from transformers import AutoTokenizer
 
     try:
@@ -75,5 +99,5 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
         if not Path(path).is_dir():
             raise cannot_load(path, error) from error
         raise UserError(
-            f"{path}: its tokenizer cannot be loaded ({cause(error)}); save the tokenizer in the model's folder"
+            f"{path}: its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
         ) from error

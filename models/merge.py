@@ -6,18 +6,15 @@ import shutil
 import sys
 from pathlib import Path
 
-from data.errors import UserError
+from data.errors import one_line_errors
 from models.load import load_model
-from models.own_process import run_module
+from models.processes import run_module
 
 
 def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
     """Save `adapter`, merged into its base model in `dtype`, with the tokenizer in `folder`, whole or not at all.
 
     In a process of its own: under ZeRO-3 every model that the trainer's process loads is cut into shards.
-
-    Raises:
-        UserError: The adapter or its base model cannot be loaded; standard error says why.
     """
     failure = f"cannot start from the LoRA adapter in {adapter}"
     run_module("models.merge", adapter, str(folder), dtype, failure=failure)
@@ -34,7 +31,5 @@ def main(adapter: str, folder: Path, dtype: str) -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with one_line_errors(f"{sys.argv[1]}: this LoRA adapter cannot be merged"):
         main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
-    except UserError as error:
-        sys.exit(f"{sys.argv[1]}: this LoRA adapter cannot be merged: {error}")

@@ -21,22 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from data.prompts import as_completion, as_prompt, prompt
-from models.folder import TINY
-from models.own_process import run_module
+from models.processes import run_module
 
 if TYPE_CHECKING:
     import numpy as np
 
-_SETTINGS: dict[str, Any] = {
-    "revision": 3,
-    "hidden": 128,
-    "layers": 2,
-    "embedding_norm": 0.5,
-    "lists": 7168,
-    "batch": 32,
-    "learning_rate": 3e-3,
-    "seed": 0,
-}
+TINY = "tiny"
+_SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
+_SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3, "seed": 0}
 _NUM_WORDS = 10
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
@@ -47,18 +39,14 @@ _CHAT_TEMPLATE = (
 def tiny_nouns() -> list[str]:
     """The model's 6,144 nouns, in the order of its tokens.
 
-    `tiny_nouns.txt` is a seeded draw, made once, of dictionary nouns that the jumandic checker and the packaged word
-    vectors know. As a file it stays what it is when the checker learns better.
+    `tiny_nouns.txt` is a seeded draw of dictionary nouns that the jumandic checker and the packaged word vectors know;
+    as a file it stays what it is when the checker learns better.
     """
     return files("models").joinpath("tiny_nouns.txt").read_text("utf-8").split()
 
 
 def tiny_folder() -> Path:
-    """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights.
-
-    Raises:
-        UserError: A package is missing.
-    """
+    """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights."""
     try:
         versions = [version(name) for name in ("torch", "transformers", "trl", "ja-ginza")]
     except PackageNotFoundError as error:
@@ -72,9 +60,6 @@ def ensure_tiny() -> Path:
     """The folder of the warm-started model, made first if it is not there (half a minute on two cores).
 
     It is made in a process of its own, so that it comes out the same inside any distributed run.
-
-    Raises:
-        UserError: It could not be made.
     """
     folder = tiny_folder()
     if not (folder / "config.json").is_file():
@@ -117,20 +102,10 @@ def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     hidden = _SETTINGS["hidden"]
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=vocabulary_size,
-            hidden_size=hidden,
-            intermediate_size=4 * hidden,
-            num_hidden_layers=_SETTINGS["layers"],
-            num_attention_heads=4,
-            max_position_embeddings=128,
-            tie_word_embeddings=True,
-            pad_token_id=0,
-            eos_token_id=1,
-            bos_token_id=None,
-        )
-    )
+    sizes = {"vocab_size": vocabulary_size, "hidden_size": hidden, "intermediate_size": 4 * hidden}
+    sizes |= {"num_hidden_layers": _SETTINGS["layers"], "num_attention_heads": 4, "max_position_embeddings": 128}
+    tokens = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None}
+    model = LlamaForCausalLM(LlamaConfig(**sizes, **tokens, tie_word_embeddings=True))
     centred = vectors - vectors.mean(axis=0)
     _, _, components = np.linalg.svd(centred, full_matrices=False)
     meaning = torch.tensor(centred @ components[:hidden].T)
@@ -164,7 +139,7 @@ def main(folder: Path) -> None:
     """Build and warm-start the model and save it in `folder`, which appears only when it is complete."""
     from transformers import set_seed
 
-    from models.quiet import quiet_libraries
+    from models.processes import quiet_libraries
 
     quiet_libraries(use_cpu=True)
     set_seed(_SETTINGS["seed"])
@@ -176,20 +151,11 @@ def main(folder: Path) -> None:
     ]
     tokenizer = build_tokenizer(nouns)
     work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
-    model = warm_start(
-        build_model(len(tokenizer), noun_vectors(nouns)),
-        tokenizer,
-        lists,
-        work / "sft",
-        per_device_train_batch_size=_SETTINGS["batch"],
-        learning_rate=_SETTINGS["learning_rate"],
-        lr_scheduler_type="cosine",
-        warmup_steps=20,
-        num_train_epochs=1,
-        logging_steps=20,
-        seed=_SETTINGS["seed"],
-        disable_tqdm=not sys.stderr.isatty(),
-    )
+    settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}
+    settings |= {"lr_scheduler_type": "cosine", "warmup_steps": 20, "num_train_epochs": 1, "logging_steps": 20}
+    settings |= {"seed": _SETTINGS["seed"], "disable_tqdm": not sys.stderr.isatty()}
+    model = build_model(len(tokenizer), noun_vectors(nouns))
+    model = warm_start(model, tokenizer, lists, work / "sft", **settings)
     model.save_pretrained(work / "model")
     tokenizer.save_pretrained(work / "model")
     try:

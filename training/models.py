@@ -9,10 +9,9 @@ from typing import Any
 from trl import ModelConfig
 
 from data.errors import UserError
-from models.folder import TINY, is_adapter
-from models.load import load_tokenizer
+from models.load import is_adapter, load_tokenizer
 from models.merge import merge_adapter
-from models.tiny import ensure_tiny
+from models.tiny import TINY, ensure_tiny
 
 logger = logging.getLogger(__name__)
 

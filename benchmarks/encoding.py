@@ -19,7 +19,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from rewards.embeddings import SentenceTransformerEncoder, WordVectors
 
 

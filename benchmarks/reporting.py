@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from data.jcq import CRITERIA, TASKS
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from data.stories import load_stories
 from eval.evaluated import find_evaluated
 from eval.report.evaluation_page import write_evaluation

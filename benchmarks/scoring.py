@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.spatial.distance import cosine
 
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from generate import RandomNouns
 from rewards.duplicates import SeenResponses
 from rewards.nouns.rules import NounRules, apply_rules

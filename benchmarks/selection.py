@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from datasets import Dataset
 
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from data.schema import Response, read_responses, write_columns
 from generate import RandomNouns
 from training.selection import dpo_rows, select_pairs, select_top, sft_rows

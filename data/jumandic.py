@@ -1,14 +1,15 @@
-"""Reads JumanDIC as MeCab compiled it (PyPI package jumandic): exact look-ups and all features, by memory map.
+"""JumanDIC as MeCab compiled it (PyPI package jumandic), and the nouns of the paper's random baseline in it.
 
 MeCab's `sys.dic` is a header of ten 32-bit integers and a charset name, a double array (base and check, two int32 a
-unit), 16-byte tokens and NUL-terminated features. `matrix.bin` holds the connection costs. Nothing is copied.
+unit), 16-byte tokens and NUL-terminated features. `matrix.bin` holds the connection costs. Both are mapped, not copied.
 """
 
 from __future__ import annotations
 
 import mmap
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,10 @@ _HEADER = 72
 _TOKEN = np.dtype(
     [("left", "<u2"), ("right", "<u2"), ("pos", "<u2"), ("cost", "<i2"), ("feature", "<u4"), ("compound", "<u4")]
 )
+_KINDS = ("普通名詞", "サ変名詞", "時相名詞")
+_COMPILED = re.compile(rf"名詞,(?:{'|'.join(_KINDS)}),")
+_SOURCE = re.compile(rf"\(名詞 \((?:{'|'.join(_KINDS)}) ")
+_REPRESENTATIVE = re.compile(r'代表表記:([^\s/"]+)/')
 
 
 class Entry(NamedTuple):
@@ -93,3 +98,35 @@ def default_dictionary() -> CompiledDictionary:
     if spec is None or spec.origin is None:
         raise UserError("the package jumandic is not installed: pip install 'sozo[offline]'")
     return CompiledDictionary(Path(spec.origin).parent / "dicdir")
+
+
+def load_nouns(path: Path | None = None) -> tuple[str, ...]:
+    """The nouns of the random baseline (section 5.1.1), sorted by code point.
+
+    Hand-registered 普通名詞, サ変名詞 and 時相名詞, each by its representative form (代表表記). The paper's random
+    responses held 22,085 distinct valid words.
+
+    Args:
+        path: A JumanDIC `ContentW.dic` in UTF-8; None takes the compiled dictionary of the package jumandic, which
+            gives the same list.
+
+    >>> len(load_nouns()), "林檎" in load_nouns()
+    (22128, True)
+    """
+    if path is None:
+        return _representatives(f for f in default_dictionary().features() if _COMPILED.match(f))
+    if not path.is_file():
+        raise UserError(f"{path}: no such dictionary file; give JumanDIC's ContentW.dic")
+    try:
+        nouns = _representatives(line for line in path.read_text("utf-8").splitlines() if _SOURCE.match(line))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 ({error.reason}); convert it or use the package jumandic") from error
+    if not nouns:
+        raise UserError(f"{path}: no nouns found; give JumanDIC's ContentW.dic")
+    return nouns
+
+
+def _representatives(entries: Iterable[str]) -> tuple[str, ...]:
+    """Representative forms of the entries that people registered (自動獲得 marks those of a program)."""
+    forms = (_REPRESENTATIVE.search(entry) for entry in entries if "自動獲得" not in entry)
+    return tuple(sorted({form[1] for form in forms if form}))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from data.errors import UserError
 from generate.load import GeneratorSettings, load_generator
-from generate.protocol import Generator
 from rewards.judges.endpoint import endpoint_judge
 from rewards.judges.local import LocalJudge
 from rewards.judges.options import JudgeSettings
@@ -31,16 +31,10 @@ def make_judge(settings: JudgeSettings) -> Judge:
         temperature=_GREEDY,
         max_new_tokens=settings.judge_max_tokens,
     ).settled()
-    loaded: list[Generator] = []
-
-    def reply(prompts: list[str]) -> Any:
-        if not loaded:
-            loaded.append(load_generator(model))
-        return loaded[0].answer(prompts, 0, 0)
-
+    generator = cache(lambda: load_generator(model))
     return LocalJudge(
         settings.judge_model,
-        reply,
+        lambda prompts: generator().answer(prompts, 0, 0),
         parameters={"temperature": _GREEDY},
         batch_size=settings.judge_concurrency,
         max_tokens=settings.judge_max_tokens,

@@ -116,7 +116,7 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
         from generate.vllm_engine import VllmGenerator
 
         try:
-            return VllmGenerator(settings.model, revision=settings.model_revision, dtype=settings.dtype, **decoder)
+            return VllmGenerator(settings)
         except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
             raise cannot_load(settings.model, error) from error
     import torch
@@ -131,7 +131,7 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
 def _nouns(name: str | None) -> Sequence[str]:
     """The nouns of a file, of the embedded model, or JumanDIC's."""
     if name is None:
-        from data.nouns import load_nouns
+        from data.jumandic import load_nouns
 
         return load_nouns()
     if name == TINY:

@@ -12,8 +12,7 @@ from typing import Any, Self
 from data.completion import Completion
 from data.prompts import messages
 from generate.protocol import request_seeds
-from rewards.endpoint.chat import read_chat
-from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome
+from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome, read_chat
 from rewards.endpoint.retry import RetryPolicy
 
 _PATH = "chat/completions"

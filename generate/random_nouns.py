@@ -19,7 +19,7 @@ class RandomNouns:
     """The paper's random baseline (section 5.1.1): ten distinct nouns, every ordered choice equally likely.
 
     Args:
-        nouns: Distinct nouns to choose from, ten at least (`data.nouns.load_nouns()`).
+        nouns: Distinct nouns to choose from, ten at least (`data.jumandic.load_nouns()`).
         name: The responses' source.
 
     >>> generator = RandomNouns("犬 猫 水 山 川 本 車 空 海 石 鳥 花".split())

@@ -10,12 +10,15 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from data.completion import Completion
 from generate.protocol import request_seeds
 from models.load import ADAPTER_FILE, is_adapter
 from models.tokens import encode_text
+
+if TYPE_CHECKING:
+    from generate.load import GeneratorSettings
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -27,34 +30,18 @@ class VllmGenerator:
     The prompt is cached (prefix caching), nothing is truncated (top_k 0, top_p 1), and the model's own generation
     config is set aside. Under `accelerate launch` every process has an engine on its own GPU.
 
-    Args:
-        model: A hub id or a folder; a folder with a LoRA adapter is served over its base model.
-        name: The responses' source.
-        revision: Hub revision.
-        dtype: As vLLM takes it: auto, bfloat16, float16, float32.
-        max_new_tokens: Length limit.
-        temperature: Above 0.
+    A folder with a LoRA adapter is served over its base model.
 
     vLLM does not promise the same text for the same seed when the load on the GPU differs (its kernels depend on the
     batch): a resumed run has the same distribution, and the same rows only as far as vLLM repeats itself.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        name: str | None = None,
-        revision: str | None = None,
-        dtype: str = "auto",
-        max_new_tokens: int = 256,
-        temperature: float = 1.0,
-    ) -> None:
+    def __init__(self, settings: GeneratorSettings) -> None:
         import vllm
 
-        self.name = name or model
-        self.temperature = temperature
-        self._model, self._limit, self._dtype = model, max_new_tokens, dtype
-        self._vllm, self._lora = vllm, None
+        model = settings.model
+        self.name, self.temperature = settings.source or model, settings.temperature
+        self._settings, self._vllm, self._lora = settings, vllm, None
         lora: dict[str, Any] = {}
         if is_adapter(model):
             from vllm.lora.request import LoRARequest
@@ -64,14 +51,14 @@ class VllmGenerator:
             model = values["base_model_name_or_path"]
             rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
             lora = {"enable_lora": True, "max_lora_rank": rank}
-        settings = {"revision": revision, "dtype": dtype, "seed": 0, "enable_prefix_caching": True}
+        weights = {"revision": settings.model_revision, "dtype": settings.dtype}
         with _own_gpu():
-            self._llm = vllm.LLM(model, **settings, generation_config="vllm", **lora)
+            self._llm = vllm.LLM(model, **weights, seed=0, enable_prefix_caching=True, generation_config="vllm", **lora)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
-        decoder = {"temperature": self.temperature, "top_p": 1.0, "top_k": 0, "max_tokens": self._limit}
-        seeds = request_seeds(len(prompts), seed, batch)
+        seeds, limit = request_seeds(len(prompts), seed, batch), self._settings.max_new_tokens
+        decoder = {"temperature": self.temperature, "top_p": 1.0, "top_k": 0, "max_tokens": limit}
         requests = [self._vllm.SamplingParams(**decoder, seed=request_seed) for request_seed in seeds]
         tokens = {text: encode_text(self._llm.get_tokenizer(), text) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
@@ -81,7 +68,8 @@ class VllmGenerator:
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
-        return {"generator": "vllm", **decoder, "dtype": self._dtype, "max_new_tokens": self._limit}
+        weights = {"dtype": self._settings.dtype, "max_new_tokens": self._settings.max_new_tokens}
+        return {"generator": "vllm", **decoder, **weights}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from rewards.embeddings import make_encoder
 from rewards.nouns import JumanDicChecker, JumanppChecker
 

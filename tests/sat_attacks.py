@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from data.prompts import sat_messages
 from data.stories import load_stories
 from rewards.tasks.sat.prose import morphemes

@@ -140,7 +140,7 @@ def test_packages_do_not_print(name):
         *("rewards", "rewards.task", "rewards.tasks", "rewards.judges", "rewards.tasks.dat", "rewards.tasks.sat.task"),
         *("generate.protocol", "generate.load", "models.attention", "training", "training.selection"),
         *("eval.statistics", "eval.run", "eval.report", "eval.__main__"),
-        *("data.jcq", "data.schema", "data.stories", "data.prompts", "data.nouns", "data.run_folder"),
+        *("data.jcq", "data.schema", "data.stories", "data.prompts", "data.jumandic", "data.run_folder"),
     ],
 )
 def test_importing_is_cheap(module):

@@ -10,7 +10,7 @@ import pytest
 from sampling_worker import dat_by, sample
 
 from data.errors import UserError
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from data.prompts import prompt
 from data.schema import read_responses
 from generate import RandomNouns, TransformersGenerator, transformers_model

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from data.errors import UserError
-from data.jumandic import CompiledDictionary, default_dictionary
-from data.nouns import load_nouns
+from data.jumandic import CompiledDictionary, default_dictionary, load_nouns
 
 DEBIAN = Path("/usr/share/juman/dic/ContentW.dic")
 LINES = """\

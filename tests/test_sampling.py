@@ -19,7 +19,7 @@ from sampling_worker import dat_by, sample, scorer
 
 from data.completion import Completion
 from data.errors import UserError
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from data.processes import Processes
 from data.schema import arrow_schema, read_responses
 from eval.draw import draw_parts

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 
 from data.errors import UserError
-from data.nouns import load_nouns
+from data.jumandic import load_nouns
 from models import tiny
 from models.tiny import noun_vectors, tiny_folder, tiny_nouns
 from rewards.embeddings import WordVectors

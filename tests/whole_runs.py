@@ -47,7 +47,7 @@ def sat_run(folder, source, rewrite):
 
 def dat_run(folder, source, seed, n=40, bad=4):
     """`n` lists of random common nouns, of which the first `bad` lack a line."""
-    from data.nouns import load_nouns
+    from data.jumandic import load_nouns
 
     nouns, random, rows = load_nouns(), np.random.default_rng(seed), []
     for k in range(n):

@@ -21,8 +21,8 @@ from rich.progress import track
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from data.errors import UserError, one_line_errors
+from data.jumandic import load_nouns
 from data.lock import lock, unlock
-from data.nouns import load_nouns
 from data.prompts import dat_messages
 from rewards.nouns import make_noun_checker
 from rewards.parse import NUM_WORDS, script_reason

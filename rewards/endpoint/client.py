@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from data.errors import UserError
 from data.schema import utf8_safe
@@ -208,3 +208,26 @@ def _usage(content: Any) -> Usage:
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     known = [count if type(count) is int and count >= 0 else None for count in counts]
     return known[0], known[1]
+
+
+class ChatReply(NamedTuple):
+    """The first choice of a chat completion, unmasked: what the model wrote or said instead, and how it ended."""
+
+    text: str | None
+    refusal: str | None
+    finish_reason: str | None
+    id: str | None
+
+
+def read_chat(content: Any) -> ChatReply:
+    """The reply in a body (JSON, or None if it is none)."""
+    try:
+        choice = content["choices"][0]
+        message, finish_reason = choice["message"], choice.get("finish_reason")
+        text, refusal = message.get("content"), message.get("refusal")
+    except (TypeError, KeyError, IndexError, AttributeError):
+        raise UnusableReplyError("the reply is no chat completion") from None
+    if not isinstance(text, str | None):
+        raise UnusableReplyError("the reply's content is no text")
+    known = [None if value is None else str(value) for value in (finish_reason, content.get("id"))]
+    return ChatReply(text, str(refusal) if refusal else None, known[0], known[1])

@@ -8,8 +8,7 @@ from typing import Any
 from data.errors import UserError
 from data.prompts import messages
 from data.schema import utf8_safe
-from rewards.endpoint.chat import read_chat
-from rewards.endpoint.client import OFFICIAL, Endpoint, Usage
+from rewards.endpoint.client import OFFICIAL, Endpoint, Usage, read_chat
 from rewards.endpoint.retry import RetryPolicy
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Reply

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +44,7 @@ def write_missing(parts: Sequence[Part], columns: Callable[[int], Columns], what
     with responses_bar(what, sum(parts[n].rows for n in mine), done, quiet=not processes.first) as advance:
         for number in (n for n in mine if not written[n]):
             part = columns(number)
-            write_part(parts[number].path, part)
+            write_columns(parts[number].path, part)
             advance(parts[number].rows, _valid(part))
 
 
@@ -65,15 +64,3 @@ def is_there(part: Part) -> bool:
     if rows != part.rows:
         raise UserError(f"{part.path}: has {rows} rows where {part.rows} belong; give another --output")
     return True
-
-
-def write_part(path: Path, columns: Columns) -> None:
-    """Write a part, whole or not at all."""
-    try:
-        write_columns(path, columns)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise UserError(
-            f"{path}: the disk is full; free some space and run the same command again (earlier parts are safe)"
-        ) from error

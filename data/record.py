@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from data.errors import UserError
 
 MISSING = object()
 _PACKAGES = (
@@ -34,17 +38,28 @@ def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] 
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all, so that a kill never leaves half of one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file, whole or not at all, so that a kill never leaves half of one.
+
+    Raises:
+        UserError: The disk is full, or the place cannot be written.
+    """
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(
+                f"{path}: the disk is full; free some space and run the same command again (earlier parts are safe)"
+            ) from error
+        raise UserError(f"{path}: cannot be written ({error.strerror or error}); give another output folder") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:

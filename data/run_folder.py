@@ -83,10 +83,7 @@ class RunFolder:
             return
         environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}
         config = {"format": _FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}
-        try:
-            write_json(self._file, config)
-        except OSError as error:
-            raise UserError(f"{self.path}: cannot be written ({error.strerror}); {_OTHER}") from error
+        write_json(self._file, config)
         self._config = _as_json(config)
 
     def withdraw(self) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.parts import Columns, is_there, parts_of, write_missing, write_part
+from data.parts import Columns, is_there, parts_of, write_missing
 from data.processes import Processes
 from data.progress import responses_bar
 from data.record import folder_sha256
 from data.run_folder import RunFolder
-from data.schema import iter_tables, utf8_safe
+from data.schema import iter_tables, utf8_safe, write_columns
 from eval.options import SamplingOptions
 from generate.load import GeneratorSettings, load_generator
 from generate.protocol import Generator
@@ -73,7 +73,7 @@ def draw_parts(
     with responses_bar(f"sampling {writer.name}", sampling.trials, count_valid=True) as advance:
         for number, part in enumerate(parts):
             if not is_there(part):
-                write_part(part.path, columns(number))
+                write_columns(part.path, columns(number))
             (table,) = iter_tables(part.path, ("score",))
             good = part.rows - table["score"].null_count
             valid, drawn = valid + good, drawn + part.rows

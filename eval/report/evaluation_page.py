@@ -46,8 +46,7 @@ def write_evaluation(
         The pages written, `path` first. Beside it, `report.json` holds the numbers.
 
     Raises:
-        UserError: There is no model `base`, or a run cannot be read.
-        OSError: A file cannot be written.
+        UserError: There is no model `base`, a run cannot be read, or a page cannot be written.
     """
     tasks = list(task_types().values())
     against = bases(models, base)

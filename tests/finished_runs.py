@@ -8,8 +8,8 @@ from data.record import write_json
 from data.rewrites import Rewrite, write_rewrites
 from data.run_folder import RunFolder
 from data.stories import Story, write_stories
-from rewards.judges import Judgement, Status
-from rewards.judges.judgement import judgement_key
+from rewards.judges.judgement import Judgement, judgement_key
+from rewards.judges.protocol import Status
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.jcq.files import write_answers
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS

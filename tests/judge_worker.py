@@ -4,7 +4,11 @@ import json
 import sys
 from pathlib import Path
 
-from rewards.judges import Asked, EndpointJudge, Price, RetryPolicy, judge_answers
+from rewards.endpoint.retry import RetryPolicy
+from rewards.judges.endpoint import EndpointJudge
+from rewards.judges.price import Price
+from rewards.judges.rubric import Asked
+from rewards.judges.run import judge_answers
 from rewards.tasks.jcq.rubric import JCQ_V1
 
 ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}") for k in range(700)]

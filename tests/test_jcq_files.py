@@ -7,8 +7,11 @@ import pytest
 
 from data.errors import UserError
 from data.jcq import Answer, Question
-from rewards.judges import EndpointJudge, Judgement, Ledger, Status, judge_answers
-from rewards.judges.judgement import judgement_key
+from rewards.judges.endpoint import EndpointJudge
+from rewards.judges.judgement import Judgement, judgement_key
+from rewards.judges.ledger import Ledger
+from rewards.judges.protocol import Status
+from rewards.judges.run import judge_answers
 from rewards.tasks.jcq.files import (
     answers_path,
     judgements_path,

@@ -11,7 +11,7 @@ from test_sampling_endpoint import server
 
 from data.jcq import trial_questions
 from eval.evaluated import find_evaluated
-from rewards.judges import Status
+from rewards.judges.protocol import Status
 
 REFUSAL = "採点できません"
 

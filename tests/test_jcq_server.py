@@ -19,7 +19,7 @@ from test_sampling_endpoint import wait_for
 from data.jcq import trial_questions
 from data.prompts import prompt
 from data.stories import load_stories, write_stories
-from rewards.judges import read_judgements
+from rewards.judges.ledger import read_judgements
 from rewards.tasks.jcq.rubric import JCQ_V1
 
 ROOT = Path(__file__).parents[1]

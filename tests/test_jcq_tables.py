@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.jcq import CRITERIA, TASKS, Answer, Question
-from rewards.judges import Judgement, Status
+from rewards.judges.judgement import Judgement
+from rewards.judges.protocol import Status
 from rewards.tasks.jcq.tables import Cell, jcq_tables, model_scores
 
 USES, STORIES = TASKS[0], TASKS[-1]

@@ -9,8 +9,9 @@ import pytest
 from judge_server import VERDICT, JudgeServer, completion
 
 from data.errors import UserError
-from rewards.endpoint.retry import retry_after
-from rewards.judges import EndpointJudge, Reply, RetryPolicy
+from rewards.endpoint.retry import RetryPolicy, retry_after
+from rewards.judges.endpoint import EndpointJudge
+from rewards.judges.protocol import Reply
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import UserError
-from rewards.judges import Judgement, Ledger, Status, read_judgements
-from rewards.judges.judgement import judgement_key, latest
+from rewards.judges.judgement import Judgement, judgement_key, latest
+from rewards.judges.ledger import Ledger, read_judgements
+from rewards.judges.protocol import Status
 from rewards.tasks.jcq.rubric import JCQ_V1
 from rewards.tasks.sat.rubric import SAT_V1
 
@@ -98,7 +99,7 @@ def test_somebody_elses_file_without_a_final_newline_is_not_cut(tmp_path):
 
 def test_a_second_process_is_refused_and_a_dead_one_does_not_count(tmp_path):
     path = tmp_path / "j.jsonl"
-    code = "import sys, time; from pathlib import Path; from rewards.judges import Ledger"
+    code = "import sys, time; from pathlib import Path; from rewards.judges.ledger import Ledger"
     code += "; ledger = Ledger(Path(sys.argv[1]), ())"
     holder = subprocess.Popen(
         [sys.executable, "-c", f"{code}; sys.stdout.write('x'); sys.stdout.flush(); time.sleep(60)", path],

@@ -17,7 +17,9 @@ from data.held_out import fingerprint
 from data.jcq import trial_questions
 from generate import judges
 from rewards import make_judge_reward
-from rewards.judges import Reply, Rubric, read_judgements
+from rewards.judges.ledger import read_judgements
+from rewards.judges.protocol import Reply
+from rewards.judges.rubric import Rubric
 from rewards.judges.workers import _GIVE_UP_AFTER
 from rewards.tasks.jcq import held_out
 from rewards.tasks.jcq.rubric import JCQ_V1

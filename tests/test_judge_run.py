@@ -8,8 +8,13 @@ from fakes import FakeJudge
 from data.completion import Completion
 from data.errors import UserError
 from data.jcq import Answer, Question
-from rewards.judges import Asked, Ledger, LocalJudge, Price, Reply, judge_answers
-from rewards.judges import read_judgements as read_ledger
+from rewards.judges.ledger import Ledger
+from rewards.judges.ledger import read_judgements as read_ledger
+from rewards.judges.local import LocalJudge
+from rewards.judges.price import Price
+from rewards.judges.protocol import Reply
+from rewards.judges.rubric import Asked
+from rewards.judges.run import judge_answers
 from rewards.judges.workers import _GIVE_UP_AFTER
 from rewards.tasks.jcq.judging import asked_of
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1

@@ -13,7 +13,7 @@ from pathlib import Path
 from judge_server import VERDICT, expected, tokens
 from judge_worker import ANSWERS
 
-from rewards.judges import read_judgements
+from rewards.judges.ledger import read_judgements
 from rewards.tasks.jcq.rubric import JCQ_V1
 
 HERE = Path(__file__).parent

@@ -25,8 +25,9 @@ from eval.agreement.agreement import agreement, agreement_curve
 from eval.agreement.judging import Graded, grade_answers
 from eval.matrix import Matrix, rank_models
 from eval.ratings import RANKING, Rating, people_matrix, place_score, read_rankings
-from rewards.judges import Reply, read_judgements
+from rewards.judges.ledger import read_judgements
 from rewards.judges.options import JudgeSettings
+from rewards.judges.protocol import Reply
 from rewards.measure import Measure
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat
 from rewards.tasks.sat.rubric import SAT_V1, parse_grade

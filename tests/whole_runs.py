@@ -8,7 +8,7 @@ from fakes import FakeJudge
 from data.jcq import trial_questions
 from data.stories import load_stories
 from eval.run import score_answers
-from rewards.judges import Reply
+from rewards.judges.protocol import Reply
 from rewards.tasks.dat.settings import DatSettings
 from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.settings import JcqSettings

@@ -99,7 +99,7 @@ def model_scores(
 
     Two answers to one question, one of them refused:
 
-    >>> from rewards.judges import Status
+    >>> from rewards.judges.protocol import Status
     >>> questions, answers = [Question("1", "situation", "?")], [Answer("a", "1", "x"), Answer("b", "1", "y")]
     >>> ok = Judgement("k", "1", "a", "judge", "jcq-v1", Status.OK, dict.fromkeys(CRITERIA, 4))
     >>> model_by_criterion = jcq_tables([model_scores("m", questions, answers, [ok, None])]).model_by_criterion

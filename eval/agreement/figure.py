@@ -31,28 +31,28 @@ def curve_figure(compared: Sequence[Compared]) -> bytes:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    drawn = [one for one in compared if one.curve]
-    if not drawn:
+    curves = [row for row in compared if row.curve]
+    if not curves:
         raise ValueError("there is no curve to draw")
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(7.6, 4.2), layout="constrained")
         axes = figure.add_subplot()
         lines = []
-        for one in drawn:
-            sizes = [point.stories for point in one.curve]
+        for row in curves:
+            sizes = [point.stories for point in row.curve]
             mean, low, high = (
                 np.array([np.nan if value is None else value for value in column], float)
-                for column in zip(*((point.mean, point.low, point.high) for point in one.curve), strict=True)
+                for column in zip(*((point.mean, point.low, point.high) for point in row.curve), strict=True)
             )
             marker = "o" if len(sizes) == 1 else None
             (line,) = axes.plot(sizes, mean, linewidth=2, marker=marker)
             axes.fill_between(sizes, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
             lines.append(line)
         axes.set_xlabel("Stories")
-        axes.set_ylabel(f"Pearson correlation with {drawn[0].agreement.reference}")
+        axes.set_ylabel(f"Pearson correlation with {curves[0].agreement.reference}")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         # A name that begins with an underscore would be left out of the legend.
-        axes.legend(lines, [f" {one.agreement.evaluation}" for one in drawn], frameon=False)
+        axes.legend(lines, [f" {row.agreement.evaluation}" for row in curves], frameon=False)
         file = io.BytesIO()
         figure.savefig(file, format="svg", metadata={"Date": None})
     return file.getvalue()

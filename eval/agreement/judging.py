@@ -46,24 +46,24 @@ def grade_answers(
 ) -> Graded:
     """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
     to_judge = {model: list(run.to_judge()) for model, run in runs.items()}
-    asked = [
+    questions = [
         Asked(f"{model}/{answer.id}", answer.question_id, answer.question, answer.answer)
         for model, answers in to_judge.items()
         for answer in answers
         if answer.answer
     ]
-    with responses_bar(f"judging by {judge.name}", len(asked)) as advance:
+    with responses_bar(f"judging by {judge.name}", len(questions)) as advance:
         judging = judge_answers(
             judge,
             rubric,
-            asked,
+            questions,
             ledger,
             price=settings.price(),
             max_cost=settings.max_cost,
             retry_failed=settings.retry_failed,
             on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
         )
-    by_id = {answer.id: judgement for answer, judgement in zip(asked, judging.judgements, strict=True)}
+    by_id = {answer.id: judgement for answer, judgement in zip(questions, judging.judgements, strict=True)}
     statuses: dict[str, list[str]] = {}
     scores: dict[str, dict[str, float | None]] = {}
     for model, answers in to_judge.items():

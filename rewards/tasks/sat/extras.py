@@ -95,7 +95,7 @@ def find_extras(text: str) -> tuple[Extra, ...]:
     ()
     """
     head, tail = text[:_ENDS], text[-_ENDS:]
-    found = {
+    holds = {
         Extra.PREFACE: any(rule.match(head) for rule in _OPENINGS),
         Extra.HEADING: any(rule.search(text) for rule in _HEADINGS),
         Extra.LABEL: bool(_LABEL.search(text)),
@@ -105,7 +105,7 @@ def find_extras(text: str) -> tuple[Extra, ...]:
         Extra.REFUSAL: bool(_SORRY.match(head) and _CANNOT.search(head)),
         Extra.PROMPT: any(line in text for line in _prompt_lines()),
     }
-    return tuple(extra for extra, there in found.items() if there)
+    return tuple(extra for extra, is_there in holds.items() if is_there)
 
 
 def _last_sentence(tail: str) -> str:

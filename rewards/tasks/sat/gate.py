@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
@@ -72,11 +72,12 @@ class Gate:
         self.length = length
         self._terms = lru_cache(1 << 12)(lambda text: read_prose(text).terms)
         self._others = lru_cache(1 << 12)(self._other_tales)
+        self._weight = lru_cache(1 << 12)(self._sum_of_weights)
         self._tales = [self._terms(tale) for tale in dict.fromkeys(tales)]
         counts = Counter(term for tale in self._tales for term in tale)
-        most = math.log(len(self._tales) + 1)
+        self._most = math.log(len(self._tales) + 1)
         # Inverse document frequency: 言う is in every tale and tells none from another.
-        self._weights = defaultdict(lambda: most, {term: most - math.log(n + 1) for term, n in counts.items()})
+        self._weights = {term: self._most - math.log(n + 1) for term, n in counts.items()}
 
     def __call__(self, story: str, text: str) -> GateReason | None:
         """Why `text` is not paid as a rewrite of `story`; None if it is."""
@@ -108,8 +109,12 @@ class Gate:
 
     def share(self, tale: frozenset[str], terms: frozenset[str]) -> float:
         """Weight of a tale's terms that are among `terms`, of the weight of them all, 0 to 1."""
-        total = math.fsum(self._weights[term] for term in tale)
-        return math.fsum(self._weights[term] for term in tale & terms) / total if total else 0.0
+        total = self._weight(tale)
+        return self._sum_of_weights(tale & terms) / total if total else 0.0
+
+    def _sum_of_weights(self, terms: frozenset[str]) -> float:
+        # fsum is exact, so the order of a set, another in every process, changes nothing.
+        return math.fsum(self._weights.get(term, self._most) for term in terms)
 
     def rivals(self, story: str, terms: frozenset[str]) -> float:
         """Share of the other tales that have as much of themselves among `terms` as the story has, 0 to 1."""

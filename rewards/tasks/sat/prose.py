@@ -80,5 +80,5 @@ def _tagger() -> Any:
         raise UserError("the package fugashi is not installed: pip install 'sozo[offline]'") from error
     folder = default_dictionary().folder
     # %pC is the cost of the connection to the morpheme before, which no Python binding hands out but as text.
-    known, unknown = (rf"%m\\t%pC\\t{rest}\\n" for rest in (r"%f[0]\\t%f[1]\\t%f[6]", rf"{_UNKNOWN}\\t*\\t*"))
+    known, unknown = (rf"%m\\t%pC\\t{columns}\\n" for columns in (r"%f[0]\\t%f[1]\\t%f[6]", rf"{_UNKNOWN}\\t*\\t*"))
     return fugashi.GenericTagger(rf'-r "{folder / "mecabrc"}" -d "{folder}" -F "{known}" -U "{unknown}" -E "EOS\\n"')

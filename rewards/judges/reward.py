@@ -78,8 +78,8 @@ class JudgeReward(Reward):
             raise UserError("judge_prompt is the evaluation's; give the reward a rubric")
         self.rubric = _rubric(rubric) if isinstance(rubric, str) else rubric
         if criterion not in (None, *self.rubric.criteria):
-            known = ", ".join(self.rubric.criteria)
-            raise UserError(f"{self.rubric.name} has no criterion {criterion}; it has {known}")
+            criteria = ", ".join(self.rubric.criteria)
+            raise UserError(f"{self.rubric.name} has no criterion {criterion}; it has {criteria}")
         # The name is the same whatever the settings: it is the key in W&B.
         super().__init__("judge_reward", "judge", scale=scale)
         self.ledger, self.settings = Path(ledger), settings_of(JudgeSettings, settings)
@@ -156,8 +156,8 @@ class JudgeReward(Reward):
             except Exception as error:
                 result = error
         # Told to all before it is raised: they would wait for ever. Other packages' errors may not survive pickling.
-        known = not isinstance(result, Exception) or isinstance(result, UserError)
-        first = gather(result if known else RuntimeError(f"the judge reward failed on process 0: {result!r}"))[0]
+        safe = not isinstance(result, Exception) or isinstance(result, UserError)
+        first = gather(result if safe else RuntimeError(f"the judge reward failed on process 0: {result!r}"))[0]
         for failure in (result, first):
             if isinstance(failure, Exception):
                 raise failure
@@ -171,16 +171,16 @@ class JudgeReward(Reward):
             self._opened = Ledger(self.ledger, (self.rubric,))
         lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
         verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = {}
-        asked = []
+        answers = []
         for question, text in dict.fromkeys((c.facts["question"], c.text) for c in completions):
             if text.strip():
-                asked.append(Asked(fingerprint(f"{question}\0{text}"), fingerprint(question), question, text))
+                answers.append(Asked(fingerprint(f"{question}\0{text}"), fingerprint(question), question, text))
             else:
                 verdicts[question, text] = _EMPTY, lowest
         judging = judge_answers(
             self.judge,
             self.rubric,
-            asked,
+            answers,
             self._opened,
             price=self.price,
             max_cost=self.settings.max_cost,
@@ -189,7 +189,7 @@ class JudgeReward(Reward):
         if judging.stopped:
             raise UserError(f"judging ended: {judging.stopped}; allow more (max_cost) and resume the run")
         statuses = [str(judgement.status) for judgement in judging.judgements if judgement]
-        for answer, status, judgement in zip(asked, statuses, judging.judgements, strict=True):
+        for answer, status, judgement in zip(answers, statuses, judging.judgements, strict=True):
             verdicts[answer.question, answer.answer] = status, judgement.scores if judgement else None
         self._stop_if_failing(statuses)
         return verdicts, judging.cost_at_most

@@ -74,8 +74,8 @@ def judge_answers(
     check_budget(judge, price, max_cost)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)
     first: dict[str, Asked] = {}
-    for key, asked in zip(keys, answers, strict=True):
-        first.setdefault(key, asked)
+    for key, answer in zip(keys, answers, strict=True):
+        first.setdefault(key, answer)
     with Ledger(ledger, (rubric,)) if isinstance(ledger, Path) else nullcontext(ledger) as opened:
         lines = opened.judgements
         if isinstance(ledger, Path):
@@ -97,10 +97,10 @@ def check_budget(judge: Judge, price: Price | None, max_cost: float | None) -> N
 
 def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:
     """`judgement_key` of each answer; UserError if an id comes twice."""
-    repeated = [row_id for row_id, number in Counter(asked.id for asked in answers).items() if number > 1]
+    repeated = [row_id for row_id, number in Counter(answer.id for answer in answers).items() if number > 1]
     if repeated:
         raise UserError(f"the answer id {repeated[0]!r} comes twice; make ids unique")
-    return tuple(judgement_key(asked.question, asked.answer, judge, prompt, parameters) for asked in answers)
+    return tuple(judgement_key(answer.question, answer.answer, judge, prompt, parameters) for answer in answers)
 
 
 def judging_of(

@@ -36,7 +36,7 @@ class Workers:
         on_judgement: Callable[[Judgement], None] | None,
     ) -> None:
         self._judge, self._rubric, self._ledger, self._answers = judge, rubric, ledger, answers
-        self._prompts = {key: rubric.prompt(asked.question, asked.answer) for key, asked in answers.items()}
+        self._prompts = {key: rubric.prompt(answer.question, answer.answer) for key, answer in answers.items()}
         self._price, self._on_judgement = price, on_judgement
         self._budget = Budget(max_cost, sum(self._cost_for_sure(line) for line in bill))
         self._settled = asyncio.Event()
@@ -101,13 +101,13 @@ class Workers:
         return judgement.status
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
-        asked = self._answers[key]
+        answer = self._answers[key]
         status = _status(reply)
         scores = self._rubric.read(reply.text or "") if status is Status.OK else None
         return Judgement(
             key=key,
-            question_id=asked.question_id,
-            answer_id=asked.id,
+            question_id=answer.question_id,
+            answer_id=answer.id,
             judge=self._judge.name,
             prompt=self._rubric.name,
             status=status if scores or status is not Status.OK else Status.UNPARSEABLE,

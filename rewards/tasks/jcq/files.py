@@ -75,23 +75,23 @@ def read_jcq_judgements(
 
     Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
     """
-    asked = {question.id: question.question for question in questions}
-    about = {answer.id: answer for answer in answers}
-    found: dict[str, Judgement] = {}
+    texts = {question.id: question.question for question in questions}
+    by_id = {answer.id: answer for answer in answers}
+    judgements: dict[str, Judgement] = {}
     for where, row in read_objects(path):
         answer_id = _id(where, row, "answer_id")
-        if answer_id not in about:
+        if answer_id not in by_id:
             raise UserError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
-        if answer_id in found:
+        if answer_id in judgements:
             raise UserError(f"{where}: judges answer {answer_id!r} for the second time")
-        answer = about[answer_id]
-        if answer.question_id not in asked:
+        answer = by_id[answer_id]
+        if answer.question_id not in texts:
             raise UserError(f"{where}: answer {answer_id!r} is to question {answer.question_id!r}, which is not there")
         # Null is what the judge's client hands over when the model refuses.
         reply = None if row.get("judgement", "") is None else _text(where, row, "judgement")
         scores = parse_verdict(reply or "")
-        found[answer_id] = Judgement(
-            key=judgement_key(asked[answer.question_id], answer.answer, judge, PROMPT, PARAMETERS),
+        judgements[answer_id] = Judgement(
+            key=judgement_key(texts[answer.question_id], answer.answer, judge, PROMPT, PARAMETERS),
             question_id=answer.question_id,
             answer_id=answer_id,
             judge=judge,
@@ -100,7 +100,7 @@ def read_jcq_judgements(
             scores=scores,
             reply=reply,
         )
-    return tuple(found.get(answer.id) for answer in answers)
+    return tuple(judgements.get(answer.id) for answer in answers)
 
 
 def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequence[Judgement | None]) -> None:

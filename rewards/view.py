@@ -136,3 +136,20 @@ def estimate_text(measure: Measure, estimate: Mapping[str, Any]) -> str:
     if estimate["low"] is not None:
         interval = f" ({number(estimate['low'], measure)} – {number(estimate['high'], measure)})"
     return f"{number(estimate['mean'], measure)}{interval}, {estimate['n']:,} of {estimate['of']:,}"
+
+
+def stored_numbers(metrics: Mapping[str, Any], *names: str) -> dict[str, float | None]:
+    """Numbers of `metrics.json` by their names; the interval `ci95` as its two ends.
+
+    >>> stored_numbers({"mean": 0.5, "ci95": [0.4, 0.6]}, "mean", "ci95")
+    {'mean': 0.5, 'ci95_low': 0.4, 'ci95_high': 0.6}
+    """
+    values: dict[str, float | None] = {}
+    for name in names:
+        stored = metrics[name]
+        if name == "ci95":
+            low, high = stored or (None, None)
+            values |= {"ci95_low": low, "ci95_high": high}
+        else:
+            values[name] = stored
+    return values

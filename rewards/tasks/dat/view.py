@@ -24,8 +24,8 @@ from rewards.page_parts import (
 )
 from rewards.tasks.dat.finished import FinishedDat
 from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.dat.table11 import Table11, table11
-from rewards.view import CardMetric, View
+from rewards.tasks.dat.table11 import Table11Row, table11
+from rewards.view import CardMetric, View, stored_numbers
 
 _PAPER_RESPONSES = 131_072
 
@@ -52,18 +52,8 @@ class DatView(View[FinishedDat]):
 
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
         """The numbers of the row."""
-        row = DatSummary.from_json(metrics)
-        low, high = row.ci95 or (None, None)
-        return {
-            "mean": row.mean,
-            "std": row.std,
-            "ci95_low": low,
-            "ci95_high": high,
-            "valid": row.valid,
-            "num_responses": row.num_responses,
-            "valid_rate": row.valid_rate,
-            "unique_words": row.unique_words,
-        }
+        names = ("mean", "std", "ci95", "valid", "num_responses", "valid_rate", "unique_words")
+        return stored_numbers(metrics, *names)
 
     def card(
         self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
@@ -83,13 +73,32 @@ class DatView(View[FinishedDat]):
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
         """Table 11, the benchmark's trials (Table 6), and the unique words that a score was bought with."""
+        score, valid = measures
         counted = {str(run.folder): run.settings["trials"] for run in runs if run.settings.get("trials")}
         table = table11({str(run.folder): run.folder for run in runs}, trials=counted)
-        charts = (
-            Ridge("dat_chart", "ridges", "score_axis", measures[0]),
-            Scatter("words_chart", "words", "words_axis", "score_axis", _points(table)),
+        words = {row.summary.source: row.equal_size_words for row in table.rows}
+
+        def equal_words(run: FinishedDat) -> Cell:
+            expected = words[str(run.folder)]
+            return Cell(DASH if expected is None else f"{expected:,.0f}", (f"n = {table.equal_size:,}",))
+
+        columns = (
+            Column("trials", cell=lambda run: Cell(f"{run.summary.num_responses:,}")),
+            Column("valid", cell=_valid, change=valid, paper="valid", figure=_paper_valid),
+            Column("mean", cell=_mean, change=score, paper="mean"),
+            Column("std", cell=_std, paper="std"),
+            Column("unique_words", cell=_unique_words, paper="unique_words", figure=lambda words: f"{int(words):,}"),
+            Column("equal_words", cell=equal_words),
         )
-        return Section((_responses(measures, table), _trials(measures[0])), charts)
+        tables = (
+            ModelTable("table11", columns, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
+            ModelTable("table6", _TRIALS, kind="trials"),
+        )
+        charts = (
+            Ridge("dat_chart", "ridges", "score_axis", score),
+            Scatter("words_chart", "words", "words_axis", "score_axis", [_point(row) for row in table.rows]),
+        )
+        return Section(tables, charts)
 
     def settings_shown(self, run: FinishedDat) -> list[tuple[str, Any]]:
         """Encoder and noun checker."""
@@ -106,66 +115,45 @@ class DatView(View[FinishedDat]):
         yield ReaderItem(("", ""), "", "DAT", "", entries)
 
 
-def _responses(measures: Sequence[Measure], table: Table11) -> ModelTable:
-    """Valid responses, mean, standard deviation, unique words."""
-    score, valid = measures
-    rows = {row.summary.source: row for row in table.rows}
+def _valid(run: FinishedDat) -> Cell:
+    row = run.summary
+    return Cell(f"{row.valid:,}", (percent(row.valid, row.num_responses),))
 
-    def valid_cell(run: FinishedDat) -> Cell:
-        row = rows[str(run.folder)].summary
-        return Cell(f"{row.valid:,}", (percent(row.valid, row.num_responses),))
 
-    def mean(run: FinishedDat) -> Cell:
-        row = rows[str(run.folder)].summary
-        return mean_cell(row.mean, run.shown(score), row.ci95)
+def _attempts(run: FinishedDat) -> Cell:
+    row = run.summary
+    return Cell(f"{row.num_responses:,}", (percent(row.valid, row.num_responses),))
 
-    def equal_words(run: FinishedDat) -> Cell:
-        words = rows[str(run.folder)].equal_size_words
-        return Cell(DASH if words is None else f"{words:,.0f}", (f"n = {table.equal_size:,}",))
 
-    columns = (
-        Column("trials", cell=lambda run: Cell(f"{rows[str(run.folder)].summary.num_responses:,}")),
-        Column("valid", cell=valid_cell, change=valid, paper="valid", figure=_paper_valid),
-        Column("mean", cell=mean, change=score, paper="mean"),
-        Column("std", cell=lambda run: Cell(number(rows[str(run.folder)].summary.std, run.shown(score))), paper="std"),
-        Column(
-            "unique_words",
-            cell=lambda run: Cell(f"{rows[str(run.folder)].summary.unique_words:,}"),
-            paper="unique_words",
-            figure=lambda words: f"{int(words):,}",
-        ),
-        Column("equal_words", cell=equal_words),
-    )
-    return ModelTable("table11", columns, ("dat_note", "scale_note"), paper="dat", training="dat_training")
+def _mean(run: FinishedDat) -> Cell:
+    return mean_cell(run.summary.mean, run.shown(run.main), run.summary.ci95)
+
+
+def _std(run: FinishedDat) -> Cell:
+    return Cell(number(run.summary.std, run.shown(run.main)))
+
+
+def _unique_words(run: FinishedDat) -> Cell:
+    return Cell(f"{run.summary.unique_words:,}")
 
 
 def _paper_valid(valid: str) -> str:
     return f"{int(valid):,} ({int(valid) / _PAPER_RESPONSES:.2%})"
 
 
-def _trials(score: Measure) -> ModelTable:
-    """The benchmark of a fixed number of valid responses."""
-
-    def attempts(run: FinishedDat) -> Cell:
-        row = run.summary
-        return Cell(f"{row.num_responses:,}", (percent(row.valid, row.num_responses),))
-
-    columns = (
-        Column("valid_trials", cell=lambda run: Cell(f"{run.summary.valid:,}")),
-        Column("attempts", cell=attempts),
-        Column("mean", cell=lambda run: mean_cell(run.summary.mean, run.shown(score), run.summary.ci95)),
-        Column("std", cell=lambda run: Cell(number(run.summary.std, run.shown(score)))),
-    )
-    return ModelTable("table6", columns, kind="trials")
+# The benchmark of a fixed number of valid responses.
+_TRIALS = (
+    Column("valid_trials", cell=lambda run: Cell(f"{run.summary.valid:,}")),
+    Column("attempts", cell=_attempts),
+    Column("mean", cell=_mean),
+    Column("std", cell=_std),
+)
 
 
-def _points(table: Table11) -> list[Point | None]:
-    return [
-        None
-        if row.summary.mean is None or row.equal_size_words is None
-        else Point(row.equal_size_words, row.summary.mean, *(row.summary.ci95 or (None, None)))
-        for row in table.rows
-    ]
+def _point(row: Table11Row) -> Point | None:
+    mean, words = row.summary.mean, row.equal_size_words
+    low, high = row.summary.ci95 or (None, None)
+    return None if mean is None or words is None else Point(words, mean, low, high)
 
 
 def dat_number(value: float | None, *, scale: float = 1.0) -> str:

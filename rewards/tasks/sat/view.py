@@ -24,7 +24,7 @@ from rewards.page_parts import (
 )
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from rewards.tasks.sat.summary import SatSummary
-from rewards.view import CardMetric, View
+from rewards.view import CardMetric, View, stored_numbers
 
 _SCORE, _LENGTH, _COPIED = Measure("sat"), Measure("sat/length", 0), Measure("sat/copied", share=True)
 
@@ -59,20 +59,8 @@ class SatView(View[FinishedSat]):
 
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
         """The numbers of the row."""
-        row = SatSummary.from_json(metrics)
-        low, high = row.ci95 or (None, None)
-        return {
-            "mean": row.mean,
-            "std": row.std,
-            "ci95_low": low,
-            "ci95_high": high,
-            "scored_stories": row.scored_stories,
-            "num_stories": row.num_stories,
-            "compliant": row.compliant,
-            "num_rewrites": row.num_rewrites,
-            "mean_length": row.mean_length,
-            "mean_copied": row.mean_copied,
-        }
+        stories = ("mean", "std", "ci95", "scored_stories", "num_stories")
+        return stored_numbers(metrics, *stories, "compliant", "num_rewrites", "mean_length", "mean_copied")
 
     def card(
         self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]

@@ -26,8 +26,8 @@ TASKS = (
 )
 CRITERIA = ("fluency", "flexibility", "originality", "elaboration")
 QUESTIONS_PER_TASK = 100
-# Of the test split as `content_hash` writes it. A hub revision names a commit, and not what arrived from a mirror or a
-# file; this holds for all three. The same 700 rows stand in the benchmark authors' nlp-waseda/JCQ-judge at 450bd55.
+# Of the test split as `content_hash` writes it: a hub revision does not say what came from a mirror or a file. The same
+# 700 rows stand in the benchmark authors' nlp-waseda/JCQ-judge at 450bd55.
 CONTENT_SHA256 = "8d193def24c9ad7601d4f816ae545e45c3afc944ff560154e7e545341ffbbb26"
 
 
@@ -111,10 +111,9 @@ def _check_complete(where: str, questions: tuple[Question, ...]) -> None:
 
 
 def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
-    path = None if source is None else Path(source)
-    if path is not None and path.is_dir():
-        path = _only_file(path)
-    if path is not None and path.is_file():
+    """What the questions are from, and its rows with where they stand."""
+    if source is not None and Path(source).exists():
+        path = _only_file(Path(source)) if Path(source).is_dir() else Path(source)
         if revision is not None:
             raise UserError(f"{path}: a file has no revision; leave it out")
         return str(path), list(read_objects(path))
@@ -138,10 +137,10 @@ def _from_hub(name: str, revision: str | None) -> Iterable[Any]:
 def _only_file(folder: Path) -> Path:
     if (folder / "test.jsonl").is_file():
         return folder / "test.jsonl"
-    files_there = sorted(folder.glob("*.jsonl"))
-    if len(files_there) != 1:
-        raise UserError(f"{folder}: holds {len(files_there)} JSONL files and no test.jsonl; name the file")
-    return files_there[0]
+    paths = sorted(folder.glob("*.jsonl"))
+    if len(paths) != 1:
+        raise UserError(f"{folder}: holds {len(paths)} JSONL files and no test.jsonl; name the file")
+    return paths[0]
 
 
 def _question(where: str, row: dict[str, Any]) -> Question:

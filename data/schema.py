@@ -48,6 +48,14 @@ class Response:
     finish_reason: str | None = None  # `stop` or `length`, if known
 
 
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One text that a generator wrote, and how it ended."""
+
+    text: str
+    finish_reason: str | None = None  # `stop` or `length`, or an endpoint's own word; None where it means nothing
+
+
 def utf8_safe(text: str) -> str:
     """`text` with lone surrogates written out as `\\udXXX`, so that it can be stored as UTF-8.
 

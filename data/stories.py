@@ -1,8 +1,8 @@
 """The stories of the Story Alteration Task (paper, section 3.3): 113 well-known tales, and anybody's own.
 
-The paper took 113 tales from a website and had GPT-4o summarise them to 200-400 characters; its summaries are not
-public. Those packaged here (`stories.jsonl`) are sozo's own summaries of tales in the public domain, of the same number
-and length. Scores on them are not the paper's, whatever the encoder.
+The paper's, 113 tales from a website that GPT-4o summarised to 200-400 characters, are not public. Those packaged here
+(`stories.jsonl`) are sozo's own summaries of tales in the public domain, of the same number and length. Scores on them
+are not the paper's, whatever the encoder.
 """
 
 from __future__ import annotations

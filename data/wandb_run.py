@@ -31,13 +31,10 @@ class WandbRun:
 
 def write_state(folder: Path, run: Any) -> None:
     """Write down which run (`wandb.run`; None without one) trained the model in `folder`."""
-    run = None if run is None or run.disabled else run  # WANDB_MODE=disabled hands out a run that is nowhere
-    state = {
-        "version": 1,
-        "wandb_run_id": run.id if run else None,
-        "wandb_project": run.project if run else None,
-        "wandb_entity": (run.entity or None) if run else None,
-    }
+    run_id, project, entity = None, None, None
+    if run is not None and not run.disabled:  # WANDB_MODE=disabled hands out a run that is nowhere
+        run_id, project, entity = run.id, run.project, run.entity or None
+    state = {"version": 1, "wandb_run_id": run_id, "wandb_project": project, "wandb_entity": entity}
     write_json(folder / STATE, state)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data.completion import Completion
+from data.schema import Completion
 from generate.protocol import Generator
 
 

@@ -1,6 +1,6 @@
 """Generators: whatever answers prompts, a language model or the paper's random nouns."""
 
-from data.completion import Completion
+from data.schema import Completion
 from generate.load import GeneratorSettings, load_generator
 from generate.protocol import Generator
 from generate.random_nouns import RandomNouns

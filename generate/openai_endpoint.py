@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from data.completion import Completion
 from data.prompts import messages
+from data.schema import Completion
 from generate.protocol import request_seeds
 from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome, read_chat
 from rewards.endpoint.retry import RetryPolicy
@@ -26,11 +26,9 @@ class OpenAIGenerator:
     Servers differ in how they are told not to truncate the distribution (the model's own generation config often does):
     vLLM, SGLang and llama.cpp take `top_k` in the request, `transformers serve` a whole `generation_config`, OpenAI
     neither, and it truncates nothing at top_p 1. The first form that the server accepts is used and recorded. A server
-    that silently ignores `top_k` cannot be told apart. How well a seed is honoured is up to the server, too:
-    `transformers serve` seeds the whole process, so there only `concurrency=1` is repeatable.
-
-    `rewards.endpoint.client.Endpoint` says what is tried again; what then still fails ends the batch. A reply without
-    text is an empty response, and so is a prompt that a content filter declines.
+    that ignores `top_k` cannot be told apart, nor one that ignores a seed (`transformers serve` seeds the process, so
+    that only `concurrency=1` is repeatable). What still fails after all attempts (see `Endpoint`) ends the batch. A
+    reply without text is an empty response, and so is a prompt that a content filter declines.
 
     Args:
         model: The model's name on the server.

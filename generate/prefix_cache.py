@@ -18,16 +18,13 @@ _ATTENTION_ARGUMENTS = ("softcap", "s_aux", "position_bias")
 
 
 class SharedPrefixCache(Cache):
-    """Keys and values of one prompt, stored once, and of every slot's own tokens behind it.
+    """Keys and values of one prompt, stored once, and of every slot's own tokens behind it (`lengths` of them).
 
     Args:
         prefix: The cache that the prompt's forward pass has filled (batch of one).
         slots: Live slots to begin with, none with a token of its own; see `branch` and `follow`.
         most: Tokens that a response may have in the cache.
         room: Slots that may ever be live; None for no more than `slots`.
-
-    Attributes:
-        lengths: Tokens of each live slot in the cache, shape (live,).
     """
 
     def __init__(self, prefix: DynamicCache, slots: int, most: int, *, room: int | None = None) -> None:
@@ -35,8 +32,7 @@ class SharedPrefixCache(Cache):
             raise UserError("a layer's cache is more than keys and values")
         super().__init__(layers=[_Layer(self, layer.keys, layer.values, room or slots) for layer in prefix.layers])
         self.lengths = torch.zeros(slots, dtype=torch.long, device=prefix.layers[0].keys.device)
-        self.used = 0
-        self.room = 0
+        self.used = self.room = 0
         self.hidden: torch.Tensor | None = None
         self._prefix, self._most, self._stem = prefix, most, self
 
@@ -51,13 +47,8 @@ class SharedPrefixCache(Cache):
     def follow(self, parents: torch.Tensor) -> torch.Tensor:
         """Let the live slots be one for each of `parents`, slots of this cache, that begins with its parent's tokens.
 
-        A parent's first follower stays in its slot and nothing is copied; slots that nobody follows are filled.
-
-        Args:
-            parents: Ascending, shape (followers,), no more than there is room for.
-
-        Returns:
-            The slot of each follower.
+        A parent's first follower stays in its slot and nothing is copied; slots that nobody follows are filled. The
+        `parents` ascend and are no more than there is room for. Returns the slot of each follower.
         """
         live = len(self.lengths)
         first = torch.ones_like(parents, dtype=torch.bool)
@@ -99,8 +90,8 @@ class SharedPrefixCache(Cache):
     def _reserve(self, used: int) -> None:
         """Make room for `used` tokens of each slot."""
         self.used = used
-        if self.used > self.room:
-            self.room = min(max(2 * self.room, self.used, 64), self._most)
+        if used > self.room:
+            self.room = min(max(2 * self.room, used, 64), self._most)
             for layer in self.layers:
                 layer.grow(self.room)
 
@@ -119,16 +110,13 @@ class SharedPrefixCache(Cache):
     def replace(
         self, rows: torch.Tensor, done: torch.Tensor, started: torch.Tensor, parents: torch.Tensor
     ) -> torch.Tensor:
-        """Give the slots of ended rows to `started`, and close the gaps that are left with the last live ones.
+        """Give the slots of ended rows to `started`, close the gaps that are left, and return the rows now in slots.
 
         Args:
             rows: Row of each live slot.
             done: Which of them have ended.
             started: Rows to begin, at most as many as have ended.
             parents: With which slot's tokens of the cache that this one branched from each begins.
-
-        Returns:
-            The rows that the live slots now hold.
         """
         ended = torch.nonzero(done)[:, 0]
         taken, free = ended[: len(started)], ended[len(started) :]
@@ -154,8 +142,8 @@ class _Layer(CacheLayerMixin):
 
     def grow(self, room: int) -> None:
         """Enlarge the slots' share to `room` tokens; what is not written is zero, since 0 times NaN is no 0."""
-        self.keys = _grown(self.keys, room)
-        self.values = _grown(self.values, room)
+        more = (0, 0, 0, room - self.keys.shape[2])
+        self.keys, self.values = torch.nn.functional.pad(self.keys, more), torch.nn.functional.pad(self.values, more)
 
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Store one token per slot. The attention function is handed this layer in place of keys and values."""
@@ -199,12 +187,6 @@ class _Layer(CacheLayerMixin):
     def get_max_length(self) -> int:
         """No maximum."""
         return -1
-
-
-def _grown(stored: torch.Tensor, room: int) -> torch.Tensor:
-    larger = stored.new_zeros((*stored.shape[:2], room, stored.shape[3]))
-    larger[:, :, : stored.shape[2]] = stored
-    return larger
 
 
 def _attend(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from data.completion import Completion
 from data.errors import UserError
+from data.schema import Completion
 
 
 class Generator(Protocol):

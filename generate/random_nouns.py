@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from data.completion import Completion
 from data.errors import UserError
+from data.schema import Completion
 from generate.protocol import entropy
 
 NUM_WORDS = 10
@@ -16,11 +16,7 @@ _LIST = "\n".join(f"{k}. %s" for k in range(1, NUM_WORDS + 1))
 
 
 class RandomNouns:
-    """The paper's random baseline (section 5.1.1): ten distinct nouns, every ordered choice equally likely.
-
-    Args:
-        nouns: Distinct nouns to choose from, ten at least (`data.jumandic.load_nouns()`).
-        name: The responses' source.
+    """The paper's random baseline (section 5.1.1): ten distinct ones of `nouns`, every ordered choice equally likely.
 
     >>> generator = RandomNouns("犬 猫 水 山 川 本 車 空 海 石 鳥 花".split())
     >>> first, second = generator.answer([""] * 2, seed=1, batch=0)

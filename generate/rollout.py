@@ -15,14 +15,14 @@ from models.tokens import encode_prompt, end_tokens
 class SharedPrefixRollout:
     """TRL `rollout_func`: each prompt of this process's batch is computed once, however often it stands there.
 
+    The draw is a function of seed, optimizer step and process: a resumed run continues as an unbroken one. Works on one
+    process, DDP and DeepSpeed ZeRO-1 to 3 (whose weights TRL gathers while it lasts), with LoRA too, not under FSDP.
+
     Args:
         temperature: Above 0, the one of the GRPO run.
         max_new_tokens: Length limit, the one of the GRPO run.
-        seed: The draw is a function of seed, optimizer step and process: a resumed run continues as an unbroken one.
+        seed: The run's.
         slots: Completions decoded at once.
-
-    Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose weights TRL gathers while it lasts), with LoRA too. Under
-    FSDP take another sampler.
 
     >>> rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=256, seed=0)
     >>> trainer = GRPOTrainer(..., rollout_func=rollout)  # doctest: +SKIP

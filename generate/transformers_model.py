@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from data.completion import Completion
 from data.errors import UserError
+from data.schema import Completion
 from generate.protocol import entropy
 from models.allocator import freed_memory_kept
 from models.attention import why_not_shared

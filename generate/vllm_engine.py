@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from data.completion import Completion
+from data.schema import Completion
 from generate.protocol import request_seeds
 from models.load import ADAPTER_FILE, is_adapter
 from models.tokens import encode_text

@@ -2,10 +2,9 @@
 
 import pytest
 
-from data.completion import Completion
 from data.errors import UserError
 from data.processes import Processes
-from data.schema import write_columns
+from data.schema import Completion, write_columns
 from eval.answered import read_answers
 from eval.draw import draw_parts
 from eval.options import SamplingOptions

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from fakes import FakeJudge
 
-from data.completion import Completion
 from data.errors import UserError
 from data.jcq import Answer, Question
+from data.schema import Completion
 from rewards.judges.ledger import Ledger
 from rewards.judges.ledger import read_judgements as read_ledger
 from rewards.judges.local import LocalJudge

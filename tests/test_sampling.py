@@ -17,11 +17,10 @@ from fakes import FakeNouns, axis_encoder, list_text
 from grpo_runs import ROOT, _free_port, run
 from sampling_worker import dat_by, sample, scorer
 
-from data.completion import Completion
 from data.errors import UserError
 from data.jumandic import load_nouns
 from data.processes import Processes
-from data.schema import arrow_schema, read_responses
+from data.schema import Completion, arrow_schema, read_responses
 from eval.draw import draw_parts
 from eval.options import SamplingOptions
 from eval.run import run_task

@@ -1,10 +1,9 @@
 """The papers' protocol texts (DAT, SAT, JCQ judge), byte for byte as they stand in the text files beside this one.
 
-They are tables 14 to 16 of the NLP 2025 paper. The print does not show blank lines, so those are a reconstruction; that
-of the JCQ judge is also `data/judge_prompt.txt` of nlp-waseda/JCQ-judge, byte for byte. Two are sozo's own:
-`jcq_judge_guarded` is the same with the answer fenced and one more note, against answers that address the judge;
-`sat_judge` is Japanese for the prompt of SAT's judge, which the ACL paper (Table 22) prints in English only, with the
-same instruction, five grades and order.
+They are tables 14 to 16 of the NLP 2025 paper, whose print shows no blank lines: those are a reconstruction. That of
+the JCQ judge is also `data/judge_prompt.txt` of nlp-waseda/JCQ-judge. Two are sozo's own: `jcq_judge_guarded` fences
+the answer and has one more note, against answers that address the judge; `sat_judge` is Japanese for the prompt of
+SAT's judge, which the ACL paper (Table 22) prints in English only, with the same instruction, five grades and order.
 """
 
 from __future__ import annotations

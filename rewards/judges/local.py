@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data.completion import Completion
+from data.schema import Completion
 from rewards.judges.protocol import Reply
 
 

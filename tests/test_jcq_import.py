@@ -37,9 +37,9 @@ def theirs(tmp_path):
 
 
 def bring_in(folder, *words):
-    """`eval jcq` on these files, without a key."""
-    files = ("--answers", "data/answers/m.jsonl", "--judgements", "data/judgements/j/m.jsonl", "--judge-model", "j")
-    command = [sys.executable, "-m", "eval", "jcq", *files, "--trial", "--output", "out", *words]
+    """`eval score jcq` on these files, without a key."""
+    files = ("data/answers/m.jsonl", "--judgements", "data/judgements/j/m.jsonl", "--judge-model", "j")
+    command = [sys.executable, "-m", "eval", "score", "jcq", *files, "--trial", "--output", "out", *words]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     variables["PYTHONPATH"] = str(ROOT)
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
@@ -51,11 +51,11 @@ def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):
     assert "33 of 35 questions" in done.stdout
     statuses = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["statuses"]
     assert {name: count for name, count in statuses.items() if count} == {"ok": 33, "unparseable": 1, "not_asked": 1}
-    (found,) = find_evaluated([str(tmp_path / "out")])
-    judged = found.jcq.judgements
-    assert [one and one.status for one in judged] == [Status.UNPARSEABLE, *[Status.OK] * 33, None]
+    run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
+    judged = run.judgements
+    assert [judgement and judgement.status for judgement in judged] == [Status.UNPARSEABLE, *[Status.OK] * 33, None]
     assert judged[0].reply == REFUSAL
-    assert found.jcq.scores.scored.sum() == 33
+    assert run.scores.scored.sum() == 33
     # What goes back to the tool is what came from it.
     for path in ("answers/m.jsonl", "judgements/j/m.jsonl"):
         assert (tmp_path / "out" / "jcq-judge" / path).read_bytes() == (theirs / path).read_bytes()
@@ -72,11 +72,11 @@ def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):
 def test_equal_answers_share_the_judgement_that_has_scores(theirs, tmp_path):
     (question, *_) = trial_questions()
     write(theirs / "answers" / "m.jsonl", [{"id": k, "question_id": question.id, "answer": "同じ"} for k in (1, 2, 3)])
-    told = [{"answer_id": 1, "judgement": VERDICT}, {"answer_id": 2, "judgement": REFUSAL}]
-    write(theirs / "judgements" / "j" / "m.jsonl", told)
+    judgements = [{"answer_id": 1, "judgement": VERDICT}, {"answer_id": 2, "judgement": REFUSAL}]
+    write(theirs / "judgements" / "j" / "m.jsonl", judgements)
     assert bring_in(tmp_path).returncode == 0
-    (found,) = find_evaluated([str(tmp_path / "out")])
-    assert [one.status for one in found.jcq.judgements] == [Status.OK] * 3
+    run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
+    assert [judgement.status for judgement in run.judgements] == [Status.OK] * 3
     assert len(rows_of(tmp_path / "out" / "judgements.jsonl")) == 2
 
 
@@ -85,7 +85,7 @@ def test_equal_answers_share_the_judgement_that_has_scores(theirs, tmp_path):
     [
         (("--retry-failed",), "--retry-failed is for a judge that is asked"),
         (("--judge-prompt", "jcq-v1-guarded"), "--judge-prompt is for a judge that is asked"),
-        (("--judgements", "no.jsonl"), "no.jsonl: no such file"),
+        (("--judgements", "no.jsonl"), "no.jsonl: cannot be read (No such file or directory); give"),
     ],
 )
 def test_mistakes_are_one_line(theirs, tmp_path, words, message):
@@ -97,8 +97,9 @@ def test_mistakes_are_one_line(theirs, tmp_path, words, message):
 
 
 def test_judgements_without_answers_and_another_judgement_file_are_refused(theirs, tmp_path):
+    # They are about answers that exist: only `score` takes them.
     done = evaluate(tmp_path, "jcq", "--model", "tiny", "--trial", "--judgements", "x.jsonl", "--output", "out")
-    assert "--judgements goes with --answers" in done.stderr
+    assert "No such option: --judgements" in done.stderr
     assert bring_in(tmp_path).returncode == 0
     path = theirs / "judgements" / "j" / "m.jsonl"
     path.write_text(path.read_text("utf-8").replace("流暢性: 4", "流暢性: 5"), "utf-8")

@@ -10,7 +10,7 @@ from trl.trainer.utils import add_fused_lm_head
 
 from models.attention import without_adapter
 from models.tiny import build_tokenizer
-from training.shared_prompt import packed, share_prompt
+from training.shared_prompt import _layout, packed, share_prompt
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
 
@@ -79,7 +79,7 @@ def test_shared_gives_what_repeated_gives(make, checkpointing):
 
 def test_a_packed_row_holds_the_prompt_once():
     inputs = batch()
-    row = packed(inputs["input_ids"], inputs["labels"], len(PROMPT))
+    row = packed(inputs["input_ids"], inputs["labels"], _layout(inputs))
     tokens = len(PROMPT) - 1 + len(LENGTHS) * LONGEST
     assert row["input_ids"].shape == row["position_ids"].shape == row["shift_labels"].shape == (1, tokens)
     assert row["input_ids"][0, :8].tolist() == PROMPT[:-1]
@@ -88,12 +88,12 @@ def test_a_packed_row_holds_the_prompt_once():
     assert int((row["shift_labels"] >= 0).sum()) == sum(LENGTHS)
 
 
-def with_another_prompt(inputs):
-    inputs["input_ids"][0, 0] = 11
+def with_padding_in_a_prompt(inputs):
+    inputs["attention_mask"][1, 1] = 0
 
 
-def with_padding_in_front(inputs):
-    inputs["attention_mask"][1, :2] = 0
+def with_only_different_prompts(inputs):
+    inputs["input_ids"][:, 0] = torch.arange(5)
 
 
 def with_a_hole(inputs):
@@ -115,8 +115,8 @@ def with_positions_of_its_own(inputs):
 @pytest.mark.parametrize(
     "change",
     [
-        with_another_prompt,
-        with_padding_in_front,
+        with_padding_in_a_prompt,
+        with_only_different_prompts,
         with_a_hole,
         with_labels_everywhere,
         with_nothing_asked,
@@ -131,6 +131,51 @@ def test_a_batch_that_cannot_be_shared_is_computed_as_it_is(change):
     again = model(**inputs, fused_lm_head=True)
     assert shapes == [(5, 16), (5, 16)]
     assert torch.allclose(again.log_probs, repeated.log_probs, atol=1e-6)
+
+
+def two_prompts(inputs):
+    inputs["input_ids"][[0, 3], 0] = 11
+
+
+def a_shorter_prompt(inputs):
+    inputs["attention_mask"][[1, 4], :3] = 0
+
+
+def all_padded(inputs):
+    """As a micro-batch of the shorter prompt is, where its generation batch has a longer one."""
+    inputs["attention_mask"][:, :3] = 0
+
+
+def three_prompts(inputs):
+    two_prompts(inputs)
+    a_shorter_prompt(inputs)
+
+
+@pytest.mark.parametrize("make", [llama, qwen, gemma])
+@pytest.mark.parametrize(
+    ("change", "tokens"),
+    [
+        (two_prompts, 8 + 3 * 7 + 8 + 2 * 7),
+        (a_shorter_prompt, 8 + 3 * 7 + 5 + 2 * 7),
+        (all_padded, 5 + 5 * 7),
+        (three_prompts, 8 + 2 * 7 + 8 + 7 + 5 + 2 * 7),
+    ],
+)
+def test_each_prompt_of_a_mixed_batch_is_computed_once(make, change, tokens):
+    (model, shapes), inputs = fused(make()), batch()
+    change(inputs)
+    inputs["labels"][inputs["attention_mask"] == 0] = -100
+    repeated = model(**inputs, fused_lm_head=True)
+    wanted = gradients(model, repeated.log_probs[:, len(PROMPT) - 1 :])
+    share_prompt(model)
+    shared = model(**inputs, fused_lm_head=True)
+    assert shapes == [(5, 16), (1, tokens)]
+    asked = repeated.label_mask
+    assert torch.equal(shared.label_mask, asked)
+    for name in ("log_probs", "entropy", "mean_logits"):
+        assert torch.allclose(shared[name][asked], repeated[name][asked], atol=1e-5)
+    for ours, theirs in zip(gradients(model, shared.log_probs[:, len(PROMPT) - 1 :]), wanted, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-4 * float(theirs.abs().max()))
 
 
 def test_only_what_the_rows_have_in_common_is_shared():

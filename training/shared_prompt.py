@@ -1,15 +1,15 @@
-"""SFT, DPO and GRPO with the prompt computed once: all responses of a micro-batch behind one copy of it.
+"""SFT, DPO and GRPO with each prompt computed once: all its responses of a micro-batch behind one copy of it.
 
-TRL's trainers repeat the prompt in every row. In DAT training there is one prompt, and it is most of all tokens. Here a
-micro-batch becomes one row: the prompt, then the responses side by side. What works token by token (projections, MLPs,
-the output layer) sees each token once; attention lets each response see the prompt and itself.
+TRL's trainers repeat the prompt in every row, and where a task asks one thing it is most of all tokens. Here a
+micro-batch becomes one row: a prompt, then its responses side by side, then the next prompt. What works token by token
+(projections, MLPs, the output layer) sees each token once; attention lets each response see its prompt and itself.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -27,11 +27,11 @@ _PER_TOKEN = ("log_probs", "entropy", "log_sum_sq_probs", "mean_logits", "is_top
 
 
 def share_prompt(model: Any, *, say: bool = True) -> bool:
-    """Let a trainer's model compute a prompt that all rows of a batch begin with only once.
+    """Let a trainer's model compute a prompt that several rows of a batch begin with only once.
 
     It catches the calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`) and answers
-    them with the same numbers, up to rounding. Every other call goes through untouched, and so does a batch without a
-    common prompt, with padding before it, or longer than a sliding window.
+    them with the same numbers, up to rounding. Every other call goes through untouched, and so does a batch in which no
+    two rows have the same prompt, or one longer than a sliding window.
 
     Args:
         model: A trainer's model after TRL has given it the fused head; a PEFT model too.
@@ -54,66 +54,105 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
 
     @functools.wraps(type(model).forward)
     def forward(*args: Any, **kwargs: Any) -> Any:
-        prompt = 0 if args or not kwargs.get("fused_lm_head") else _common_prompt(kwargs)
-        if prompt < 2 or why_not_shared(model, kwargs["input_ids"].shape[1]):
+        layout = None if args or not kwargs.get("fused_lm_head") else _layout(kwargs)
+        if layout is None or why_not_shared(model, kwargs["input_ids"].shape[1]):
             return fused(*args, **kwargs)
-        ids, labels = kwargs["input_ids"], kwargs["labels"]
         kept = {name: kwargs[name] for name in _HARMLESS & set(kwargs)}
-        outputs = fused(**packed(ids, labels, prompt), **kept, fused_lm_head=True)
+        outputs = fused(**packed(kwargs["input_ids"], kwargs["labels"], layout), **kept, fused_lm_head=True)
         for field in fields(outputs):
             if field.name in _PER_TOKEN and (per_token := getattr(outputs, field.name)) is not None:
-                outputs[field.name] = unpacked(per_token, len(ids), prompt)
+                outputs[field.name] = unpacked(per_token, layout)
         return outputs
 
     model.forward = forward
     return True
 
 
-def _common_prompt(call: dict[str, Any]) -> int:
-    """Tokens that all rows of a call begin with and none is asked about; 0 where a packed row would not be the same."""
+@dataclass(frozen=True)
+class Layout:
+    """How a micro-batch becomes one row.
+
+    Args:
+        prompt: Columns before the first one that is asked about, padding on the left included.
+        length: Columns in all.
+        order: Row numbers, those with the same prompt side by side, shape (rows,).
+        groups: For each prompt, in this order, the padding before it and how many rows it has.
+    """
+
+    prompt: int
+    length: int
+    order: torch.Tensor
+    groups: tuple[tuple[int, int], ...]
+
+
+def _layout(call: dict[str, Any]) -> Layout | None:
+    """Which rows of a call begin with the same prompt; None where a packed row would not be the same or no shorter."""
     ids, labels, mask = (call.get(name) for name in ("input_ids", "labels", "attention_mask"))
     known = {"input_ids", "labels", "attention_mask", "fused_lm_head", *_HARMLESS}
     if ids is None or labels is None or any(value is not None for key, value in call.items() if key not in known):
-        return 0
-    predicted = torch.nonzero((labels != -100).any(dim=0))
-    prompt = int(predicted[0]) if len(predicted) else 0
-    if mask is not None and not (mask[:, :prompt].all() and (mask[:, 1:] <= mask[:, :-1]).all()):
-        return 0  # padding anywhere but at the end
-    return prompt if bool((ids[:, :prompt] == ids[:1, :prompt]).all()) else 0
+        return None
+    asked = torch.nonzero((labels != -100).any(dim=0))
+    prompt = int(asked[0]) if len(asked) else 0
+    if prompt < 2:
+        return None
+    mask = torch.ones_like(ids) if mask is None else mask
+    # Padding only before the prompt, as GRPO pads prompts of other lengths, and at the end.
+    before, after = mask[:, :prompt], mask[:, prompt:]
+    if not ((before[:, :-1] <= before[:, 1:]).all() and before[:, -2:].all() and (after[:, 1:] <= after[:, :-1]).all()):
+        return None
+    # -1 is no token: a pad token within a prompt cannot pass for padding.
+    prompts, group = torch.unique(ids[:, :prompt].masked_fill(before == 0, -1), dim=0, return_inverse=True)
+    if len(prompts) == len(ids) > 1:
+        return None
+    paddings, rows = (prompts == -1).sum(dim=1).tolist(), torch.bincount(group).tolist()
+    return Layout(prompt, ids.shape[1], torch.argsort(group, stable=True), tuple(zip(paddings, rows, strict=True)))
 
 
-def packed(ids: torch.Tensor, labels: torch.Tensor, prompt: int) -> dict[str, Any]:
+def packed(ids: torch.Tensor, labels: torch.Tensor, layout: Layout) -> dict[str, Any]:
     """A micro-batch as one row for a model whose attention is `sozo_shared_prompt`.
 
-    The prompt's last token predicts a token of its own for every response, so each response brings a copy of it: the
-    row is the prompt without its last token, then for each response that token and all of the response but its last
-    one, at the positions where they would stand alone.
+    A prompt's last token predicts a token of its own for every response, so each response brings a copy of it: for each
+    prompt the row holds it without its last token, then for each response that token and all of the response but its
+    last one, at the positions where they would stand alone.
 
     Args:
-        ids: Shape (rows, tokens), the same `prompt` tokens first in each row.
-        labels: The same shape; -100 where nothing is asked, as in the whole prompt.
-        prompt: At least 2.
+        ids: Shape (rows, tokens).
+        labels: The same shape; -100 where nothing is asked, as in all prompts.
+        layout: Which rows share a prompt.
 
     Returns:
-        Keyword arguments of the model's forward: one row of `prompt - 1 + rows * (tokens - prompt)` tokens.
+        Keyword arguments of the model's forward.
     """
-    shared, rows = prompt - 1, len(ids)
-    positions = torch.arange(ids.shape[1] - 1, device=ids.device)
+    shared = layout.prompt - 1
+    columns = torch.arange(ids.shape[1] - 1, device=ids.device)
+    tokens, positions, targets = [], [], []
+    parts: list[tuple[int, int]] = []
+    for (padding, rows), of_prompt in zip(layout.groups, layout.order.split([n for _, n in layout.groups]), strict=True):
+        first = of_prompt[0]
+        tokens += [ids[first, padding:shared], ids[of_prompt, shared:-1].reshape(-1)]
+        positions += [columns[padding:shared], columns[shared:].repeat(rows)]
+        targets += [labels[first, padding:shared], labels[of_prompt, layout.prompt :].reshape(-1)]
+        parts.append((shared - padding, rows))
     return {
-        "input_ids": torch.cat([ids[0, :shared], ids[:, shared:-1].reshape(-1)])[None],
-        "position_ids": torch.cat([positions[:shared], positions[shared:].repeat(rows)])[None],
-        "shift_labels": torch.cat([labels[0, :shared], labels[:, prompt:].reshape(-1)])[None],
+        "input_ids": torch.cat(tokens)[None],
+        "position_ids": torch.cat(positions)[None],
+        "shift_labels": torch.cat(targets)[None],
         # A mask of four dimensions is taken as it is: transformers makes none, and ours needs none.
         "attention_mask": torch.ones((1, 1, 1, 1), dtype=torch.bool, device=ids.device),
-        "shared_prompt": (shared, rows),
+        "shared_prompts": (tuple(parts), ids.shape[1] - layout.prompt),
     }
 
 
-def unpacked(per_token: torch.Tensor, rows: int, prompt: int) -> torch.Tensor:
-    """A packed row's numbers, shape (1, its tokens), as TRL has them: (rows, tokens - 1), zero within the prompt."""
-    shared = prompt - 1
-    own = per_token[0, shared:].view(rows, -1)
-    return torch.cat([own.new_zeros((rows, shared)), own], dim=1)
+def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
+    """A packed row's numbers, shape (1, its tokens), as TRL has them: (rows, tokens - 1), zero within the prompts."""
+    shared, own = layout.prompt - 1, layout.length - layout.prompt
+    responses, start = [], 0
+    for padding, rows in layout.groups:
+        start += shared - padding
+        responses.append(per_token[0, start : start + rows * own].view(rows, own))
+        start += rows * own
+    in_order = torch.cat(responses)[torch.argsort(layout.order)]
+    return torch.cat([in_order.new_zeros((len(in_order), shared)), in_order], dim=1)
 
 
 def _attend(
@@ -122,32 +161,41 @@ def _attend(
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
-    shared_prompt: tuple[int, int] | None = None,
+    shared_prompts: tuple[tuple[tuple[int, int], ...], int] | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
     """transformers' attention function: that of a packed row, or `sdpa` where the row is not packed.
 
-    query: (1, heads, tokens, size); key and value the same with their own number of heads.
+    query: (1, heads, tokens, size); key and value the same with their own number of heads. `shared_prompts` holds for
+    each prompt its tokens and responses, and the tokens of a response.
     """
     plain = AttentionInterface()[_PLAIN]
-    if shared_prompt is None:
+    if shared_prompts is None:
         return plain(module, query, key, value, attention_mask, **kwargs)
-    shared, rows = shared_prompt
+    parts, tokens = shared_prompts
+    attended, start = [], 0
+    for shared, rows in parts:
+        middle, end = start + shared, start + shared + rows * tokens
+        asked, keys, values = (states[:, :, start:end] for states in (query, key, value))
+        kwargs["is_causal"] = True
+        prompt = plain(module, *(s[:, :, :shared] for s in (asked, keys, values)), None, **kwargs)[0]
+        kwargs["is_causal"] = False
+        visible = torch.ones((tokens, shared + tokens), dtype=torch.bool, device=query.device).tril(shared)[None, None]
+        behind = (_behind_prompt(states, shared, rows) for states in (keys, values))
+        responses = plain(module, _responses(asked, shared, rows), *behind, visible, **kwargs)[0]
+        attended += [prompt, responses.reshape(1, -1, *responses.shape[2:])]
+        start = end
+    return torch.cat(attended, dim=1), None
 
-    def own(states: torch.Tensor) -> torch.Tensor:
-        """(rows, heads, response tokens, size)"""
-        return states[0, :, shared:].unflatten(1, (rows, -1)).transpose(0, 1)
 
-    def behind_prompt(states: torch.Tensor) -> torch.Tensor:
-        return torch.cat([states[:, :, :shared].expand(rows, -1, -1, -1), own(states)], dim=2)
+def _responses(states: torch.Tensor, shared: int, rows: int) -> torch.Tensor:
+    """(1, heads, shared + rows x tokens, size) -> (rows, heads, tokens, size)."""
+    return states[0, :, shared:].unflatten(1, (rows, -1)).transpose(0, 1)
 
-    kwargs["is_causal"] = True
-    prompt = plain(module, query[:, :, :shared], key[:, :, :shared], value[:, :, :shared], None, **kwargs)[0]
-    kwargs["is_causal"] = False
-    tokens = own(query).shape[2]
-    visible = torch.ones((tokens, shared + tokens), dtype=torch.bool, device=query.device).tril(shared)[None, None]
-    responses = plain(module, own(query), behind_prompt(key), behind_prompt(value), visible, **kwargs)[0]
-    return torch.cat([prompt, responses.reshape(1, -1, *responses.shape[2:])], dim=1), None
+
+def _behind_prompt(states: torch.Tensor, shared: int, rows: int) -> torch.Tensor:
+    """The same, each response behind the prompt: (rows, heads, shared + tokens, size)."""
+    return torch.cat([states[:, :, :shared].expand(rows, -1, -1, -1), _responses(states, shared, rows)], dim=2)
 
 
 AttentionInterface.register(_NAME, _attend)

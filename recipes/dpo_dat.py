@@ -28,9 +28,9 @@ def run(argv: list[str]) -> Path:
     """Parse, check, train; the folder of the trained model."""
     from training.config import parse
     from training.dpo import train_dpo
-    from training.table_config import DatDpoConfig, DpoArguments
+    from training.table_config import DpoSettings, DpoArguments
 
-    return train_dpo(*parse(DpoArguments, DatDpoConfig, argv))
+    return train_dpo(*parse(DpoArguments, DpoSettings, argv))
 
 
 if __name__ == "__main__":

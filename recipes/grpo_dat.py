@@ -23,9 +23,9 @@ def run(argv: list[str]) -> Path:
     """Parse, check, train; the folder of the trained model."""
     from training.config import parse
     from training.grpo import train_grpo
-    from training.grpo_config import DatGrpoConfig, GrpoArguments
+    from training.grpo_config import GrpoSettings, GrpoArguments
 
-    return train_grpo(*parse(GrpoArguments, DatGrpoConfig, argv))
+    return train_grpo(*parse(GrpoArguments, GrpoSettings, argv))
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ def run(argv: list[str]) -> Path:
     """Parse, check, train; the folder of the trained model."""
     from training.config import parse
     from training.sft import train_sft
-    from training.table_config import DatSftConfig, SftArguments
+    from training.table_config import SftSettings, SftArguments
 
-    return train_sft(*parse(SftArguments, DatSftConfig, argv))
+    return train_sft(*parse(SftArguments, SftSettings, argv))
 
 
 if __name__ == "__main__":

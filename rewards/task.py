@@ -137,7 +137,10 @@ class Task:
         return deciding(self.settings)
 
     def reward(self, **options: Any) -> Callable[..., list[float | None]] | None:
-        """The task's own reward, as TRL takes it; None if it is a measure as it stands (`rewards.task_reward`)."""
+        """The task's own reward, as TRL takes it; None if it is a measure as it stands (`rewards.task_reward`).
+
+        A task that has one names its options as keyword arguments: they are keys of a GRPO run's `tasks`.
+        """
         return None
 
     def describe(self) -> dict[str, Any]:
@@ -187,8 +190,9 @@ class Task:
             answer_id = row.id if named else f"{row.item}{ITEM_SEPARATOR}{row.id}"
             yield Answer(answer_id, row.item, row.text, source or path.name)
 
-    def refuse_training(self, items: Iterable[Item]) -> None:
-        """Refuse items that a model must never be trained on, such as a benchmark's own.
+    @classmethod
+    def refuse_training(cls, items: Iterable[Item]) -> None:
+        """Refuse items that a model must never be trained on, such as a benchmark's own, whatever task asks them.
 
         Raises:
             UserError: One of them is.

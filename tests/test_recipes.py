@@ -9,13 +9,13 @@ from accelerate.commands.config.config_args import load_config_from_file
 from grpo_runs import RECIPE, ROOT, eight_processes, flags, run
 
 from training.config import parse
-from training.grpo_config import DatGrpoConfig, GrpoArguments
-from training.table_config import DatDpoConfig, DatSftConfig, DpoArguments, SftArguments
+from training.grpo_config import GrpoArguments, GrpoSettings
+from training.table_config import DpoArguments, DpoSettings, SftArguments, SftSettings
 
 METHODS = {
-    "sft": (SftArguments, DatSftConfig),
-    "dpo": (DpoArguments, DatDpoConfig),
-    "grpo": (GrpoArguments, DatGrpoConfig),
+    "sft": (SftArguments, SftSettings),
+    "dpo": (DpoArguments, DpoSettings),
+    "grpo": (GrpoArguments, GrpoSettings),
 }
 RECIPES = sorted(path for method in METHODS for path in (ROOT / "recipes").glob(f"*/{method}.yaml"))
 LAUNCHERS = sorted((ROOT / "recipes" / "accelerate").glob("*.yaml"))
@@ -70,8 +70,9 @@ def test_the_papers_settings(name, processes):
     # TRL's defaults of the paper's time.
     assert (training.scale_rewards, training.num_iterations, training.epsilon) == ("group", 1, 0.2)
     assert (training.lr_scheduler_type, training.max_completion_length) == ("linear", 256)
-    (reward,) = script.reward_args.values()
-    assert reward == {
+    (task,) = script.tasks
+    assert task == {
+        "task": "dat",
         "noun_checker": "jumanpp",
         "embedding_model": "pkshatech/GLuCoSE-base-ja-v2",
         "scale": 10.0,
@@ -120,9 +121,7 @@ def test_a_launcher_loads(path):
             "x 1 process(es) = 64; nearest legal values: 64",
         ),
         (
-            flags(
-                {"reward_args": {"rewards.make_dat_reward": {"noun_checker": "jumanpp"}}, "model_name_or_path": "no"}
-            ),
+            flags({"tasks": {"task": "dat", "noun_checker": "jumanpp"}, "model_name_or_path": "no"}),
             "jumanpp",
         ),
     ],

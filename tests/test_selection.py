@@ -5,9 +5,9 @@ import logging
 import numpy as np
 import pytest
 
+from data.errors import UserError
 from data.prompts import dat_messages, plain, prompt
 from data.schema import write_columns
-from training.config import ConfigError
 from training.selection import dpo_rows, select_pairs, select_top, sft_rows
 
 # In order: c, a, e (tied with g, and before it by id), g, then the invalid b, d, f, h.
@@ -32,7 +32,7 @@ def table(folder, scores=SCORES, *, parts=2, **columns):
 
 
 def refusal(function, *arguments, **settings):
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(UserError) as error:
         function(*arguments, **settings)
     assert "\n" not in str(error.value)
     return str(error.value)

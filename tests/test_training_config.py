@@ -6,19 +6,21 @@ import sys
 import pytest
 from grpo_runs import ROOT, eight_processes
 
+from data.errors import UserError
 from training.batches import accumulation_steps, check_groups, check_prompts
-from training.config import ConfigError, parse
-from training.grpo_config import DatGrpoConfig, GrpoArguments
-from training.load_rewards import load_reward_funcs
-from training.table_config import DatSftConfig, SftArguments
+from training.config import parse
+from training.entries import read_entries
+from training.grpo_config import GrpoArguments, GrpoSettings
+from training.mix import reward_functions
+from training.table_config import SftArguments, SftSettings
 
 TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
 
 
-def refusal(function, *arguments):
+def refusal(function, *arguments, **settings):
     """The one line with which `function` refuses."""
-    with pytest.raises(ConfigError) as error:
-        function(*arguments)
+    with pytest.raises(UserError) as error:
+        function(*arguments, **settings)
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -26,7 +28,8 @@ def refusal(function, *arguments):
 def written(folder, text):
     """`--config` of a YAML file for a CPU with `text` in it."""
     file = folder / "run.yaml"
-    file.write_text(f"use_cpu: true\nbf16: false\n{text}\n", "utf-8")
+    rest = [line for line in ("tasks: [dat]", "num_prompts: 4096") if line.partition(" ")[0] not in text]
+    file.write_text("\n".join(["use_cpu: true", "bf16: false", text, *rest]), "utf-8")
     return ["--config", str(file)]
 
 
@@ -90,7 +93,7 @@ def test_an_epoch_fills_its_batches():
 
 
 def parse_grpo(argv):
-    return parse(GrpoArguments, DatGrpoConfig, argv)
+    return parse(GrpoArguments, GrpoSettings, argv)
 
 
 def test_flags_go_over_the_file(tmp_path):
@@ -120,7 +123,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
     [
         ("lerning_rate: 1.0", "unknown setting: lerning_rate (did you mean learning_rate?)"),
         ("num_promts: 7\nzzz: 1", "unknown setting: num_promts (did you mean num_prompts?), zzz"),
-        # Not the group size of 4 completions, which the misspelt key was to mend.
+        # Not the group size of 4 completions, which the misspelt key was to fix.
         ("completions_per_stp: 64\nper_device_train_batch_size: 4", "unknown setting: completions_per_stp (did you"),
         ("learning_rate: five", "argument --learning_rate/--learning-rate: invalid float value: 'five'"),
         ("num_prompts: 0", "num_prompts must be at least 1, not 0"),
@@ -129,8 +132,35 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ("per_device_train_batch_size: 0", "per_device_train_batch_size must be at least 1, not 0"),
         ("steps_per_generation: 0", "steps_per_generation must be at least 1, not 0"),
         ("reward_funcs: rewards.dat_reward\nreward_args: 3", "reward_args must be a mapping"),
-        ("reward_args: {rewards.dat_reward: 1}", "reward_args of rewards.dat_reward must be a mapping"),
-        ("reward_args: {a.b: {}}", "reward_args names a.b, which is not one of reward_funcs ['rewards.dat_reward']"),
+        (
+            "reward_funcs: rewards.dat_reward\nreward_args: {rewards.dat_reward: 1}",
+            "reward_args of rewards.dat_reward must be a mapping",
+        ),
+        ("reward_args: {a.b: {}}", "tasks: dat: reward_args names a.b, which is not one of reward_funcs []"),
+        ("tasks: 3", "tasks must be a list of what is asked"),
+        ("tasks: [dat, 3]", "tasks, entry 2 must be a task's name or a mapping, not 3"),
+        ("tasks: ['{']", "tasks, entry 1 is not JSON"),
+        ("tasks: [dot]", "there is no task dot; there are dat, "),
+        ("tasks: [{num_prompts: 8}]", "give a task (a name) or prompts (a JSONL file), and not both"),
+        ("tasks: [{prompts: mine.jsonl}]", "tasks: mine.jsonl: nothing pays for its completions; give reward_funcs"),
+        ("tasks: [{task: dat, scall: 2}]", "tasks: dat: unknown setting: scall (did you mean scale?)"),
+        (
+            "tasks: [{task: dat, noun_check: auto}]",
+            "tasks: dat: unknown setting: noun_check (did you mean noun_checker?)",
+        ),
+        (
+            "tasks: [{task: dat, reward_weights: [1, 2]}]",
+            "tasks: dat: 2 reward_weights for 1 rewards; give one for each",
+        ),
+        (
+            "tasks: [{task: dat, reward_weights: [1]}]\nreward_weights: [1]",
+            "reward_weights stand both in tasks and beside",
+        ),
+        ("reward_weights: [1, 2]", "2 reward_weights for 1 rewards; give one for each"),
+        (
+            "num_prompts:\ntasks: [{prompts: no.jsonl, reward_funcs: [a.b]}]",
+            "no.jsonl: no such file; give a JSONL file",
+        ),
         ("loss_type: [", "this is not YAML"),
         ("a: b: c", "run.yaml, line 3: this is not YAML"),
     ],
@@ -187,7 +217,7 @@ def test_one_reward_need_not_be_a_list(tmp_path):
 def test_parsing_loads_no_model():
     code = (
         "import sys; from training.config import parse; from training.grpo_config import *;"
-        "parse(GrpoArguments, DatGrpoConfig, sys.argv[1:]);"
+        "parse(GrpoArguments, GrpoSettings, sys.argv[1:]);"
         "loaded = {'sentence_transformers', 'spacy', 'trl.trainer.grpo_trainer', 'wandb'} & set(sys.modules);"
         "assert not loaded, loaded"
     )
@@ -234,7 +264,7 @@ def test_a_sampler_that_contradicts_other_settings(words, message):
 
 def parse_sft(*words):
     start = ["--use_cpu", "true", "--bf16", "false", "--responses", "somewhere"]
-    return parse(SftArguments, DatSftConfig, [*start, *words])
+    return parse(SftArguments, SftSettings, [*start, *words])
 
 
 def test_examples_per_step_fits_one_process_and_eight():
@@ -262,12 +292,16 @@ def test_an_epoch_of_sft_fills_its_batches():
 
 
 def test_a_table_is_needed():
-    assert refusal(parse, SftArguments, DatSftConfig, ["--use_cpu", "true", "--bf16", "false"]).startswith(
+    assert refusal(parse, SftArguments, SftSettings, ["--use_cpu", "true", "--bf16", "false"]).startswith(
         "responses is missing: --responses DIR"
     )
 
 
 # Reward functions
+
+
+def rewards_of(**entry):
+    return [function.reward for function in reward_functions(read_entries([entry], {}))]
 
 
 def test_a_users_own_reward_beside_the_working_directory(tmp_path, monkeypatch):
@@ -278,24 +312,25 @@ def test_a_users_own_reward_beside_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     paths = ["my_first_reward.length", "my_first_reward.make"]
-    length, made = load_reward_funcs(paths, {"my_first_reward.make": {"factor": 2.0}})
-    assert (length(completions=["ab", ""]), made(completions=["ab", ""])) == ([2.0, 0.0], [2.0, 2.0])
+    length, fixed = rewards_of(task="dat", reward_funcs=paths, reward_args={"my_first_reward.make": {"factor": 2.0}})
+    assert (length(completions=["ab", ""]), fixed(completions=["ab", ""])) == ([2.0, 0.0], [2.0, 2.0])
 
 
 @pytest.mark.parametrize(
     ("path", "arguments", "message"),
     [
-        ("dat_reward", {}, "'dat_reward' is no dotted path such as rewards.dat_reward"),
+        ("dat_reward", {}, "'dat_reward' is no dotted path such as my_package.dat_reward"),
         ("no_such_module_of_mine.f", {}, "no_such_module_of_mine.f: No module named 'no_such_module_of_mine'"),
         ("rewards.no_such", {}, "rewards.no_such: module 'rewards' has no attribute 'no_such'"),
         ("math.pi", {}, "math.pi cannot be called (it is a float)"),
-        ("rewards.make_dat_reward", {"scal": 1.0}, "unexpected keyword argument 'scal'"),
+        ("rewards.make_dat_reward", {"scal": 1.0}, "unknown setting: scal"),
     ],
 )
 def test_reward_functions_that_are_not_there(path, arguments, message):
-    assert message in refusal(load_reward_funcs, [path], {path: arguments} if arguments else None)
+    entry = {"task": "dat", "reward_funcs": [path], "reward_args": {path: arguments} if arguments else {}}
+    assert message in refusal(rewards_of, **entry)
 
 
 def test_one_checkpoint_is_too_few_to_resume_from():
-    with pytest.raises(ConfigError, match="use 2 or more"):
-        parse_grpo(["--output_dir", "x", "--save_total_limit", "1", "--use_cpu", "true", "--bf16", "false"])
+    with pytest.raises(UserError, match="use 2 or more"):
+        parse_grpo([*TINY, "--save_total_limit", "1"])

@@ -6,21 +6,21 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from data.errors import UserError
 from data.processes import world_size
-from training.config import ConfigError
 
 
 def fit_batch(training: Any, per_step: str) -> None:
     """Set gradient_accumulation_steps so that one step holds what the field `per_step` of `training` says, if it does.
 
     Raises:
-        ConfigError: No number of steps does that, or a batch or checkpoint setting cannot work at all.
+        UserError: No number of steps does that, or a batch or checkpoint setting cannot work at all.
     """
     for name in ("per_device_train_batch_size", "gradient_accumulation_steps"):
         if int(getattr(training, name)) < 1:
-            raise ConfigError(f"{name} must be at least 1, not {getattr(training, name)}")
+            raise UserError(f"{name} must be at least 1, not {getattr(training, name)}")
     if training.save_total_limit == 1:
-        raise ConfigError("save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more")
+        raise UserError("save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more")
     wanted = getattr(training, per_step)
     if wanted is not None:
         training.gradient_accumulation_steps = accumulation_steps(
@@ -36,7 +36,7 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
     """
     at_once = per_device * processes
     if wanted < 1 or wanted % at_once:
-        raise ConfigError(
+        raise UserError(
             f"{name} {wanted} is not a multiple of per_device_train_batch_size {per_device} x "
             f"{processes} process(es) = {at_once}; nearest legal values: {_either(_around(wanted, at_once))}"
         )
@@ -46,14 +46,14 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
 def check_groups(per_device: int, processes: int, steps: int, num_generations: int) -> None:
     """Do the completions of one generation make whole groups of `num_generations`?"""
     if num_generations < 2:
-        raise ConfigError(f"num_generations must be at least 2 (a group to compare within), not {num_generations}")
+        raise UserError(f"num_generations must be at least 2 (a group to compare within), not {num_generations}")
     batch = per_device * processes * steps
     if batch % num_generations:
         unit = num_generations // math.gcd(per_device * processes, num_generations)
         around = _around(steps, unit)
         divisors = [n for n in range(2, batch + 1) if batch % n == 0]
         nearest = sorted(divisors, key=lambda n: abs(n - num_generations))[:2]
-        raise ConfigError(
+        raise UserError(
             f"per_device_train_batch_size {per_device} x {processes} process(es) x {steps} accumulation step(s) = "
             f"{batch} completions, not a multiple of num_generations {num_generations}; nearest legal values: "
             f"{_either(around)} accumulation step(s) (completions_per_step "
@@ -67,7 +67,7 @@ def check_prompts(num_prompts: int, num_generations: int, batch: int) -> None:
     completions = num_prompts * num_generations
     if completions < batch or completions % batch:
         unit = batch // math.gcd(batch, num_generations)
-        raise ConfigError(
+        raise UserError(
             f"num_prompts {num_prompts} x num_generations {num_generations} = {completions} completions do not fill "
             f"batches of {batch}; nearest legal num_prompts: {_either(_around(num_prompts, unit))}"
         )
@@ -80,7 +80,7 @@ def check_examples(name: str, count: int, training: Any) -> None:
     """
     batch = training.per_device_train_batch_size * world_size() * training.gradient_accumulation_steps
     if count < batch or (training.max_steps <= 0 and count % batch):
-        raise ConfigError(
+        raise UserError(
             f"{name} {count} does not fill batches of {batch} (examples_per_step); "
             f"nearest legal {name}: {_either(_around(count, batch))}"
         )

@@ -16,10 +16,6 @@ from trl import ModelConfig, TrlParser
 from data.errors import UserError
 
 
-class ConfigError(UserError):
-    """The user's settings cannot work; the message says what to change."""
-
-
 class Script(Protocol):
     """A method's own arguments, beside TRL's."""
 
@@ -50,7 +46,7 @@ T = TypeVar("T")
 class _Parser(TrlParser):
     def error(self, message: str) -> NoReturn:
         # argparse would print some 200 flags and exit.
-        raise ConfigError(message)
+        raise UserError(message)
 
 
 def parse(script: type[S], training: type[T], argv: Sequence[str] | None = None) -> tuple[S, T, ModelConfig]:
@@ -58,11 +54,11 @@ def parse(script: type[S], training: type[T], argv: Sequence[str] | None = None)
 
     Args:
         script: Class of the method's own arguments, such as `GrpoArguments`.
-        training: Class of TRL's, such as `DatGrpoConfig`.
+        training: Class of TRL's, such as `GrpoSettings`.
         argv: The command line; None takes the process's.
 
     Raises:
-        ConfigError: An unknown key, an impossible value or a file that is not there, in one line.
+        UserError: An unknown key, an impossible value or a file that is not there, in one line.
     """
     settings = read_settings((script, training, ModelConfig), sys.argv[1:] if argv is None else argv)
     settings[0].check(settings[1])
@@ -73,7 +69,7 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it.
 
     Raises:
-        ConfigError: As `parse`.
+        UserError: As `parse`.
     """
     parser = _Parser(groups, allow_abbrev=False)
     file, flags = _config_file(argv)
@@ -82,13 +78,11 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     _, rest = parser.parse_known_args(flags)
     unknown += [word for word in rest if word.startswith("--")] or rest
     if unknown:
-        raise ConfigError(f"unknown setting: {', '.join(_hint(key, parser) for key in unknown)}")
+        raise UserError(f"unknown setting: {', '.join(_hint(key, parser) for key in unknown)}")
     try:
         return parser.parse_args_and_config(["--config", file, *flags] if file else flags)
-    except ConfigError:
-        raise
     except (TypeError, ValueError) as error:
-        raise ConfigError(" ".join(str(error).split())) from error
+        raise UserError(" ".join(str(error).split())) from error
 
 
 def _config_file(argv: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -98,7 +92,7 @@ def _config_file(argv: Sequence[str]) -> tuple[str | None, list[str]]:
     try:
         chosen, flags = front.parse_known_args(argv)
     except argparse.ArgumentError as error:
-        raise ConfigError("--config needs a file; recipes/*/*.yaml are examples") from error
+        raise UserError("--config needs a file; recipes/*/*.yaml are examples") from error
     return chosen.config, flags
 
 
@@ -107,14 +101,14 @@ def _read_yaml(file: str) -> dict[str, Any]:
     try:
         settings = yaml.safe_load(Path(file).read_text("utf-8"))
     except FileNotFoundError as error:
-        raise ConfigError(f"--config {file}: no such file; recipes/*/*.yaml are examples") from error
+        raise UserError(f"--config {file}: no such file; recipes/*/*.yaml are examples") from error
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ConfigError(f"--config {file}{line}: this is not YAML: {error.problem}") from error
+        raise UserError(f"--config {file}{line}: this is not YAML: {error.problem}") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"--config {file} cannot be read: {' '.join(str(error).split())}") from error
+        raise UserError(f"--config {file} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
-        raise ConfigError(f"--config {file} must hold lines `setting: value`, as in recipes/tiny/grpo.yaml")
+        raise UserError(f"--config {file} must hold lines `setting: value`, as in recipes/tiny/grpo.yaml")
     return {key: value for key, value in settings.items() if key != "env"}
 
 

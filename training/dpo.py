@@ -12,11 +12,11 @@ from trl import ModelConfig
 
 from training.run import stored_dataset, train
 from training.selection import dpo_rows, select_pairs
-from training.table_config import DatDpoConfig, DpoArguments
+from training.table_config import DpoArguments, DpoSettings
 from training.tracking import Examples, RunRecorder, say
 
 
-def train_dpo(script: DpoArguments, training: DatDpoConfig, model: ModelConfig) -> Path:
+def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
     """Prefer the best `num_pairs` responses to the worst; return the folder of the trained model (see `run.train`).
 
     Args:
@@ -25,7 +25,7 @@ def train_dpo(script: DpoArguments, training: DatDpoConfig, model: ModelConfig) 
         model: The model, and LoRA if wanted.
 
     Raises:
-        ConfigError: Settings or a table that cannot work, an `output_dir` that holds another run.
+        UserError: Settings or a table that cannot work, an `output_dir` that holds another run.
     """
     pairs = select_pairs(Path(str(script.responses)), script.num_pairs, seed=training.seed)
     if training.process_index == 0:

@@ -1,4 +1,4 @@
-"""GRPO on DAT rewards (paper, section 5.1.3), through TRL's trainer: settings in, a trained model out."""
+"""GRPO on any task and on mixes (paper, section 5.1.3: on the DAT), through TRL's trainer: settings in, a model out."""
 
 from __future__ import annotations
 
@@ -8,37 +8,33 @@ from typing import Any
 
 from trl import ModelConfig
 
-from data.prompts import dat_dataset
-from rewards.reward import Reward
-from training.grpo_config import DatGrpoConfig, GrpoArguments
-from training.load_rewards import load_reward_funcs
+from training.grpo_config import GrpoArguments, GrpoSettings
+from training.mix import dataset_rows, described, reward_functions
 from training.run import train
 from training.tracking import RunRecorder
 
 
-def train_grpo(script: GrpoArguments, training: DatGrpoConfig, model: ModelConfig) -> Path:
+def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig) -> Path:
     """Train by GRPO and return the folder of the trained model.
 
     A run that was cut off continues from its last whole checkpoint, with the duplicate history and the W&B run; one
     that is finished is left alone. Everything that can be wrong is found before a model is loaded.
 
     Args:
-        script: The task and its rewards.
+        script: The tasks and their rewards.
         training: TRL's settings.
         model: The model, and LoRA if wanted.
 
     Raises:
-        ConfigError: Settings that cannot work, or an `output_dir` that holds another run.
+        UserError: Settings that cannot work, or an `output_dir` that holds another run.
     """
-    rewards = load_reward_funcs(script.reward_funcs, script.reward_args)  # type: ignore[arg-type]
-    described = [
-        {"path": path, **(reward.describe() if isinstance(reward, Reward) else {})}
-        for path, reward in zip(script.reward_funcs, rewards, strict=True)
-    ]
+    rewards = reward_functions(script.entries)
+    facts = described(script.entries)
 
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from datasets import Dataset
-        from trl import GRPOTrainer
+
+        from training.grpo_trainer import MixTrainer
 
         rollout = None
         if script.sampler == "shared_prefix":
@@ -48,8 +44,8 @@ def train_grpo(script: GrpoArguments, training: DatGrpoConfig, model: ModelConfi
                 temperature=training.temperature, max_new_tokens=training.max_completion_length, seed=training.seed
             )
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
-        rows = dat_dataset(script.num_prompts, conversational=bool(tokenizer.chat_template))
-        return GRPOTrainer(reward_funcs=rewards, train_dataset=Dataset.from_list(rows), rollout_func=rollout, **common)
+        rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template))
+        return MixTrainer(reward_funcs=rewards, train_dataset=Dataset.from_list(rows), rollout_func=rollout, **common)
 
-    recorder = RunRecorder(rewards, script.completions_logged)
-    return train(script, training, model, build, facts={"rewards": described}, recorder=recorder)
+    recorder = RunRecorder([function.reward for function in rewards], script.completions_logged)
+    return train(script, training, model, build, facts=facts, recorder=recorder)

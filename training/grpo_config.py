@@ -8,9 +8,12 @@ from typing import Any
 
 from trl import GRPOConfig
 
+from data.errors import UserError
 from data.processes import world_size
 from training.batches import check_groups, check_prompts, fit_batch
-from training.config import CommonArguments, ConfigError
+from training.config import CommonArguments
+from training.entries import read_entries
+from training.mix import reward_weights
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 # Settings that cut or bend the model's own distribution, and the values that do not.
@@ -19,25 +22,30 @@ _WHOLE = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None), "repet
 
 @dataclass
 class GrpoArguments(CommonArguments):
-    """The task: how often the DAT prompt is asked, who draws the answers, and what is paid for them.
+    """What is asked, who draws the answers, and what is paid for them.
 
     Args:
-        num_prompts: Copies of the DAT prompt in one epoch (the paper: 4,096).
-        sampler: Who draws the completions: `shared_prefix` (sozo's generator, which computes the one prompt once;
-            the default), `trl` (TRL's own generation) or `vllm` (sets `use_vllm`).
-        reward_funcs: Dotted paths of reward functions.
-        reward_args: Per path of `reward_funcs`, keyword arguments; the path then names a factory that is called with
-            them. A mapping in YAML, JSON on the command line. Weights are TRL's `reward_weights`.
+        tasks: What is asked: entries as `training.entries.Entry` describes them, or names of tasks. On the command line
+            names, or mappings in JSON.
+        num_prompts: Of every entry that says nothing else: prompts in one epoch (the paper: 4,096).
+        sampler: Who draws the completions: `shared_prefix` (sozo's generator, which computes each prompt once; the
+            default), `trl` (TRL's own generation) or `vllm` (sets `use_vllm`).
+        reward_funcs: Of every entry that says nothing else: dotted paths of reward functions, in place of its own.
+        reward_args: Per path, keyword arguments; the path then names a factory that is called with them. A mapping in
+            YAML, JSON on the command line.
         completions_logged: Completions per logging step in the W&B table.
     """
 
-    num_prompts: int = field(default=4096, metadata={"help": "Copies of the DAT prompt in one epoch."})
+    tasks: list[str] | None = field(
+        default=None, metadata={"help": "What is asked: names of tasks, or mappings (task or prompts, rewards)."}
+    )
+    num_prompts: int | None = field(default=None, metadata={"help": "Prompts of each task in one epoch."})
     sampler: str | None = field(
         default=None,
         metadata={"help": "Who draws the completions (default: shared_prefix, or vllm with use_vllm)."},
     )
-    reward_funcs: list[str] = field(
-        default_factory=lambda: ["rewards.dat_reward"], metadata={"help": "Dotted paths of reward functions."}
+    reward_funcs: list[str] | None = field(
+        default=None, metadata={"help": "Dotted paths of reward functions (default: each task's own)."}
     )
     reward_args: dict | str | None = field(
         default=None,
@@ -50,33 +58,48 @@ class GrpoArguments(CommonArguments):
             try:
                 self.reward_args = json.loads(self.reward_args)
             except json.JSONDecodeError as error:
-                raise ConfigError(f"reward_args is not JSON ({error}): {self.reward_args}") from error
+                raise UserError(f"reward_args is not JSON ({error}): {self.reward_args}") from error
         if isinstance(self.reward_funcs, str):
             self.reward_funcs = [self.reward_funcs]
-        if self.num_prompts < 1:
-            raise ConfigError(f"num_prompts must be at least 1, not {self.num_prompts}")
         if not isinstance(self.reward_args, dict | None):
-            raise ConfigError(f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}")
-        for path, arguments in (self.reward_args or {}).items():
-            if path not in self.reward_funcs:
-                raise ConfigError(f"reward_args names {path}, which is not one of reward_funcs {self.reward_funcs}")
-            if not isinstance(arguments, dict):
-                raise ConfigError(f"reward_args of {path} must be a mapping of names to values, not {arguments!r}")
+            raise UserError(f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}")
+        if self.tasks is None:
+            raise UserError("tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml")
+        self.entries = read_entries(
+            self.tasks,
+            {
+                "num_prompts": self.num_prompts,
+                "reward_funcs": self.reward_funcs,
+                "reward_args": self.reward_args or {},
+            },
+        )
 
-    def check(self, training: DatGrpoConfig) -> None:
-        """Settle the sampler; refuse one that contradicts `training`, and an epoch that leaves a batch unfilled."""
+    def check(self, training: GrpoSettings) -> None:
+        """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
         self._settle_sampler(training)
+        self._settle_weights(training)
         batch = training.generation_batch_size
-        if training.max_steps <= 0 or self.num_prompts * training.num_generations < batch:
-            check_prompts(self.num_prompts, training.num_generations, batch)
+        num_prompts = sum(entry.count for entry in self.entries)
+        if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
+            check_prompts(num_prompts, training.num_generations, batch)
 
-    def _settle_sampler(self, training: DatGrpoConfig) -> None:
+    def _settle_weights(self, training: GrpoSettings) -> None:
+        weights = reward_weights(self.entries)
+        if weights is not None and training.reward_weights is not None:
+            raise UserError("reward_weights stand both in tasks and beside it; take one of them out")
+        if weights is not None:
+            training.reward_weights = weights
+        count = sum(entry.num_rewards for entry in self.entries)
+        if training.reward_weights is not None and len(training.reward_weights) != count:
+            raise UserError(f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each")
+
+    def _settle_sampler(self, training: GrpoSettings) -> None:
         if self.sampler is None:
             self.sampler = "vllm" if training.use_vllm else "shared_prefix"
         if self.sampler not in SAMPLERS:
-            raise ConfigError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler}")
+            raise UserError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler}")
         if training.use_vllm and self.sampler != "vllm":
-            raise ConfigError(f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out")
+            raise UserError(f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out")
         training.use_vllm = self.sampler == "vllm"
         if self.sampler != "shared_prefix":
             return
@@ -87,15 +110,15 @@ class GrpoArguments(CommonArguments):
             if getattr(training, name):
                 changed[name] = getattr(training, name)
         if changed:
-            given = ", ".join(f"{name} {value}" for name, value in changed.items())
-            raise ConfigError(
-                f"sampler shared_prefix draws from the model's own distribution and cannot follow {given}; "
+            listed = ", ".join(f"{name} {value}" for name, value in changed.items())
+            raise UserError(
+                f"sampler shared_prefix draws from the model's own distribution and cannot follow {listed}; "
                 "leave it out (top_k 0, top_p 1), or take sampler trl"
             )
 
 
 @dataclass
-class DatGrpoConfig(GRPOConfig):
+class GrpoSettings(GRPOConfig):
     """TRL's GRPOConfig with one more field.
 
     Args:
@@ -111,7 +134,7 @@ class DatGrpoConfig(GRPOConfig):
     def __post_init__(self) -> None:
         fit_batch(self, "completions_per_step")
         if self.steps_per_generation is not None and int(self.steps_per_generation) < 1:
-            raise ConfigError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
+            raise UserError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
         if self.generation_batch_size is None:
             check_groups(
                 int(self.per_device_train_batch_size),

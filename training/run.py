@@ -23,14 +23,7 @@ from models.allocator import keep_freed_memory
 from models.processes import quiet_libraries
 from training.claim import hide_token, resolved_settings, split
 from training.models import model_path, training_tokenizer
-from training.tracking import (
-    BarOnly,
-    ConsoleLines,
-    Examples,
-    RunRecorder,
-    show_examples,
-    wandb_run,
-)
+from training.tracking import BarOnly, ConsoleLines, Examples, RunRecorder, show_examples, wandb_run
 
 logger = logging.getLogger(__name__)
 _ROWS = "_dataset"  # TRL's push_to_hub leaves out what begins with an underscore
@@ -129,8 +122,9 @@ def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: R
 
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
-    for callback in (BarOnly(), ConsoleLines()) if sys.stderr.isatty() else (ConsoleLines(),):
-        trainer.add_callback(callback)
+    if sys.stderr.isatty():
+        trainer.add_callback(BarOnly())
+    trainer.add_callback(ConsoleLines(recorder.console))
     if checkpoint:
         recorder.restore(checkpoint)
     result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -152,7 +146,7 @@ def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: R
 def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:
     """The rows as a dataset on disk under the output folder, so that all processes share what TRL derives from it.
 
-    Tokens and reference log-probabilities are cached beside it: a run that goes on after a kill finds them.
+    Tokens and reference log-probabilities are cached beside it: a run that resumes after a kill finds them.
     """
     import pyarrow as pa
     from datasets import Dataset

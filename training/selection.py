@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from data.errors import UserError
 from data.prompts import dat_messages, plain, prompt
 from data.schema import iter_tables
-from training.config import ConfigError
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ def select_top(responses: Path, k: int) -> Selected:
         k: How many.
 
     Raises:
-        ConfigError: No table, one of another schema version, with fewer than k rows or with rows nobody has scored.
+        UserError: No table, one of another schema version, with fewer than k rows or with rows nobody has scored.
     """
     table = _ranked(responses, k, "top_k")
     top = _take(table, np.arange(k))
@@ -99,7 +99,7 @@ def select_pairs(responses: Path, num_pairs: int, *, seed: int) -> Pairs:
         seed: Decides who is paired with whom.
 
     Raises:
-        ConfigError: As `select_top`; the table needs twice `num_pairs` rows.
+        UserError: As `select_top`; the table needs twice `num_pairs` rows.
     """
     table = _ranked(responses, 2 * num_pairs, "num_pairs", each=2)
     last = table.num_rows - 1 - np.random.default_rng(seed).permutation(num_pairs)
@@ -148,17 +148,17 @@ def _ranked(responses: Path, needed: int, setting: str, each: int = 1) -> Any:
     try:
         table = pa.concat_tables(iter_tables(responses, columns=("id", "text", "score", "reason"))).combine_chunks()
     except (FileNotFoundError, ValueError) as error:
-        raise ConfigError(str(error)) from error
+        raise UserError(str(error)) from error
     if table.num_rows < needed:
-        raise ConfigError(
+        raise UserError(
             f"{responses} holds {table.num_rows} responses, but {setting} {needed // each} needs {needed}; "
             f"sample more, or take {setting} {table.num_rows // each} or less"
         )
     unscored = pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py()
     if unscored:
-        raise ConfigError(f"{responses} holds {unscored} responses without score or reason; score them first")
+        raise UserError(f"{responses} holds {unscored} responses without score or reason; score them first")
     if (repeated := table.num_rows - pc.count_distinct(table["id"]).as_py()) > 0:
-        raise ConfigError(f"{responses} holds {repeated} responses twice (by id); it may be a folder of two tables")
+        raise UserError(f"{responses} holds {repeated} responses twice (by id); it may be a folder of two tables")
     table = table.set_column(2, "score", pc.fill_null(table["score"], 0.0))
     return table.take(pc.sort_indices(table, [("score", "descending"), ("id", "ascending")]))
 

@@ -9,11 +9,11 @@ from trl import ModelConfig
 
 from training.run import stored_dataset, train
 from training.selection import select_top, sft_rows
-from training.table_config import DatSftConfig, SftArguments
+from training.table_config import SftArguments, SftSettings
 from training.tracking import Examples, RunRecorder, say
 
 
-def train_sft(script: SftArguments, training: DatSftConfig, model: ModelConfig) -> Path:
+def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
     """Imitate the `top_k` best responses of a table; return the folder of the trained model (see `run.train`).
 
     Args:
@@ -22,7 +22,7 @@ def train_sft(script: SftArguments, training: DatSftConfig, model: ModelConfig) 
         model: The model, and LoRA if wanted.
 
     Raises:
-        ConfigError: Settings or a table that cannot work, an `output_dir` that holds another run.
+        UserError: Settings or a table that cannot work, an `output_dir` that holds another run.
     """
     top = select_top(Path(str(script.responses)), script.top_k)
     if training.process_index == 0:

@@ -127,7 +127,8 @@ def packed(ids: torch.Tensor, labels: torch.Tensor, layout: Layout) -> dict[str,
     columns = torch.arange(ids.shape[1] - 1, device=ids.device)
     tokens, positions, targets = [], [], []
     parts: list[tuple[int, int]] = []
-    for (padding, rows), of_prompt in zip(layout.groups, layout.order.split([n for _, n in layout.groups]), strict=True):
+    by_prompt = layout.order.split([rows for _, rows in layout.groups])
+    for (padding, rows), of_prompt in zip(layout.groups, by_prompt, strict=True):
         first = of_prompt[0]
         tokens += [ids[first, padding:shared], ids[of_prompt, shared:-1].reshape(-1)]
         positions += [columns[padding:shared], columns[shared:].repeat(rows)]
@@ -175,7 +176,7 @@ def _attend(
     parts, tokens = shared_prompts
     attended, start = [], 0
     for shared, rows in parts:
-        middle, end = start + shared, start + shared + rows * tokens
+        end = start + shared + rows * tokens
         asked, keys, values = (states[:, :, start:end] for states in (query, key, value))
         kwargs["is_causal"] = True
         prompt = plain(module, *(s[:, :, :shared] for s in (asked, keys, values)), None, **kwargs)[0]

@@ -7,9 +7,10 @@ from typing import Any
 
 from trl import DPOConfig, SFTConfig
 
+from data.errors import UserError
 from data.settings import setting
 from training.batches import check_examples, fit_batch
-from training.config import CommonArguments, ConfigError
+from training.config import CommonArguments
 
 _RESPONSES = "Response table: a run's folder, a folder of parquet parts or one part."
 _PER_STEP = {"help": "Examples per optimizer step over all processes; sets gradient_accumulation_steps."}
@@ -58,11 +59,11 @@ class DpoArguments(CommonArguments):
 
 def _check_table(responses: str | None) -> None:
     if responses is None:
-        raise ConfigError("responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote")
+        raise UserError("responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote")
 
 
 @dataclass
-class DatSftConfig(SFTConfig):
+class SftSettings(SFTConfig):
     """TRL's SFTConfig with one more field.
 
     Args:
@@ -77,7 +78,7 @@ class DatSftConfig(SFTConfig):
 
 
 @dataclass
-class DatDpoConfig(DPOConfig):
+class DpoSettings(DPOConfig):
     """TRL's DPOConfig with one more field.
 
     Args:

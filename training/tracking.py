@@ -18,21 +18,14 @@ from data.processes import wait
 from data.wandb_run import write_state
 from rewards.reward import Reward
 
-# Name, key and format of what `ConsoleLines` prints.
-_SHOWN_GRPO = (
-    ("reward", "reward", "6.3f"),
-    ("mean DAT score", "dat/mean_score", ".4f"),
-    ("valid", "dat/valid_rate", "6.1%"),
-    ("unique words", "dat/unique_words", "5.0f"),
-    ("s/step", "step_time", ".2f"),
-)
+# Name, key and format of what `ConsoleLines` prints; what a run's rewards show stands between reward and time.
+_REWARD, _TIME = ("reward", "reward", "6.3f"), ("s/step", "step_time", ".2f")
 _SHOWN_TABLE = (
     ("loss", "loss", ".4f"),
     ("token accuracy", "mean_token_accuracy", "6.1%"),
     ("pairs in order", "rewards/accuracies", "6.1%"),
     ("margin", "rewards/margins", "7.4f"),
 )
-_COLUMNS = ["step", "text", "words", "score", "reason", "duplicate", "reward"]
 
 
 @dataclass(frozen=True)
@@ -53,17 +46,22 @@ def show_examples(examples: Examples) -> None:
 
 
 class RunRecorder(TrainerCallback):
-    """Saves the duplicate history and the W&B run with each checkpoint, and logs sampled completions to W&B.
+    """Saves the duplicate histories and the W&B run with each checkpoint, and logs sampled completions to W&B.
 
     Args:
-        rewards: The run's reward functions; those that are DAT rewards have a history and completions to show.
-        completions_logged: Rows per logging step in the table `dat/completions`, which keeps all steps.
+        rewards: The run's reward functions; those that are sozo's have a history and completions to show.
+        completions_logged: Rows per logging step in the tables `PREFIX/completions`, which keep all steps.
     """
 
     def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
         self._completions_logged = completions_logged
-        self._table: Any = None
+        self._tables: dict[str, Any] = {}
+
+    @property
+    def console(self) -> Sequence[tuple[str, str, str]]:
+        """Name, key and format of what a line per logging step shows."""
+        return [_REWARD, *dict.fromkeys(shown for reward in self._rewards for shown in reward.console), _TIME]
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Complete the checkpoint that the trainer has just written."""
@@ -91,17 +89,18 @@ class RunRecorder(TrainerCallback):
         for reward in self._rewards:
             if not reward.last:
                 continue
-            if self._table is None:
-                self._table = wandb.Table(columns=_COLUMNS, log_mode="INCREMENTAL", allow_mixed_types=True)
-            for item in reward.last[: self._completions_logged]:
-                words = reward.shown(item)["words"]
-                self._table.add_data(
-                    state.global_step, item.text, words, item.score, item.reason, item.duplicate, item.reward
-                )
-            scores = [item.score for item in reward.last if item.score is not None]
-            log: dict[str, Any] = {"dat/completions": self._table, "train/global_step": state.global_step}
+            table = self._tables.get(reward.prefix)
+            if table is None:
+                columns = ["step", "text", *reward.shown(reward.last[0]), "reward"]
+                table = wandb.Table(columns=columns, log_mode="INCREMENTAL", allow_mixed_types=True)
+                self._tables[reward.prefix] = table
+            for completion in reward.last[: self._completions_logged]:
+                shown = reward.shown(completion).values()
+                table.add_data(state.global_step, completion.text, *shown, completion.reward)
+            scores = [completion.score for completion in reward.last if completion.score is not None]
+            log: dict[str, Any] = {f"{reward.prefix}/completions": table, "train/global_step": state.global_step}
             if scores:
-                log["dat/scores"] = wandb.Histogram(scores)
+                log[f"{reward.prefix}/scores"] = wandb.Histogram(scores)
             run.log(log)
 
 
@@ -113,13 +112,20 @@ class BarOnly(ProgressCallback):
 
 
 class ConsoleLines(TrainerCallback):
-    """One short line per logging step instead of TRL's thirty numbers, of any method; W&B has them all."""
+    """One short line per logging step instead of TRL's thirty numbers, of any method; W&B has them all.
+
+    Args:
+        shown: Name, key and format of what a line of GRPO shows.
+    """
+
+    def __init__(self, shown: Sequence[tuple[str, str, str]]) -> None:
+        self._shown = shown
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Print the line."""
         if not state.is_world_process_zero or not logs or "loss" not in logs:
             return  # such as the summary at the end
-        shown = _SHOWN_GRPO if "reward" in logs else _SHOWN_TABLE
+        shown = self._shown if "reward" in logs else _SHOWN_TABLE
         parts = [f"{name} {logs[key]:{form}}" for name, key, form in shown if logs.get(key) is not None]
         say(f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts))
 

@@ -6,11 +6,12 @@ One more is one more line here, or SOZO_TASKS=my_package.MyTask in the environme
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from data.dotted import load_dotted
 from data.errors import UserError
 from rewards.judges.rubric import Rubric
-from rewards.task import Task
+from rewards.task import Item, Task
 from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.task import Jcq
 from rewards.tasks.sat.task import Sat
@@ -43,3 +44,14 @@ def find_rubric(name: str) -> Rubric:
     if name not in rubrics:
         raise UserError(f"there is no rubric {name}; there are {', '.join(rubrics)}")
     return rubrics[name]
+
+
+def refuse_training(items: Iterable[Item]) -> None:
+    """Refuse what a model must never be trained on: any task's benchmark, wherever the items come from.
+
+    Raises:
+        UserError: One of them is.
+    """
+    items = tuple(items)
+    for task in task_types().values():
+        task.refuse_training(items)

@@ -13,6 +13,7 @@ from data.schema import utf8_safe
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
 from rewards.tasks.dat.finished import FinishedDat
+from rewards.tasks.dat.reward import DatReward
 from rewards.tasks.dat.scorer import DatScorer, DatScores
 from rewards.tasks.dat.settings import DatSettings
 from rewards.tasks.dat.summary import summarise
@@ -62,11 +63,10 @@ class Dat(Task):
                 rows.append(Row({"dat": result.score, "dat/valid": 1.0}, None, facts))
         return rows
 
-    def reward(self, **options: Any) -> Any:
-        """10 x the distance, nothing for a duplicate."""
-        from rewards.tasks.dat.reward import DatReward
-
-        return DatReward(partial(DatScorer.of, self.settings), **options)
+    def reward(self, *, scale: float = 10.0, penalise_duplicates: bool = True) -> DatReward:
+        """See `DatReward`."""
+        build = partial(DatScorer.of, self.settings)
+        return DatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)
 
     def describe(self) -> dict[str, Any]:
         """Checker, encoder and rules as loaded."""

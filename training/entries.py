@@ -1,0 +1,192 @@
+"""One entry of a GRPO run's list `tasks`: what is asked, how often, and what is paid for it."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from data.dotted import load_dotted
+from data.errors import UserError
+from data.jsonl import id_column, read_numbered, text_column
+from data.settings import settings_of
+from rewards.task import Item, Task
+from rewards.task_reward import TaskReward
+from rewards.tasks import refuse_training, task_type
+
+RewardFunc = Callable[..., list[float | None]]
+# Arguments of a reward that are no columns.
+_RESERVED = {"asked", "completions", "completion_ids", "environments", "log_extra", "log_metric", "trainer_state"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the list `tasks`: what is asked, how often, and what is paid for it.
+
+    Args:
+        task: Name of a task; its items are the prompts.
+        prompts: JSONL file of prompts instead: the column prompt, optional id; rewards are given its other columns.
+        num_prompts: Prompts in one epoch; the items are asked in turn. None asks each once.
+        reward_funcs: Dotted paths of reward functions; None takes the task's own reward.
+        reward_args: Keyword arguments per path, which then names a factory.
+        reward_weights: One weight for each reward.
+        options: Fields of the task's `Settings` and arguments of its own reward.
+    """
+
+    task: str | None = None
+    prompts: str | None = None
+    num_prompts: int | None = None
+    reward_funcs: Sequence[str] | None = None
+    reward_args: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    reward_weights: Sequence[float] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if (self.task is None) == (self.prompts is None):
+            raise UserError(f"{self}: give a task (a name) or prompts (a JSONL file), and not both")
+        if self.num_prompts is not None and self.num_prompts < 1:
+            raise UserError(f"{self}: num_prompts must be at least 1, not {self.num_prompts}")
+        if not self.reward_funcs and self.task is None:
+            raise UserError(f"{self}: nothing pays for its completions; give reward_funcs, a list of dotted paths")
+        known = self._settings | self._reward_options
+        for name in self.options:
+            if name not in known:
+                close = difflib.get_close_matches(name, known | _KEYS, 1)
+                raise UserError(f"{self}: unknown setting: {name}" + (f" (did you mean {close[0]}?)" if close else ""))
+        for path, arguments in self.reward_args.items():
+            listed = list(self.reward_funcs or ())
+            if path not in listed:
+                raise UserError(f"{self}: reward_args names {path}, which is not one of reward_funcs {listed}")
+            if not isinstance(arguments, dict):
+                raise UserError(
+                    f"{self}: reward_args of {path} must be a mapping of names to values, not {arguments!r}"
+                )
+        if self.reward_weights is not None and len(self.reward_weights) != self.num_rewards:
+            raise UserError(
+                f"{self}: {len(self.reward_weights)} reward_weights for {self.num_rewards} rewards; give one for each"
+            )
+
+    def __str__(self) -> str:
+        return f"tasks: {self.name}"
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.task or Path(str(self.prompts)).name
+
+    @property
+    def num_rewards(self) -> int:
+        """How many rewards pay for it."""
+        return len(self.reward_funcs) if self.reward_funcs else 1
+
+    @cached_property
+    def _settings(self) -> set[str]:
+        return {known.name for known in fields(task_type(self.task).Settings)} if self.task else set()
+
+    @cached_property
+    def _reward_options(self) -> set[str]:
+        """What the task's own reward can be told, where it is the one that pays."""
+        if self.task is None or self.reward_funcs:
+            return set()
+        kind = task_type(self.task)
+        makes = TaskReward.__init__ if kind.reward is Task.reward else kind.reward
+        return set(inspect.signature(makes).parameters) - {"self", "task"}
+
+    @cached_property
+    def built(self) -> Task:
+        """The task with its settings."""
+        kind = task_type(str(self.task))
+        return kind(settings_of(kind.Settings, {k: v for k, v in self.options.items() if k in self._settings}))
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        """What is asked.
+
+        Raises:
+            UserError: A file cannot be used, or something in it must never be trained on.
+        """
+        items = tuple(self.built.items()) if self.task else tuple(_read_prompts(Path(str(self.prompts))))
+        refuse_training(items)
+        return items
+
+    @property
+    def count(self) -> int:
+        """Prompts in one epoch."""
+        return len(self.items) if self.num_prompts is None else self.num_prompts
+
+    @cached_property
+    def rewards(self) -> Sequence[RewardFunc]:
+        """Its reward functions.
+
+        Raises:
+            UserError: There is no such function, or it refuses its arguments.
+        """
+        if self.reward_funcs:
+            return [_reward_func(path, self.reward_args.get(path)) for path in self.reward_funcs]
+        options = {k: v for k, v in self.options.items() if k in self._reward_options}
+        return [self.built.reward(**options) or TaskReward(self.built, **options)]
+
+
+_KEYS = {known.name for known in fields(Entry)} - {"options"}
+
+
+def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
+    """The entries of a list: mappings, or names of tasks, which may also be JSON.
+
+    Args:
+        tasks: The list, from YAML or the command line.
+        defaults: What holds for an entry that says nothing else.
+
+    Raises:
+        UserError: An entry cannot be used.
+    """
+    if not isinstance(tasks, list) or not tasks:
+        raise UserError(f"tasks must be a list of what is asked, as in recipes/tiny/grpo.yaml, not {tasks!r}")
+    entries = []
+    for number, given in enumerate(tasks):
+        entry = given
+        if isinstance(entry, str):
+            try:
+                entry = json.loads(entry) if entry.lstrip().startswith("{") else {"task": entry}
+            except json.JSONDecodeError as error:
+                raise UserError(f"tasks, entry {number + 1} is not JSON ({error}): {entry}") from error
+        if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
+            raise UserError(f"tasks, entry {number + 1} must be a task's name or a mapping, not {given!r}")
+        known = {name: value for name, value in entry.items() if name in _KEYS}
+        options = {name: value for name, value in entry.items() if name not in _KEYS}
+        # Arguments belong to the functions beside which they stand.
+        kept = {k: v for k, v in defaults.items() if not (k == "reward_args" and "reward_funcs" in known)}
+        entries.append(Entry(**{**kept, **known}, options=options))
+    return entries
+
+
+def _read_prompts(path: Path) -> list[Item]:
+    items = []
+    for number, where, row in read_numbered(path):
+        prompt = text_column(row, "prompt", where)
+        reserved = sorted(_RESERVED & set(row))
+        if reserved:
+            raise UserError(f"{where}: a column cannot be called {reserved[0]}, which TRL hands to rewards; rename it")
+        columns = {name: value for name, value in row.items() if name not in ("prompt", "id")}
+        items.append(Item(id_column(row, "id", where) if "id" in row else f"{number:08d}", prompt, columns))
+    if not items:
+        raise UserError(f'{path}: holds no prompts; write one per line: {{"prompt": "..."}}')
+    return items
+
+
+def _reward_func(path: str, arguments: Mapping[str, Any] | None) -> RewardFunc:
+    function = load_dotted(path, "reward function")
+    if arguments is not None:
+        try:
+            function = function(**arguments)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"reward function {path} with {dict(arguments)}: {error}") from error
+    if not callable(function):
+        raise UserError(f"reward function {path} cannot be called (it is a {type(function).__name__})")
+    reward: RewardFunc = function
+    return reward

@@ -136,7 +136,7 @@ class Task:
         """Settings that decide a score (JSON values): a run's folder is not continued with others."""
         return deciding(self.settings)
 
-    def reward(self, **options: Any) -> Callable[..., list[float | None]] | None:
+    def reward(self, *args: Any, **options: Any) -> Callable[..., list[float | None]] | None:
         """The task's own reward, as TRL takes it; None if it is a measure as it stands (`rewards.task_reward`).
 
         A task that has one names its options as keyword arguments: they are keys of a GRPO run's `tasks`.

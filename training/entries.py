@@ -53,6 +53,12 @@ class Entry:
             raise UserError(f"{self}: num_prompts must be at least 1, not {self.num_prompts}")
         if not self.reward_funcs and self.task is None:
             raise UserError(f"{self}: nothing pays for its completions; give reward_funcs, a list of dotted paths")
+        if self.task and not self.reward_funcs:
+            kind = task_type(self.task)
+            if kind.reward is Task.reward and kind.score is Task.score:
+                raise UserError(
+                    f"{self}: no answer is worth anything alone; give reward_funcs, such as a judge's reward"
+                )
         known = self._settings | self._reward_options
         for name in self.options:
             if name not in known:

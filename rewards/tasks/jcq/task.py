@@ -98,7 +98,8 @@ class Jcq(Task):
             write_jcq_files(files, source, self.settings.judge_model, answers, judged.judgements)
         return Outcome(self._metrics(run, source, answers, judged), judged.stopped)
 
-    def refuse_training(self, items: Iterable[Item]) -> None:
+    @classmethod
+    def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 700 questions of the benchmark, whoever wrote the prompt around them."""
         refuse_held_out(text for item in items for text in (item.prompt, str(item.columns.get("question", ""))))
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from data.prompts import sat_messages
+from data.held_out import fingerprint, refuse
+from data.prompts import prompt, sat_messages
 from data.rewrites import Rewrite, read_rewrites, write_rewrites
 from data.settings import deciding
-from data.stories import Story, write_stories
+from data.stories import Story, load_stories, write_stories
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
+from rewards.tasks.sat.compliance import LENGTH_BAND
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, rewrite_values, stories_digest
+from rewards.tasks.sat.reward import SatReward, make_sat_reward
 from rewards.tasks.sat.rubric import SAT_V1
 from rewards.tasks.sat.score import SatScorer
 from rewards.tasks.sat.settings import SatSettings
@@ -80,11 +83,31 @@ class Sat(Task):
             for r in rows
         ]
 
-    def reward(self, **options: Any) -> Any:
-        """10 x the distance of what is a rewrite of its story at all."""
-        from rewards.tasks.sat.reward import make_sat_reward
+    def reward(
+        self,
+        *,
+        scale: float = 10.0,
+        penalise_duplicates: bool = True,
+        min_length: int = LENGTH_BAND[0],
+        max_length: int = LENGTH_BAND[1],
+    ) -> SatReward:
+        """See `make_sat_reward`."""
+        return make_sat_reward(
+            scale=scale,
+            penalise_duplicates=penalise_duplicates,
+            min_length=min_length,
+            max_length=max_length,
+            **asdict(self.settings),
+        )
 
-        return make_sat_reward(**asdict(self.settings), **options)
+    @classmethod
+    def refuse_training(cls, items: Iterable[Item]) -> None:
+        """The 113 stories of the benchmark, in whatever prompt or column."""
+        head = prompt("sat").partition("{story}")[0]
+        texts = [
+            text for item in items for text in (item.prompt, item.prompt.removeprefix(head), *item.columns.values())
+        ]
+        refuse((text for text in texts if isinstance(text, str)), _held_out(), "stories of the SAT benchmark")
 
     def finish(self, run: Complete) -> Outcome:
         """Score the rewrites; the row of Table 7."""
@@ -92,6 +115,11 @@ class Sat(Task):
         write_stories(run.folder / STORIES, self.stories)
         write_rewrites(run.folder / ROWS, rows)
         return Outcome(summarise(rows, len(self.stories), source=run.source).to_json())
+
+
+@cache
+def _held_out() -> frozenset[str]:
+    return frozenset(fingerprint(story.text) for story in load_stories())
 
 
 def _rewrite(answer: Answer) -> Rewrite:

@@ -21,9 +21,11 @@ import numpy as np
 from datasets import Dataset
 
 from data.jumandic import load_nouns
+from data.prompts import prompt
 from data.schema import Response, read_responses, write_columns
 from generate import RandomNouns
-from training.selection import dpo_rows, select_pairs, select_top, sft_rows
+from training.ranking import Selected
+from training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
 
 Texts = tuple[list[str], list[str], list[str]]
 PART = 1024
@@ -64,10 +66,13 @@ def naive(folder: Path, k: int) -> Texts:
 
 
 def datasets_of(texts: Texts) -> tuple[Dataset, Dataset]:
-    top, chosen, rejected = texts
+    top, chosen, rejected = (
+        Selected(column, [prompt("dat")] * len(column), column, np.zeros(len(column)), 0, len(column))
+        for column in texts
+    )
     return (
         Dataset.from_list(sft_rows(top, conversational=True)),
-        Dataset.from_list(dpo_rows(chosen, rejected, conversational=True)),
+        Dataset.from_list(dpo_rows(Pairs(chosen, rejected), conversational=True)),
     )
 
 

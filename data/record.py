@@ -67,6 +67,21 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     write_whole(path, (json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode())
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Raises:
+        UserError: The file cannot be read, or holds something else.
+    """
+    try:
+        values = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read ({error})") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: is no JSON object")
+    return values
+
+
 def folder_sha256(folder: Path) -> str:
     """Digest of the names and contents of a folder's own files, such as a model's: some seconds for 16 GB."""
     digest = hashlib.sha256()

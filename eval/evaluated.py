@@ -5,7 +5,6 @@ Nothing here loads a model or an encoder, or asks a judge.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from data.errors import UserError
 from data.published import METHODS
 from data.study_folder import StudyFolder, read_study
 from rewards.finished import Finished
-from rewards.tasks import task_types
+from rewards.tasks import finished_run
 
 
 @dataclass(frozen=True)
@@ -101,12 +100,16 @@ def _rows(folder: Path) -> Iterator[_Row]:
         if study := read_study(place):
             studies[place] = place, study
             for method, row in study.rows.items():  # its tables may lie elsewhere
-                if row.responses.resolve() not in seen and (run := _run(row.responses)):
+                if row.responses.resolve() not in seen and (run := finished_run(row.responses)):
                     seen.add(row.responses.resolve())
                     yield _Row(method, run, method, study.paper_model, place)
         elif place.parent in studies:
             studies[place] = studies[place.parent]
-        if {"config.json", "metrics.json"} <= set(names) and place.resolve() not in seen and (run := _run(place)):
+        if (
+            {"config.json", "metrics.json"} <= set(names)
+            and place.resolve() not in seen
+            and (run := finished_run(place))
+        ):
             inside.clear()
             source = str(run.metrics["source"])
             root, of = studies.get(place, (None, None))
@@ -114,27 +117,3 @@ def _rows(folder: Path) -> Iterator[_Row]:
                 yield _Row(source, run, source, of.paper_model, root)
             else:
                 yield _Row(source, run)
-
-
-def _run(place: Path) -> Finished | None:
-    """The finished run of a folder; None of a model's, or of a run that is under way."""
-    if not ((place / "config.json").is_file() and (place / "metrics.json").is_file()):
-        return None
-    config, settings = _read(place / "config.json"), {}
-    if isinstance(config.get("settings"), dict):
-        settings = config["settings"]
-    task = task_types().get(settings.get("task", ""))
-    if task is None:
-        return None
-    metrics = _read(place / "metrics.json")
-    return task.Finished(task.name, task.measures[0], place, settings, config.get("loaded", {}), metrics)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error})") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: is no JSON object")
-    return values

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from data.jsonl import read_objects
 from data.schema import iter_tables
 from rewards.judges.rubric import Asked, Rubric, judged_part
 from rewards.measure import Estimate, Measure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ITEMS = "items.jsonl"
 ITEM_SEPARATOR = "#"
@@ -106,6 +109,21 @@ class Finished:
                     values.setdefault(self.main.name, row["score"])
                 item = item_of(row["id"]) or only
                 yield ScoredAnswer(row["id"], item, row["text"], values, row["reason"])
+
+    def table(self) -> pa.Table:
+        """All answers in columns: id, item, text, score (of the first measure; null without one) and reason."""
+        import pyarrow as pa
+
+        rows = list(self.answers())
+        return pa.table(
+            {
+                "id": [row.id for row in rows],
+                "item": [row.item for row in rows],
+                "text": [row.text for row in rows],
+                "score": pa.array([row.values.get(self.main.name) for row in rows], pa.float64()),
+                "reason": pa.array([row.reason for row in rows], pa.string()),
+            }
+        )
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Item -> mean over its answers that have a value; None where none has."""

@@ -1,14 +1,20 @@
 """Which responses of a table are trained on, and with whom each is paired: worked out by hand."""
 
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from data.errors import UserError
-from data.prompts import dat_messages, plain, prompt
+from data.prompts import dat_messages, plain, prompt, sat_messages
 from data.schema import write_columns
-from training.selection import dpo_rows, select_pairs, select_top, sft_rows
+from data.stories import load_stories
+from rewards.finished import Finished, ScoredAnswer
+from rewards.measure import Measure
+from rewards.tasks import read_run
+from training.ranking import Selected
+from training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
 
 # In order: c, a, e (tied with g, and before it by id), g, then the invalid b, d, f, h.
 SCORES = {"a": 0.8, "b": None, "c": 0.9, "d": None, "e": 0.7, "f": None, "g": 0.7, "h": None}
@@ -143,13 +149,106 @@ def test_facts_tell_data_apart(tmp_path):
     assert other["sha256"] != facts["sha256"]
 
 
+def selected(text):
+    return Selected(["a"], [prompt("dat")], [text], np.zeros(1), 0, 9)
+
+
 def test_rows_for_a_chat_model_and_for_a_plain_one():
-    assert sft_rows(["x"], conversational=True) == [
+    assert sft_rows(selected("x"), conversational=True) == [
         {"prompt": dat_messages(), "completion": [{"role": "assistant", "content": "x"}]}
     ]
-    assert sft_rows(["x"], conversational=False) == [{"prompt": plain(prompt("dat")), "completion": "x"}]
-    assert dpo_rows(["x"], ["y"], conversational=False) == [
-        {"prompt": plain(prompt("dat")), "chosen": "x", "rejected": "y"}
-    ]
-    (row,) = dpo_rows(["x"], ["y"], conversational=True)
+    assert sft_rows(selected("x"), conversational=False) == [{"prompt": plain(prompt("dat")), "completion": "x"}]
+    pairs = Pairs(selected("x"), selected("y"))
+    assert dpo_rows(pairs, conversational=False) == [{"prompt": plain(prompt("dat")), "chosen": "x", "rejected": "y"}]
+    (row,) = dpo_rows(pairs, conversational=True)
     assert (row["chosen"][0]["content"], row["rejected"][0]["content"]) == ("x", "y")
+
+
+# Several prompts
+
+
+class Run(Finished):
+    """A run whose answers are its settings: item -> scores, None for an invalid one."""
+
+    @property
+    def answered(self):
+        return self.settings
+
+    @property
+    def prompts(self):
+        return {item: f"ask {item}" for item in self.answered}
+
+    def answers(self):
+        for item, scores in self.answered.items():
+            for k, score in enumerate(scores):
+                values = {} if score is None else {"toy": score}
+                yield ScoredAnswer(f"{item}#{k}", item, f"{item} {score}", values, "bad" if score is None else None)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Makes `read_run` give a run for each path named; others are read from disk."""
+    runs = {}
+
+    def make(name, **answered):
+        runs[Path(name)] = Run("toy", Measure("toy"), Path(name), answered, {}, {})
+        return Path(name)
+
+    monkeypatch.setattr("training.ranking.read_run", lambda path: runs.get(path) or read_run(path))
+    return make
+
+
+def test_each_prompt_gives_its_share(run):
+    folder = run("toy", dogs=[0.1, 0.4, 0.2, 0.3], laws=[9.0, 7.0, None, 8.0])
+    top = select_top(folder, 4)
+    # Not the four best of all, which answer one prompt.
+    assert top.ids == ["dogs#1", "dogs#3", "laws#0", "laws#3"]
+    assert top.prompts == ["ask dogs"] * 2 + ["ask laws"] * 2
+    assert (top.of, top.num_prompts) == (8, 2)
+    assert top.summary() == "4 of 8 responses to 2 prompts, scores 0.3000 to 9.0000, 0 invalid"
+    assert top.facts()["prompts"] == 2
+    assert sft_rows(top, conversational=False)[2] == {"prompt": "ask laws\n", "completion": "laws 9.0"}
+
+
+def test_a_prompt_with_more_answers_gives_more(run):
+    folder = run("toy", dogs=[1.0, 2.0], laws=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert select_top(folder, 4).ids == ["dogs#1", "laws#5", "laws#4", "laws#3"]
+    # 1.25 and 3.75 of 5: the one more goes where the share is missed by most.
+    assert [i[:4] for i in select_top(folder, 5).ids] == ["dogs"] + ["laws"] * 4
+
+
+def test_pairs_answer_the_same_prompt(run, caplog):
+    folder = run("toy", dogs=[0.1, 0.4, 0.2, 0.3], laws=[9.0, 7.0, None, 8.0])
+    pairs = select_pairs(folder, 4, seed=0)
+    for good, bad in zip(dpo_rows(pairs, conversational=False), pairs.rejected.prompts, strict=True):
+        assert good["prompt"] == bad + "\n"
+    assert sorted(pairs.rejected.ids) == ["dogs#0", "dogs#2", "laws#1", "laws#2"]
+    assert pairs.rejected.num_invalid == 1
+    assert not caplog.records
+    select_pairs(run("even", dogs=[0.5] * 4, laws=[9.0, 7.0, 8.0, 6.0]), 4, seed=0)
+    assert "overlap in score for 1 of 2 prompts: the lowest chosen one has 0.5000" in caplog.text
+
+
+def test_a_prompt_with_one_answer_has_no_pair(run):
+    folder = run("toy", dogs=[1.0, 2.0, 3.0], laws=[1.0])
+    assert select_pairs(folder, 1, seed=0).chosen.ids == ["dogs#2"]
+    assert refusal(select_pairs, folder, 2, seed=0) == (
+        "toy holds 4 responses to 2 prompts, but num_pairs 2 needs 4, of the same prompt each pair; sample more, "
+        "or take num_pairs 1 or less"
+    )
+
+
+def test_a_mix_of_tables(run, tmp_path):
+    mixed = select_top([table(tmp_path), run("toy", dogs=[1.0, 2.0], laws=[4.0, 3.0])], 6)
+    assert mixed.ids == ["c", "a", "e", "g", "dogs#1", "laws#0"]
+    assert mixed.prompts == [prompt("dat")] * 4 + ["ask dogs", "ask laws"]
+    assert mixed.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.7, 2.0, 4.0])
+    assert refusal(select_top, [tmp_path, Path("toy")], 13).startswith(
+        f"{tmp_path}, toy holds 12 responses to 3 prompts"
+    )
+
+
+def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):
+    story = load_stories()[5].text
+    monkeypatch.setattr(Run, "prompts", {"dogs": sat_messages(story)[0]["content"]})
+    assert "training data holds stories of the SAT benchmark" in refusal(select_top, run("toy", dogs=[1.0, 2.0]), 1)

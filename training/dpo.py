@@ -27,7 +27,7 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
     Raises:
         UserError: Settings or a table that cannot work, an `output_dir` that holds another run.
     """
-    pairs = select_pairs(Path(str(script.responses)), script.num_pairs, seed=training.seed)
+    pairs = select_pairs([Path(path) for path in script.responses or ()], script.num_pairs, seed=training.seed)
     if training.process_index == 0:
         say(f"DPO, chosen: {pairs.chosen.summary()}")
         say(f"DPO, rejected: {pairs.rejected.summary()}")
@@ -35,7 +35,7 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from trl import DPOTrainer
 
-        rows = dpo_rows(pairs.chosen.texts, pairs.rejected.texts, conversational=bool(tokenizer.chat_template))
+        rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template))
         return DPOTrainer(train_dataset=stored_dataset(rows, training), **common)
 
     columns = [(side.texts, side.scores.tolist()) for side in (pairs.chosen, pairs.rejected)]

@@ -24,14 +24,14 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
     Raises:
         UserError: Settings or a table that cannot work, an `output_dir` that holds another run.
     """
-    top = select_top(Path(str(script.responses)), script.top_k)
+    top = select_top([Path(path) for path in script.responses or ()], script.top_k)
     if training.process_index == 0:
         say(f"SFT on {top.summary()}")
 
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from trl import SFTTrainer
 
-        rows = sft_rows(top.texts, conversational=bool(tokenizer.chat_template))
+        rows = sft_rows(top, conversational=bool(tokenizer.chat_template))
         return SFTTrainer(train_dataset=stored_dataset(rows, training), **common)
 
     shown = list(zip(top.texts, top.scores.tolist(), strict=True))[: script.examples_logged]

@@ -12,54 +12,69 @@ from data.settings import setting
 from training.batches import check_examples, fit_batch
 from training.config import CommonArguments
 
-_RESPONSES = "Response table: a run's folder, a folder of parquet parts or one part."
+_RESPONSES = "A finished run's folder, a folder of parquet parts or one part; several are a mix."
 _PER_STEP = {"help": "Examples per optimizer step over all processes; sets gradient_accumulation_steps."}
 _LOGGED = {"help": "Training examples shown in a W&B table when the run starts."}
 
 
 @dataclass
-class SftArguments(CommonArguments):
+class TableArguments(CommonArguments):
+    """What SFT and DPO choose from.
+
+    Args:
+        responses: Finished runs of any task, or response tables; several are a mix.
+    """
+
+    # What it holds is compared, not where it is.
+    responses: list[str] | None = setting(None, _RESPONSES, decides=False)  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        if isinstance(self.responses, str):
+            self.responses = [self.responses]
+
+    def check(self, training: Any) -> None:
+        """Refuse a missing table."""
+        if not self.responses:
+            raise UserError("responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote")
+
+
+@dataclass
+class SftArguments(TableArguments):
     """The data of SFT (paper, section 5.1.1).
 
     Args:
-        responses: Response table; the paper's holds 131,072 responses of random nouns.
-        top_k: How many of the highest-scoring responses to imitate (the paper: 16,384).
+        responses: The paper's table holds 131,072 responses of random nouns.
+        top_k: How many of the highest-scoring responses to imitate (the paper: 16,384); each prompt gives its share.
         examples_logged: Of these, how many W&B shows.
     """
 
-    responses: str | None = setting(None, _RESPONSES, decides=False)  # what it holds is compared, not where it is
     top_k: int = field(default=16384, metadata={"help": "How many of the highest-scoring responses to imitate."})
     examples_logged: int = field(default=8, metadata=_LOGGED)
 
     def check(self, training: Any) -> None:
         """Refuse a missing table and an epoch that leaves a batch unfilled."""
-        _check_table(self.responses)
+        super().check(training)
         check_examples("top_k", self.top_k, training)
 
 
 @dataclass
-class DpoArguments(CommonArguments):
+class DpoArguments(TableArguments):
     """The data of DPO (paper, section 5.1.2).
 
     Args:
-        responses: Response table; the paper's holds 131,072 responses of the model that is trained.
-        num_pairs: The highest-scoring so many are chosen, the lowest-scoring so many rejected (the paper: 16,384).
+        responses: The paper's table holds 131,072 responses of the model that is trained.
+        num_pairs: The highest-scoring so many are chosen, the lowest-scoring so many rejected (the paper: 16,384); each
+            prompt gives its share, and both answer it.
         examples_logged: Of these pairs, how many W&B shows.
     """
 
-    responses: str | None = setting(None, _RESPONSES, decides=False)  # what it holds is compared, not where it is
     num_pairs: int = field(default=16384, metadata={"help": "Pairs of a high-scoring and a low-scoring response."})
     examples_logged: int = field(default=8, metadata=_LOGGED)
 
     def check(self, training: Any) -> None:
         """Refuse a missing table and an epoch that leaves a batch unfilled."""
-        _check_table(self.responses)
+        super().check(training)
         check_examples("num_pairs", self.num_pairs, training)
-
-
-def _check_table(responses: str | None) -> None:
-    if responses is None:
-        raise UserError("responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote")
 
 
 @dataclass

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from data.dotted import load_dotted
 from data.errors import UserError
+from data.record import read_json
+from rewards.finished import Finished
 from rewards.judges.rubric import Rubric
 from rewards.task import Item, Task
 from rewards.tasks.dat.task import Dat
@@ -44,6 +47,34 @@ def find_rubric(name: str) -> Rubric:
     if name not in rubrics:
         raise UserError(f"there is no rubric {name}; there are {', '.join(rubrics)}")
     return rubrics[name]
+
+
+def finished_run(folder: Path) -> Finished | None:
+    """The finished run in a folder; None of a model's, of bare parts, or of a run that is under way.
+
+    Raises:
+        UserError: Its record cannot be read.
+    """
+    if not ((folder / "config.json").is_file() and (folder / "metrics.json").is_file()):
+        return None
+    config = read_json(folder / "config.json")
+    settings = config["settings"] if isinstance(config.get("settings"), dict) else {}
+    task = task_types().get(settings.get("task", ""))
+    if task is None:
+        return None
+    metrics = read_json(folder / "metrics.json")
+    return task.Finished(task.name, task.measures[0], folder, settings, config.get("loaded", {}), metrics)
+
+
+def read_run(path: Path) -> Finished:
+    """A finished run, or bare parts of a table, which are of the first task of the list.
+
+    Raises:
+        UserError: The run's record cannot be read, or it is of a task that there is not.
+    """
+    run = finished_run(path)
+    task = TASKS[0]
+    return run or task.Finished(task.name, task.measures[0], path, {}, {}, {})
 
 
 def refuse_training(items: Iterable[Item]) -> None:

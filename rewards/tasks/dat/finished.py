@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from data.prompts import prompt
+from data.schema import iter_tables
 from rewards.finished import Finished
 from rewards.measure import Estimate, Measure
 from rewards.tasks.dat.summary import DatSummary, valid_scores
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class FinishedDat(Finished):
@@ -37,6 +42,13 @@ class FinishedDat(Finished):
     def summary(self) -> DatSummary:
         """The row of Table 11."""
         return DatSummary.from_json(self.metrics)
+
+    def table(self) -> pa.Table:
+        """Read in columns: a million responses become no Python objects."""
+        import pyarrow as pa
+
+        table = pa.concat_tables(iter_tables(self.folder, ("id", "text", "score", "reason")))
+        return table.append_column("item", pa.repeat(pa.scalar(""), table.num_rows))
 
     def by_answer(self, measure: Measure) -> np.ndarray:
         """Scores of the valid responses that count, float32, shape (valid,); or 1 for each valid response, else 0."""

@@ -1,0 +1,155 @@
+"""The answers of response tables in order, prompt by prompt, and some of them taken."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.errors import UserError
+from rewards.task import Item
+from rewards.tasks import read_run, refuse_training
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Some answers, in the order in which they are trained on.
+
+    Args:
+        ids: Their ids.
+        prompts: What each answers.
+        texts: Their texts.
+        scores: Their scores by their task's first measure; 0 for an invalid one.
+        num_invalid: How many are invalid.
+        of: Answers in all tables.
+    """
+
+    ids: list[str]
+    prompts: list[str]
+    texts: list[str]
+    scores: np.ndarray
+    num_invalid: int
+    of: int
+
+    @property
+    def num_prompts(self) -> int:
+        """Different prompts."""
+        return len(set(self.prompts))
+
+    def facts(self) -> dict[str, Any]:
+        """What identifies the data: a run that continues with other data must not pass for the same."""
+        several = self.num_prompts > 1
+        columns = (self.ids, self.texts, self.prompts) if several else (self.ids, self.texts)
+        digest = hashlib.sha256()
+        for word in (word for row in zip(*columns, strict=True) for word in row):
+            digest.update(len(word).to_bytes(8, "big") + word.encode())
+        return {
+            "responses": len(self.ids),
+            "of": self.of,
+            "invalid": self.num_invalid,
+            "lowest_score": round(float(self.scores.min()), 6),
+            "highest_score": round(float(self.scores.max()), 6),
+            "sha256": digest.hexdigest(),
+            **({"prompts": self.num_prompts} if several else {}),
+        }
+
+    def summary(self) -> str:
+        """One line for people."""
+        prompts = f" to {self.num_prompts:,} prompts" if self.num_prompts > 1 else ""
+        return (
+            f"{len(self.ids):,} of {self.of:,} responses{prompts}, scores {self.scores.min():.4f} to "
+            f"{self.scores.max():.4f}, {self.num_invalid:,} invalid"
+        )
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """All answers, those to one prompt side by side from best to worst.
+
+    Args:
+        where: The tables, for messages.
+        tables: One Arrow table for each prompt: id, text, score (an invalid answer's is 0) and reason.
+        prompts: What is asked.
+    """
+
+    where: str
+    tables: list[Any]
+    prompts: list[str]
+
+    @classmethod
+    def read(cls, responses: Path | Sequence[Path]) -> Ranked:
+        """Refuses tables that cannot serve."""
+        paths = [responses] if isinstance(responses, Path) else list(responses)
+        tables, prompts = [], []
+        for path in paths:
+            of_path, items = _tables(path)
+            tables += of_path
+            prompts += [item.prompt for item in items]
+        return cls(", ".join(map(str, paths)), tables, prompts)
+
+    @property
+    def counts(self) -> list[int]:
+        """Answers to each prompt."""
+        return [table.num_rows for table in self.tables]
+
+    def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
+        """How many of `wanted`, each of which takes `each` answers, every prompt gives: as its share of all answers."""
+        counts = np.array(self.counts)
+        most, total = counts // each, int(counts.sum())
+        if most.sum() < wanted:
+            several = f" to {len(counts)} prompts" if len(counts) > 1 else ""
+            raise UserError(
+                f"{self.where} holds {total} responses{several}, but {setting} {wanted} needs {wanted * each}"
+                f"{', of the same prompt each pair' if several and each > 1 else ''}; "
+                f"sample more, or take {setting} {most.sum()} or less"
+            )
+        exact = wanted * counts / total
+        shares = np.minimum(np.floor(exact).astype(int), most)
+        while missing := wanted - int(shares.sum()):
+            # To those furthest below their share; the stable order makes it the same in every process.
+            behind = np.where(shares < most, exact - shares, -np.inf)
+            shares[np.argsort(-behind, kind="stable")[: min(missing, np.isfinite(behind).sum())]] += 1
+        return shares
+
+    def take(self, rows: Sequence[np.ndarray]) -> Selected:
+        """These rows of each table as Python objects; no others become any."""
+        import pyarrow as pa
+
+        parts = [table.take(numbers) for table, numbers in zip(self.tables, rows, strict=True)]
+        prompts = [prompt for prompt, part in zip(self.prompts, parts, strict=True) for _ in range(part.num_rows)]
+        chosen = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+        return Selected(
+            ids=chosen["id"].to_pylist(),
+            prompts=prompts,
+            texts=chosen["text"].to_pylist(),
+            scores=chosen["score"].to_numpy(),
+            num_invalid=len(chosen) - chosen["reason"].null_count,
+            of=sum(self.counts),
+        )
+
+
+def _tables(path: Path) -> tuple[list[Any], list[Item]]:
+    """Of one run, a sorted table for each item that has answers."""
+    import pyarrow.compute as pc
+
+    run = read_run(path)
+    table = run.table().combine_chunks()
+    unscored = pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py()
+    if unscored:
+        raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
+    if (repeated := table.num_rows - pc.count_distinct(table["id"]).as_py()) > 0:
+        raise UserError(f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables")
+    items = [Item(name, run.prompts[name]) for name in sorted(pc.unique(table["item"]).to_pylist())]
+    refuse_training(items)
+    score = table.schema.get_field_index("score")
+    table = table.set_column(score, "score", pc.fill_null(table["score"], 0.0))
+    # One item is the case of large tables, which need not be sorted by it.
+    by_item = [("item", "ascending")] if len(items) > 1 else []
+    table = table.take(pc.sort_indices(table, [*by_item, ("score", "descending"), ("id", "ascending")]))
+    counts = pc.value_counts(table["item"]).field("counts").to_numpy()
+    starts = np.cumsum(counts) - counts
+    return [table.slice(start, count) for start, count in zip(starts, counts, strict=True)], items

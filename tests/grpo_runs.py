@@ -53,8 +53,8 @@ def flags(settings):
     """`--key value` for each setting; lists become several values and mappings JSON."""
     words = []
     for key, value in settings.items():
-        values = value if isinstance(value, list) else [json.dumps(value) if isinstance(value, dict) else value]
-        words += [f"--{key}", *map(str, values)]
+        values = value if isinstance(value, list) else [value]
+        words += [f"--{key}", *(json.dumps(v) if isinstance(v, dict) else str(v) for v in values)]
     return words
 
 

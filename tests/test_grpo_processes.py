@@ -1,13 +1,15 @@
 """Real runs of two processes (DDP, ZeRO-2, ZeRO-3) pay what one process pays, and leave a whole model."""
 
 import json
+import math
 
 import pytest
 from grpo_runs import generated, history, recipe, run
 from mini_model import build_mini
+from pyarrow.parquet import read_table
 from safetensors.torch import load_file
 
-from rewards import DatReward
+from rewards import DatReward, make_task_reward
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.settings import DatSettings
 
@@ -75,3 +77,44 @@ def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
     scored = DatReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
     scored(completions=generated(output))
     assert any(item.score is not None for item in scored.last)
+
+
+def test_two_processes_pay_a_mix_as_one_does(parrot, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    lipogram = {"measure": "lipogram/words", "scale": 0.5, "penalise_duplicates": True}
+    command = recipe(
+        launch="cpu2_ddp.yaml",
+        model_name_or_path=parrot,
+        output_dir="out",
+        max_steps=4,
+        completions_per_step=16,
+        num_generations=4,
+        per_device_train_batch_size=4,
+        tasks=[{"task": "dat", "noun_checker": "jumandic"}, {"task": "lipogram", **lipogram}],
+        log_completions=True,
+        report_to="none",
+    )
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+    rewards = {
+        "dat_reward": DatReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic"))),
+        "lipogram_reward": make_task_reward("lipogram", **lipogram),
+    }
+    paid_for = dict.fromkeys(rewards, 0)
+    for path in sorted((tmp_path / "out" / "completions").glob("*.parquet"))[:4]:
+        rows = read_table(path).to_pylist()
+        assert len(rows) == 16
+        for name, reward in rewards.items():
+            mine = [row for row in rows if not math.isnan(row[name])]
+            # In the order of the processes: what a duplicate is depends on who came first.
+            texts, asked = [row["completion"] for row in mine], [row["prompt"] for row in mine]
+            assert [row[name] for row in mine] == pytest.approx(reward(asked, texts), rel=1e-6)
+            assert [row[f"{name}/duplicate"] for row in mine] == [c.duplicate for c in reward.last]
+            paid_for[name] += len(mine)
+        assert all(math.isnan(row["dat_reward"]) != math.isnan(row["lipogram_reward"]) for row in rows)
+    assert min(paid_for.values()) > 0
+    for number, reward in enumerate(rewards.values()):
+        reward.seen.save(tmp_path / "one.bin")
+        seen = tmp_path / "out" / "checkpoint-4" / f"seen_responses_{number}.bin"
+        assert seen.read_bytes() == (tmp_path / "one.bin").read_bytes()

@@ -53,7 +53,7 @@ def test_a_run_leaves_its_settings_metrics_and_model(finished):
     record = json.loads((output / "run_config.json").read_text("utf-8"))
     settings = record["settings"]
     assert settings["training"]["learning_rate"] == 5e-4
-    assert settings["rewards"][0]["path"] == "rewards.make_dat_reward"
+    assert settings["rewards"][0]["task"] == "dat"
     assert settings["rewards"][0]["embedding_model"] == "ja-ginza"
     assert "trl" in record["environment"]["packages"]
     assert json.loads((output / "metrics.json").read_text("utf-8"))["train_loss"] is not None
@@ -128,7 +128,8 @@ def test_a_finished_run_is_left_alone_and_another_one_is_refused(finished):
 # Resuming
 
 
-def test_a_killed_run_goes_on_to_what_an_unbroken_one_gives(mini, tmp_path):
+def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(mini, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "slow_reward.py").write_text(SLOW_REWARD)
@@ -138,7 +139,16 @@ def test_a_killed_run_goes_on_to_what_an_unbroken_one_gives(mini, tmp_path):
         max_steps=8,
         save_steps=2,
         save_total_limit=10,
-        reward_funcs=["rewards.make_dat_reward", "slow_reward.slow"],
+        completions_per_step=16,
+        num_generations=4,
+        tasks=[
+            {
+                "task": "dat",
+                "reward_funcs": ["rewards.make_dat_reward", "slow_reward.slow"],
+                "reward_args": {"rewards.make_dat_reward": {"noun_checker": "jumandic"}},
+            },
+            {"task": "lipogram", "measure": "lipogram/words", "penalise_duplicates": True},
+        ],
     )
     unbroken = run(command, tmp_path / "whole")
     assert unbroken.returncode == 0, unbroken.stderr
@@ -163,9 +173,10 @@ def test_a_killed_run_goes_on_to_what_an_unbroken_one_gives(mini, tmp_path):
     assert weights.keys() == expected.keys()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert any(not torch.equal(start[name], expected[name]) for name in expected)
-    seen = [folder / "checkpoint-8" / "seen_responses_0.bin" for folder in (output, whole)]
-    assert seen[0].read_bytes() == seen[1].read_bytes()
-    assert seen[0].stat().st_size > 100
+    for number in range(2):  # each task has a history of its own
+        seen = [folder / "checkpoint-8" / f"seen_responses_{number}.bin" for folder in (output, whole)]
+        assert seen[0].read_bytes() == seen[1].read_bytes()
+        assert seen[0].stat().st_size > 100
     steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
     assert steps[0] == steps[1]
     assert len(steps[0]) == 8
@@ -225,6 +236,7 @@ def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(
         max_steps=2,
         report_to="none",
         reward_funcs=["rewards.make_dat_reward", "my_reward.lines"],
+        reward_args={"rewards.make_dat_reward": {"noun_checker": "jumandic"}},
         reward_weights=[1.0, 0.25],
     )
     done = run(command, tmp_path)

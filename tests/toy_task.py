@@ -1,30 +1,32 @@
-"""A task of one's own, as small as one can be: a sentence without the letter e. SOZO_TASKS=toy_task.NoE names it."""
+"""A task of one's own, whole: with SOZO_TASKS=toy_task.Lipogram it is one like the others."""
+
+import re
 
 from rewards.measure import Measure
 from rewards.task import Item, Row, Task
 
+TOPICS = ("rain", "a cat", "bread", "music", "a long road", "snow")
 
-class NoE(Task):
-    """Words without the letter e, among the words of a sentence."""
 
-    name = "noe"
-    title = "Sentences without e"
-    measures = (Measure("noe", share=True), Measure("noe/words", digits=1, better=0))
-    max_new_tokens = 64
+class Lipogram(Task):
+    """Write a sentence without the letter e."""
+
+    name = "lipogram"
+    title = "A sentence without the letter e"
+    measures = (Measure("lipogram", share=True), Measure("lipogram/words", digits=1, better=0))
+    max_new_tokens = 32
 
     def items(self):
-        """One for each subject."""
-        return [
-            Item(subject, f"Write a sentence about {subject} without the letter e.", {"subject": subject})
-            for subject in ("dogs", "oceans", "laws")
-        ]
+        return [Item(topic, f"Write a sentence about {topic} without the letter e.") for topic in TOPICS]
 
     def score(self, items, answers):
-        """The share of good words, and how many words there are."""
-        return [self._row(answer.text.split()) for answer in answers]
+        return [score(answer.text) for answer in answers]
 
-    def _row(self, words):
-        if not words:
-            return Row(reason="empty")
-        good = sum("e" not in word.lower() for word in words)
-        return Row({"noe": good / len(words), "noe/words": float(len(words))}, facts={"good": good})
+
+def score(text):
+    """The share of words without the letter."""
+    words = re.findall(r"\w+", text)
+    if not words:
+        return Row(reason="empty")
+    without = [word for word in words if "e" not in word.lower()]
+    return Row({"lipogram": len(without) / len(words), "lipogram/words": float(len(words))})

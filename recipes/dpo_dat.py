@@ -28,7 +28,7 @@ def run(argv: list[str]) -> Path:
     """Parse, check, train; the folder of the trained model."""
     from training.config import parse
     from training.dpo import train_dpo
-    from training.table_config import DpoSettings, DpoArguments
+    from training.table_config import DpoArguments, DpoSettings
 
     return train_dpo(*parse(DpoArguments, DpoSettings, argv))
 

@@ -23,7 +23,7 @@ def run(argv: list[str]) -> Path:
     """Parse, check, train; the folder of the trained model."""
     from training.config import parse
     from training.grpo import train_grpo
-    from training.grpo_config import GrpoSettings, GrpoArguments
+    from training.grpo_config import GrpoArguments, GrpoSettings
 
     return train_grpo(*parse(GrpoArguments, GrpoSettings, argv))
 

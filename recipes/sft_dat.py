@@ -22,7 +22,7 @@ def run(argv: list[str]) -> Path:
     """Parse, check, train; the folder of the trained model."""
     from training.config import parse
     from training.sft import train_sft
-    from training.table_config import SftSettings, SftArguments
+    from training.table_config import SftArguments, SftSettings
 
     return train_sft(*parse(SftArguments, SftSettings, argv))
 

@@ -24,7 +24,7 @@ from data.wandb_run import last_checkpoint
 from training.config import parse
 from training.dpo import train_dpo
 from training.sft import train_sft
-from training.table_config import DpoSettings, SftSettings, DpoArguments, SftArguments
+from training.table_config import DpoArguments, DpoSettings, SftArguments, SftSettings
 
 METHODS = {"sft": (train_sft, SftArguments, SftSettings), "dpo": (train_dpo, DpoArguments, DpoSettings)}
 COUNT = {"sft": "top_k", "dpo": "num_pairs"}

@@ -40,15 +40,6 @@ class Question:
     question: str  # what a model is asked, word for word
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer to one question."""
-
-    id: str  # unique among the answers
-    question_id: str
-    answer: str
-
-
 def load_questions(
     source: str | Path | None = None, revision: str | None = None, *, complete: bool = True
 ) -> tuple[Question, ...]:

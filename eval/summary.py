@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -12,20 +11,12 @@ import numpy as np
 
 from eval.statistics import mean_interval
 from rewards.finished import Finished
-from rewards.measure import Estimate, Measure
+from rewards.measure import Estimate, Measure, normal_interval
 from rewards.task import Task
-
-_Z95 = 1.959963984540054
 
 
 def summarise_measures(task: Task, folder: Path, source: str) -> dict[str, Any]:
-    """The content of `metrics.json`: means over items (over answers for a measure that is not per item).
-
-    Args:
-        task: Whose measures.
-        folder: The run's folder with its table.
-        source: Who answered.
-    """
+    """The content of `metrics.json`: means over items (over answers for a measure that is not per item)."""
     run = task.Finished(task.name, task.measures[0], folder, {}, {}, {})
     answers = list(run.answers())
     reasons = Counter(answer.reason for answer in answers if answer.reason is not None)
@@ -50,10 +41,7 @@ def estimate_of(run: Finished, measure: Measure) -> Estimate:
     # Answers may be hundreds of thousands: the normal interval, which needs no resampling, as in a row of Table 11.
     values = run.by_answer(measure)
     n, of = run.counts(measure)
-    if not n:
-        return Estimate(None, None, None, 0, of)
-    mean = float(values.mean())
-    if n < 2:
-        return Estimate(mean, None, None, n, of)
-    margin = _Z95 * float(np.std(values, ddof=1)) / math.sqrt(n)
-    return Estimate(mean, mean - margin, mean + margin, n, of)
+    mean = float(values.mean()) if n else None
+    std = float(np.std(values, ddof=1)) if n > 1 else None
+    low, high = normal_interval(mean, std, n) or (None, None)
+    return Estimate(mean, low, high, n, of)

@@ -34,16 +34,7 @@ class ScoredAnswer:
     text: str
     values: Mapping[str, float]
     reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class GridScores:
-    """One answer of a run in the grid: its kind of item, and criterion -> score, empty without one."""
-
-    id: str
-    item: str
-    group: str
-    scores: Mapping[str, float]
+    group: str = ""  # its kind of item, of a task with a grid
 
 
 def item_of(answer_id: str) -> str:
@@ -57,32 +48,19 @@ def item_of(answer_id: str) -> str:
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run; tasks that keep their results in files of their own override how these are read.
+    """A finished run; tasks that keep their results in files of their own override how these are read."""
 
-    Attributes:
-        task: The task's name.
-        main: Its first measure.
-        folder: The run's folder.
-        settings: What was asked for, from `config.json`.
-        loaded: What became known on loading (scorer, decoder), from `config.json`.
-        metrics: What came out, from `metrics.json`.
-        files: What in the folder holds the answers and their worth.
-        kinds: What `kind` can be, of a task whose runs have several: the one that says most last.
-        rubric: By which a judge can grade the answers beside the task's own scores, where there is one.
-        grid: The cells in which correlations take the task apart: (kind of item, criterion), both names for people.
-    """
+    kinds: ClassVar[tuple[str, ...]] = ()  # what `kind` can be, where runs have several: the one that says most last
+    files: ClassVar[tuple[str, ...]] = ("responses",)  # what in the folder holds the answers and their worth
+    rubric: ClassVar[Rubric | None] = None  # by which a judge can grade the answers beside the task's own scores
+    grid: ClassVar[tuple[tuple[str, str], ...]] = ()  # cells that are correlated one by one: (kind of item, criterion)
 
-    kinds: ClassVar[tuple[str, ...]] = ()
-    files: ClassVar[tuple[str, ...]] = ("responses",)
-    rubric: ClassVar[Rubric | None] = None
-    grid: ClassVar[tuple[tuple[str, str], ...]] = ()
-
-    task: str
-    main: Measure
+    task: str  # the task's name
+    main: Measure  # its first measure
     folder: Path
-    settings: dict[str, Any]
-    loaded: dict[str, Any]
-    metrics: dict[str, Any]
+    settings: dict[str, Any]  # what was asked for, from `config.json`
+    loaded: dict[str, Any]  # what became known on loading (scorer, decoder), from `config.json`
+    metrics: dict[str, Any]  # what came out, from `metrics.json`
 
     @property
     def kind(self) -> str:
@@ -153,14 +131,12 @@ class Finished:
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
         """Item -> score by another encoder, and what that scorer says of itself."""
-        raise UserError(
-            f"{self.task} does not score with an encoder that could be exchanged; leave --embedding-models out"
-        )
+        raise UserError(f"{self.task} has no encoder that could be exchanged; leave --embedding-models out")
 
     def estimate(self, measure: Measure) -> Estimate | None:
         """The mean as `metrics.json` has it; None where it does not."""
         stored = self.metrics.get("measures", {}).get(measure.name)
-        return None if stored is None else Estimate(**{key: stored[key] for key in ("mean", "low", "high", "n", "of")})
+        return None if stored is None else Estimate(**stored)
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         """n of N: items with a value among all; answers of a measure that is not per item."""
@@ -175,7 +151,3 @@ class Finished:
     def grid_means(self) -> Mapping[tuple[str, str], float | None]:
         """The mean in each cell of `grid`; the last one is the task's score."""
         return {}
-
-    def grid_scores(self) -> Iterator[GridScores]:
-        """Every answer with what it got by each criterion of the grid, to set beside people's ratings."""
-        return iter(())

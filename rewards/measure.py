@@ -1,31 +1,30 @@
-"""A named value of an answer, and an estimate of its mean."""
+"""A named value of an answer, an estimate of its mean, and what the tasks' own summaries have in common."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A named value of an answer, and how its mean is shown and compared.
 
-    Args:
-        name: `TASK` for a task's first measure, `TASK/SHORT` for the others; the same name everywhere.
-        digits: Decimals.
-        share: A share, shown in percent.
-        per_item: Resampled over items, and paired by them between models; else over answers, which have no partners.
-        better: 1 if more is better, -1 if less is, 0 if neither.
-        group: The table of changes in which it stands; None for one that is only correlated.
-        paper: Its column in the papers' tables; by default the last part of its name.
+    >>> Measure("jcq/fluency").task, Measure("jcq/fluency").short, Measure("sat").short
+    ('jcq', 'fluency', 'sat')
     """
 
-    name: str
-    digits: int = 4
-    share: bool = False
-    per_item: bool = True
-    better: int = 1
-    group: str | None = "changes"
-    paper: str = ""
+    name: str  # `TASK` for a task's first measure, `TASK/SHORT` for the others; the same name everywhere
+    digits: int = 4  # decimals
+    share: bool = False  # a share, shown in percent
+    per_item: bool = True  # resampled over items, and paired by them; else over answers, which have no partners
+    better: int = 1  # 1 if more is better, -1 if less is, 0 if neither
+    group: str | None = "changes"  # the table of changes in which it stands; None for one that is only correlated
+    paper: str = ""  # its column in the papers' tables; by default the last part of its name
 
     @property
     def task(self) -> str:
@@ -34,11 +33,7 @@ class Measure:
 
     @property
     def short(self) -> str:
-        """Its name within its task: what follows the slash.
-
-        >>> Measure("jcq/fluency").short, Measure("sat").short
-        ('fluency', 'sat')
-        """
+        """Its name within its task: what follows the slash."""
         return self.name.partition("/")[2] or self.name
 
 
@@ -51,3 +46,26 @@ class Estimate:
     high: float | None  # upper end
     n: int  # how many have a value
     of: int  # of how many
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Base of a task's row in the paper's tables, which is the content of its `metrics.json`; it has a `ci95`."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For `metrics.json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, metrics: Mapping[str, Any]) -> Self:
+        """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
+        own = {field.name: metrics[field.name] for field in fields(cls)}
+        return cls(**{**own, "ci95": own["ci95"] and tuple(own["ci95"])})
+
+
+def normal_interval(mean: float | None, std: float | None, n: int) -> tuple[float, float] | None:
+    """The normal 95% interval of a mean, mean -+ 1.96 std / sqrt(n); None where there is no deviation."""
+    if mean is None or std is None:
+        return None
+    margin = _Z95 * std / math.sqrt(n)
+    return mean - margin, mean + margin

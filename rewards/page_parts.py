@@ -139,15 +139,33 @@ def number(value: float | None, measure: Measure) -> str:
     return f"{value:.2%}" if measure.share else f"{value:.{measure.digits}f}"
 
 
-def mean_cell(value: float | None, measure: Measure, ends: tuple[Any, Any] | None = None, *small: str) -> Cell:
-    """A measure's value with its interval (no interval if an end is None); a dash for none.
+def ends_text(ends: tuple[float | None, float | None] | None, measure: Measure) -> str:
+    """An interval as people read it; nothing where there is none."""
+    return "" if ends is None or None in ends else f"{number(ends[0], measure)} – {number(ends[1], measure)}"
+
+
+def estimate_text(
+    measure: Measure, mean: float | None, ends: tuple[float | None, float | None], n: int, of: int
+) -> str:
+    """An estimate in one line of the terminal's table.
+
+    >>> estimate_text(Measure("a", 2), 0.5, (0.4, 0.6), 3, 4)
+    '0.50 (0.40 – 0.60), 3 of 4'
+    """
+    interval = ends_text(ends, measure)
+    return f"{number(mean, measure)}{interval and f' ({interval})'}, {n:,} of {of:,}"
+
+
+def mean_cell(
+    value: float | None, measure: Measure, ends: tuple[float | None, float | None] | None = None, *small: str
+) -> Cell:
+    """A measure's value with its interval, if it has one, below it.
 
     >>> mean_cell(0.5, Measure("a", 2), (0.4, 0.6), "3 / 4").small
     ('0.40 – 0.60', '3 / 4')
     """
-    known = ends is not None and None not in ends
-    between = (f"{number(ends[0], measure)} – {number(ends[1], measure)}",) if ends and known else ()
-    return Cell(number(value, measure), (*between, *small))
+    interval = ends_text(ends, measure)
+    return Cell(number(value, measure), (interval, *small) if interval else small)
 
 
 def n_of(part: int, total: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from rewards.finished import Finished
 from rewards.measure import Measure
-from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section, number
+from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section, estimate_text
 
 Run = TypeVar("Run", bound=Finished)
 
@@ -29,35 +29,30 @@ class WandbTable:
 
 @dataclass(frozen=True, slots=True)
 class CardMetric:
-    """A metric of the model card: its type, its name for people with n of N in it, its value, what it rests on."""
+    """A metric of the model card."""
 
     kind: str
-    name: str
+    name: str  # for people, with n of N in it
     value: float | None
-    args: Mapping[str, Any]
+    args: Mapping[str, Any]  # what it rests on
 
 
 class View(Generic[Run]):
-    """How results are shown. `measures` are the task's, `metrics` the content of a run's `metrics.json`.
+    """How results are shown. `measures` are the task's, `metrics` the content of a run's `metrics.json`."""
 
-    Attributes:
-        files: Names under the run's folder that the terminal lists below the table.
-        artifacts: What goes into W&B's artifact beside config.json and metrics.json.
-        words: Labels that the report's reader needs (`Entry.more`).
-        sample: How many answers to an item the reader shows; None shows all. A task of samples comes last in it.
-    """
-
-    files: tuple[str, ...] = ("config.json", "metrics.json", "responses")
-    artifacts: tuple[str, ...] = ("responses",)
-    words: tuple[str, ...] = ()
-    sample: int | None = None
+    files: tuple[str, ...] = ("config.json", "metrics.json", "responses")  # what the terminal lists below the table
+    artifacts: tuple[str, ...] = ("responses",)  # in W&B's artifact beside config.json and metrics.json
+    words: tuple[str, ...] = ()  # labels that the report's reader needs (`Entry.more`)
+    sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """The terminal's table: heading -> cell."""
         answers = metrics["num_answers"]
         cells = {"Source": str(metrics["source"])}
         for measure in measures:
-            cells[measure.short.capitalize()] = estimate_text(measure, metrics["measures"][measure.name])
+            stored = metrics["measures"][measure.name]
+            ends = (stored["low"], stored["high"])
+            cells[measure.short.capitalize()] = estimate_text(measure, stored["mean"], ends, stored["n"], stored["of"])
         reasons = {f"No score: {reason}": f"{n:,} of {answers:,}" for reason, n in metrics["reasons"].items() if n}
         return cells | reasons
 
@@ -65,14 +60,8 @@ class View(Generic[Run]):
         """Numbers for W&B, by their names below `eval/TASK/`."""
         values: dict[str, float | None] = {}
         for measure in measures:
-            estimate = metrics["measures"][measure.name]
             name = "mean" if measure is measures[0] else measure.short
-            values |= {
-                name: estimate["mean"],
-                f"{name}_ci95_low": estimate["low"],
-                f"{name}_ci95_high": estimate["high"],
-            }
-            values[f"{name}_n"] = estimate["n"]
+            values |= estimate_values(name, metrics["measures"][measure.name])
         return values | {"num_answers": metrics["num_answers"], "valid": metrics["valid"]}
 
     def facts(self, metrics: Mapping[str, Any]) -> dict[str, str]:
@@ -92,8 +81,7 @@ class View(Generic[Run]):
         rows = []
         for measure in measures:
             estimate = metrics["measures"][measure.name]
-            ci95 = None if estimate["low"] is None else (estimate["low"], estimate["high"])
-            counted = {"n": estimate["n"], "of": estimate["of"], "ci95": ci95}
+            counted = {"n": estimate["n"], "of": estimate["of"], "ci95": stored_ci95(estimate)}
             title = f"{measure.name} ({estimate['n']} of {estimate['of']})"
             rows.append(CardMetric(measure.name.replace("/", "_"), title, estimate["mean"], counted))
         return {"task_name": name, "dataset_name": name, "dataset_type": name}, rows
@@ -122,34 +110,35 @@ class View(Generic[Run]):
     def reader(self, run: Run) -> Iterator[ReaderItem]:
         """Every item with this run's answers, for the report's reader."""
         entries: dict[str, list[Entry]] = {}
-        for answer in run.answers():
-            score = answer.values.get(run.main.name)
-            entries.setdefault(answer.item, []).append(Entry(answer.text, score, answer.reason))
+        for item, entry in self.entries(run):
+            entries.setdefault(item, []).append(entry)
         for item, shown in entries.items():
-            prompt = run.prompts.get(item, "")
-            yield ReaderItem((item, prompt), "", item or run.task, prompt, shown[: self.sample])
+            yield self.reader_item(run, item, shown[: self.sample])
+
+    def entries(self, run: Run) -> Iterator[tuple[str, Entry]]:
+        """Every answer as the reader shows it, after the id of its item."""
+        for answer in run.answers():
+            yield answer.item, Entry(answer.text, answer.values.get(run.main.name), answer.reason)
+
+    def reader_item(self, run: Run, item: str, entries: Sequence[Entry]) -> ReaderItem:
+        """The item of this id with its answers, as the reader shows it."""
+        prompt = run.prompts.get(item, "")
+        return ReaderItem((item, prompt), "", item or run.task, prompt, entries)
 
 
-def estimate_text(measure: Measure, estimate: Mapping[str, Any]) -> str:
-    """A stored estimate in one line: mean, interval, n of N."""
-    interval = ""
-    if estimate["low"] is not None:
-        interval = f" ({number(estimate['low'], measure)} – {number(estimate['high'], measure)})"
-    return f"{number(estimate['mean'], measure)}{interval}, {estimate['n']:,} of {estimate['of']:,}"
+def stored_ci95(estimate: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The interval of a stored estimate."""
+    return None if estimate["low"] is None else (estimate["low"], estimate["high"])
 
 
-def stored_numbers(metrics: Mapping[str, Any], *names: str) -> dict[str, float | None]:
-    """Numbers of `metrics.json` by their names; the interval `ci95` as its two ends.
+def estimate_values(name: str, estimate: Mapping[str, Any]) -> dict[str, float | None]:
+    """The numbers of a stored estimate for W&B."""
+    ends = {f"{name}_ci95_low": estimate["low"], f"{name}_ci95_high": estimate["high"]}
+    return {name: estimate["mean"], **ends, f"{name}_n": estimate["n"]}
 
-    >>> stored_numbers({"mean": 0.5, "ci95": [0.4, 0.6]}, "mean", "ci95")
-    {'mean': 0.5, 'ci95_low': 0.4, 'ci95_high': 0.6}
-    """
-    values: dict[str, float | None] = {}
-    for name in names:
-        stored = metrics[name]
-        if name == "ci95":
-            low, high = stored or (None, None)
-            values |= {"ci95_low": low, "ci95_high": high}
-        else:
-            values[name] = stored
-    return values
+
+def row_values(metrics: Mapping[str, Any], *names: str) -> dict[str, float | None]:
+    """The numbers of a task's row (`rewards.measure.Summary`) for W&B: its mean and interval, and those named."""
+    low, high = metrics["ci95"] or (None, None)
+    mean = {"mean": metrics["mean"], "std": metrics["std"], "ci95_low": low, "ci95_high": high}
+    return mean | {name: metrics[name] for name in names}

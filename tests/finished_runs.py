@@ -3,13 +3,14 @@
 import json
 from dataclasses import asdict
 
-from data.jcq import CRITERIA, TASKS, Answer, Question, content_hash, write_questions
+from data.jcq import CRITERIA, TASKS, Question, content_hash, write_questions
 from data.record import write_json
 from data.rewrites import Rewrite, write_rewrites
 from data.run_folder import RunFolder
 from data.stories import Story, write_stories
 from rewards.judges.judgement import Judgement, judgement_key
 from rewards.judges.protocol import Status
+from rewards.task import Answer
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.jcq.files import write_answers
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS
@@ -57,7 +58,7 @@ def jcq_run(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
     for question, given in scores.items():
         for k, values in enumerate(given):
             answer = Answer(f"{question}-{k}", question, f"{source}の{k}番の答え")
-            key = judgement_key(asked[question], answer.answer, judge["model"], judge["prompt"], parameters)
+            key = judgement_key(asked[question], answer.text, judge["model"], judge["prompt"], parameters)
             named = dict(zip(CRITERIA, values, strict=True)) if values else None
             status = Status.OK if values else Status.UNPARSEABLE
             answers.append(answer)

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from data.errors import UserError
-from data.jcq import Answer, Question
+from data.jcq import Question
 from rewards.judges.endpoint import EndpointJudge
 from rewards.judges.judgement import Judgement, judgement_key
 from rewards.judges.ledger import Ledger
 from rewards.judges.protocol import Status
 from rewards.judges.run import judge_answers
+from rewards.task import Answer
 from rewards.tasks.jcq.files import (
     answers_path,
     judgements_path,
@@ -27,6 +28,7 @@ VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
 QUESTIONS = [Question("1", "situation", "?"), Question("2", "situation", "??")]
 ANSWERS = (Answer("1", "1", "答え\n「一」\u2028"), Answer("2", "1", ""), Answer("3", "2", "三"))
+ASKED = asked_of(QUESTIONS, ANSWERS)
 
 
 def lines(path):
@@ -63,7 +65,7 @@ def test_their_judgements_are_read_and_written_byte_for_byte(tmp_path):
     path.write_text(
         "".join(json.dumps({"answer_id": k, "judgement": text}, ensure_ascii=False) + "\n" for k, text in rows), "utf-8"
     )
-    judgements = read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
+    judgements = read_jcq_judgements(path, "gpt-4o", ASKED)
     assert [j.scores for j in judgements] == [SCORES, None, SCORES]
     assert judgements[1].status is Status.UNPARSEABLE
     write_jcq_judgements(tmp_path / "ours.jsonl", ANSWERS, judgements)
@@ -73,7 +75,7 @@ def test_their_judgements_are_read_and_written_byte_for_byte(tmp_path):
 def test_what_is_missing_and_what_was_refused(tmp_path):
     path = tmp_path / "j.jsonl"
     path.write_text('{"answer_id": 3, "judgement": null}\n')
-    first, second, third = read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
+    first, second, third = read_jcq_judgements(path, "gpt-4o", ASKED)
     assert first is second is None
     assert (third.status, third.reply) == (Status.UNPARSEABLE, None)
 
@@ -104,7 +106,7 @@ def test_a_bad_line_is_named(tmp_path, row, message):
     path = tmp_path / "j.jsonl"
     path.write_text(json.dumps({"answer_id": 1, "judgement": ""}) + "\n" + json.dumps(row) + "\n")
     with pytest.raises(UserError, match=message) as caught:
-        read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
+        read_jcq_judgements(path, "gpt-4o", ASKED)
     assert f"{path}, line 2" in str(caught.value)
 
 
@@ -133,10 +135,10 @@ def test_imported_judgements_have_the_key_of_the_same_request(tmp_path, monkeypa
     judge = EndpointJudge("gpt-4o", base_url="http://127.0.0.1:9/v1", max_tokens=None)
     path = tmp_path / "j.jsonl"
     path.write_text(json.dumps({"answer_id": 3, "judgement": VERDICT}) + "\n")
-    *_, imported = read_jcq_judgements(path, "gpt-4o", QUESTIONS, ANSWERS)
+    *_, imported = read_jcq_judgements(path, "gpt-4o", ASKED)
     assert imported.key == judgement_key("??", "三", judge.name, "jcq-v1", judge.parameters)
     # So a ledger that holds them asks for nothing: nobody listens at this address.
     with Ledger(tmp_path / "ledger.jsonl", (JCQ_V1,)) as ledger:
         ledger.append(imported)
-    done = judge_answers(judge, JCQ_V1, asked_of(QUESTIONS, ANSWERS[2:]), tmp_path / "ledger.jsonl")
+    done = judge_answers(judge, JCQ_V1, ASKED[2:], tmp_path / "ledger.jsonl")
     assert (done.requests, done.judgements) == (0, (imported,))

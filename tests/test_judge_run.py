@@ -6,7 +6,7 @@ import pytest
 from fakes import FakeJudge
 
 from data.errors import UserError
-from data.jcq import Answer, Question
+from data.jcq import Question
 from data.schema import Completion
 from rewards.judges.ledger import Ledger
 from rewards.judges.ledger import read_judgements as read_ledger
@@ -16,6 +16,7 @@ from rewards.judges.protocol import Reply
 from rewards.judges.rubric import Asked
 from rewards.judges.run import judge_answers
 from rewards.judges.workers import _GIVE_UP_AFTER
+from rewards.task import Answer
 from rewards.tasks.jcq.judging import asked_of
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 

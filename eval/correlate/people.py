@@ -14,7 +14,7 @@ from eval.evaluated import Evaluated
 from eval.human import MEAN, judge_human_correlations
 from eval.ratings import Rating, read_ratings
 from eval.report.labels import labels
-from rewards.finished import GridScores
+from rewards.finished import ScoredAnswer
 from rewards.task import Task
 from rewards.tasks import task_types
 
@@ -84,10 +84,11 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
         run = model.run(task.name)
         if run is None:
             continue
-        answers[model.name] = _Answers(model.name, list(run.grid_scores()))
+        answers[model.name] = _Answers(model.name, list(run.answers()))
         for answer in answers[model.name].by_id.values():
             task_of[_item(answer)] = answer.group
-            judged |= {(model.name, _item(answer), criterion): answer.scores.get(criterion) for criterion in known}
+            scores = {criterion: answer.values.get(f"{task.name}/{criterion}") for criterion in known}
+            judged |= {(model.name, _item(answer), criterion): score for criterion, score in scores.items()}
     kept: dict[tuple[str, str, str, str], Rating] = {}
     left_out: Counter[str] = Counter()
     for rating in read_ratings(path):
@@ -119,14 +120,14 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
 class _Answers:
     """A model's answers by the ids that a rating may give them."""
 
-    def __init__(self, model: str, answers: Sequence[GridScores]) -> None:
+    def __init__(self, model: str, answers: Sequence[ScoredAnswer]) -> None:
         self.model = model
         self.by_id = {answer.id: answer for answer in answers}
-        self.by_question: dict[str, list[GridScores]] = {}
+        self.by_question: dict[str, list[ScoredAnswer]] = {}
         for answer in answers:
             self.by_question.setdefault(answer.item, []).append(answer)
 
-    def find(self, path: Path, item: str) -> GridScores | None:
+    def find(self, path: Path, item: str) -> ScoredAnswer | None:
         """The answer; None if there is none."""
         to_question = self.by_question.get(item, [])
         if len(self.by_id) == len(self.by_question):  # numbers of answers and of questions may not agree
@@ -139,7 +140,7 @@ class _Answers:
         return self.by_id.get(item)
 
 
-def _item(answer: GridScores) -> str:
+def _item(answer: ScoredAnswer) -> str:
     return f"{answer.item}#{answer.id}"
 
 

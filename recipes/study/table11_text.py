@@ -8,7 +8,7 @@ from typing import Any
 from data.published import METHODS
 from rewards.page_parts import percent
 from rewards.tasks.dat.table11 import Table11, Table11Row
-from rewards.tasks.dat.view import dat_number as number
+from rewards.tasks.dat.view import summary_cells
 
 _PAPER_RESPONSES = 131_072  # in all, of each row
 
@@ -21,15 +21,12 @@ def cells(row: Table11Row, table: Table11) -> dict[str, str]:
     >>> list(cells(row, Table11((row,), 2, None)).items())[-1]
     ('Unique words in 2 valid', '18')
     """
-    summary = row.summary
-    scale = summary.mean or 0.0
+    summary, shown = row.summary, summary_cells(row.summary)
     return {
         "Row": summary.source,
         "Responses": f"{summary.num_responses:,}",
         "Valid": f"{summary.valid:,} ({percent(summary.valid, summary.num_responses)})",
-        "Mean": number(summary.mean, scale=scale),
-        "Std": number(summary.std, scale=scale),
-        "Unique words": f"{summary.unique_words:,}",
+        **{name: shown[name] for name in ("Mean", "Std", "Unique words")},
         f"Unique words in {table.equal_size:,} valid": (
             "–" if row.equal_size_words is None else f"{row.equal_size_words:,.0f}"
         ),

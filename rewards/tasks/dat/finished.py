@@ -35,8 +35,7 @@ class FinishedDat(Finished):
 
     def shown(self, measure: Measure) -> Measure:
         """Two decimals for Olson's scores (0 to 200)."""
-        olson = not measure.share and (self.summary.mean or 0.0) > 2
-        return replace(measure, digits=2) if olson else measure
+        return replace(measure, digits=self.summary.digits)
 
     @cached_property
     def summary(self) -> DatSummary:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +13,16 @@ import numpy as np
 
 from data.errors import UserError
 from data.schema import Reason, iter_tables
+from rewards.measure import Summary, normal_interval
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rewards.nouns import NounChecker
 
-_COLUMNS = ("id", "source", "words", "score", "reason")
-_Z95 = 1.959963984540054
-
 
 @dataclass(frozen=True, slots=True)
-class DatSummary:
+class DatSummary(Summary):
     """One row of Table 11 (paper, section 5.2): mean and deviation are over the valid responses only."""
 
     source: str  # who wrote the responses
@@ -43,15 +41,14 @@ class DatSummary:
         """Valid share of all responses, in [0, 1]; None of no responses."""
         return self.valid / self.num_responses if self.num_responses else None
 
-    def to_json(self) -> dict[str, Any]:
-        """For `metrics.json`: all fields and the valid rate."""
-        return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None, "valid_rate": self.valid_rate}
+    @property
+    def digits(self) -> int:
+        """Decimals of its scores: four, or two for Olson's, which are 0 to 200."""
+        return 2 if (self.mean or 0.0) > 2 else 4
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> DatSummary:
-        """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
-        own = {field.name: values[field.name] for field in fields(cls)}
-        return cls(**{**own, "ci95": tuple(own["ci95"]) if own["ci95"] else None})
+    def to_json(self) -> dict[str, Any]:
+        """All fields, and the valid rate."""
+        return Summary.to_json(self) | {"valid_rate": self.valid_rate}
 
 
 class DatAccumulator:
@@ -100,14 +97,8 @@ class DatAccumulator:
         self._valid = both
 
     def summary(self, source: str | None = None, checker: NounChecker | None = None) -> DatSummary:
-        """The row of everything added so far.
-
-        Args:
-            source: Name of the row; None takes the sources of the responses.
-            checker: Counts proper nouns and Wikipedia words; give the one that scored the responses.
-        """
+        """The row of everything added so far; see `summarise` for the arguments."""
         std = math.sqrt(self._squares / (self._valid - 1)) if self._valid > 1 else None
-        margin = None if std is None else _Z95 * std / math.sqrt(self._valid)
         proper, wikipedia = _kinds(self._words, checker) if checker else (None, None)
         return DatSummary(
             source=", ".join(self._sources) if source is None else source,
@@ -115,7 +106,7 @@ class DatAccumulator:
             valid=self._valid,
             mean=self._mean if self._valid else None,
             std=std,
-            ci95=None if margin is None else (self._mean - margin, self._mean + margin),
+            ci95=normal_interval(self._mean, std, self._valid),
             unique_words=len(self._words),
             reasons={str(reason): self._reasons[reason] for reason in Reason},
             proper_noun_words=proper,
@@ -135,20 +126,20 @@ def summarise(
         trials: Take the rows up to the valid response of this number.
     """
     accumulator = DatAccumulator()
-    tables = iter_tables(responses, _COLUMNS)
-    for table in tables if trials is None else until_valid(tables, trials):
+    for table in counted_tables(responses, trials):
         accumulator.add(table)
     return accumulator.summary(source, checker)
 
 
-def until_valid(tables: Iterator[pa.Table], trials: int) -> Iterator[pa.Table]:
-    """The rows up to the valid response of this number: those of a run of trials that count (column score)."""
-    for table in tables:
-        valid = np.flatnonzero(table["score"].is_valid().to_numpy())
-        if len(valid) >= trials:
-            yield table.slice(0, int(valid[trials - 1]) + 1)
-            return
-        trials -= len(valid)
+def counted_tables(responses: Path, trials: int | None) -> Iterator[pa.Table]:
+    """A table on disk in pieces; of a run of trials only the rows up to the valid response of this number."""
+    for table in iter_tables(responses, ("id", "source", "words", "score", "reason")):
+        if trials is not None:
+            valid = np.flatnonzero(table["score"].is_valid().to_numpy())
+            if len(valid) >= trials:
+                yield table.slice(0, int(valid[trials - 1]) + 1)
+                return
+            trials -= len(valid)
         yield table
 
 
@@ -160,6 +151,5 @@ def valid_scores(path: Path) -> np.ndarray:
 
 def _kinds(words: Counter[str], checker: NounChecker) -> tuple[int, int]:
     """How many word occurrences are proper nouns, and how many come from Wikipedia."""
-    order: Sequence[str] = list(words)
-    verdicts = list(zip(order, checker.check(order), strict=True))
-    return sum(words[w] for w, v in verdicts if v.proper), sum(words[w] for w, v in verdicts if v.wikipedia)
+    verdicts = list(zip(words.values(), checker.check(list(words)), strict=True))
+    return sum(n for n, v in verdicts if v.proper), sum(n for n, v in verdicts if v.wikipedia)

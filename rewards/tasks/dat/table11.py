@@ -16,14 +16,12 @@ import numpy as np
 
 from data.errors import UserError
 from data.published import load
-from data.schema import iter_tables
 from rewards.tasks.dat.rarefaction import expected_unique_words
-from rewards.tasks.dat.summary import DatAccumulator, DatSummary, until_valid
+from rewards.tasks.dat.summary import DatAccumulator, DatSummary, counted_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_COLUMNS = ("id", "source", "words", "score", "reason")
 _CURVE_POINTS = 40
 
 
@@ -39,19 +37,12 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Table11Row:
-    """One row.
+    """One row."""
 
-    Attributes:
-        summary: Valid responses, mean, standard deviation, unique words; its source is the row's name.
-        equal_size_words: Expected unique words in `Table11.equal_size` of the valid responses; None with none valid.
-        curve: (responses, expected unique words) for growing samples, the last being all valid responses.
-        published: The paper's figures for this model and method; None if it has none.
-    """
-
-    summary: DatSummary
-    equal_size_words: float | None
-    curve: tuple[tuple[int, float], ...]
-    published: Published | None
+    summary: DatSummary  # valid responses, mean, standard deviation, unique words; its source is the row's name
+    equal_size_words: float | None  # expected unique words in `Table11.equal_size` valid responses; None with none
+    curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
+    published: Published | None  # the paper's figures for this model and method
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +63,24 @@ def table11(
         folders: Row name -> table. The paper's names (`data.published.METHODS`) get the paper's figures beside them.
         paper_model: A model of `data.published`'s `dat_training` (`Swallow-8B`); None for one the paper does not have.
         trials: Of rows that are runs of trials, how many: the rows up to the valid response of this number count.
-
-    Raises:
-        FileNotFoundError: A folder holds no table.
-        UserError: A response was never scored, a part cannot be read, or the paper has no such model.
     """
     paper = _paper_rows(paper_model)
-    read = {name: _read(name, path, (trials or {}).get(name)) for name, path in folders.items()}
+    counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
-    equal_size = min((summary.valid for summary, _ in read.values() if summary.valid), default=0)
+    equal_size = min((summary.valid for summary, _ in counted if summary.valid), default=0)
     rows = []
-    for name, (summary, words) in read.items():
+    for summary, words in counted:
         n, counts = summary.valid, list(words.values())
         sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
         curve = tuple((m, expected_unique_words(counts, n, m)) for m in sizes)
         at_equal_size = dict(curve).get(equal_size)
-        rows.append(Table11Row(summary, at_equal_size, curve, paper.get(name)))
+        rows.append(Table11Row(summary, at_equal_size, curve, paper.get(summary.source)))
     return Table11(tuple(rows), equal_size, paper_model)
 
 
 def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, Counter[str]]:
     accumulator, words = DatAccumulator(), Counter[str]()
-    parts = iter_tables(path, _COLUMNS)
-    for part in parts if trials is None else until_valid(parts, trials):
+    for part in counted_tables(path, trials):
         accumulator.add(part)
         words.update(_responses_by_word(part))
     return accumulator.summary(source=name), words

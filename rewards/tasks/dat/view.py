@@ -11,21 +11,21 @@ from rewards.page_parts import (
     DASH,
     Cell,
     Column,
-    Entry,
     ModelTable,
     Point,
     ReaderItem,
     Ridge,
     Scatter,
     Section,
+    ends_text,
     mean_cell,
     number,
     percent,
 )
 from rewards.tasks.dat.finished import FinishedDat
 from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.dat.table11 import Table11Row, table11
-from rewards.view import CardMetric, View, stored_numbers
+from rewards.tasks.dat.table11 import table11
+from rewards.view import CardMetric, View, row_values
 
 _PAPER_RESPONSES = 131_072
 
@@ -39,10 +39,8 @@ class DatView(View[FinishedDat]):
         """The row, the share of odd nouns, and the reasons."""
         summary = DatSummary.from_json(metrics)
         cells, words = summary_cells(summary), 10 * summary.valid
-        for heading, count in (
-            ("Proper nouns", summary.proper_noun_words),
-            ("Wikipedia words", summary.wikipedia_words),
-        ):
+        odd = {"Proper nouns": summary.proper_noun_words, "Wikipedia words": summary.wikipedia_words}
+        for heading, count in odd.items():
             if count is not None:
                 cells[heading] = f"{count:,} of {words:,} ({percent(count, words)})"
         for reason, count in summary.reasons.items():
@@ -52,8 +50,7 @@ class DatView(View[FinishedDat]):
 
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
         """The numbers of the row."""
-        names = ("mean", "std", "ci95", "valid", "num_responses", "valid_rate", "unique_words")
-        return stored_numbers(metrics, *names)
+        return row_values(metrics, "valid", "num_responses", "valid_rate", "unique_words")
 
     def card(
         self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
@@ -73,32 +70,43 @@ class DatView(View[FinishedDat]):
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
         """Table 11, the benchmark's trials (Table 6), and the unique words that a score was bought with."""
-        score, valid = measures
         counted = {str(run.folder): run.settings["trials"] for run in runs if run.settings.get("trials")}
         table = table11({str(run.folder): run.folder for run in runs}, trials=counted)
         words = {row.summary.source: row.equal_size_words for row in table.rows}
+        score, valid = measures
 
         def equal_words(run: FinishedDat) -> Cell:
-            expected = words[str(run.folder)]
-            return Cell(DASH if expected is None else f"{expected:,.0f}", (f"n = {table.equal_size:,}",))
+            count = words[str(run.folder)]
+            return Cell(DASH if count is None else f"{count:,.0f}", (f"n = {table.equal_size:,}",))
 
-        columns = (
+        def point(run: FinishedDat) -> Point | None:
+            row, count = run.summary, words[str(run.folder)]
+            return None if row.mean is None or count is None else Point(count, row.mean, *(row.ci95 or (None, None)))
+
+        responses = (
             Column("trials", cell=lambda run: Cell(f"{run.summary.num_responses:,}")),
-            Column("valid", cell=_valid, change=valid, paper="valid", figure=_paper_valid),
+            Column(
+                "valid", cell=lambda run: _valid(run, run.summary.valid), change=valid, paper="valid", figure=_figure
+            ),
             Column("mean", cell=_mean, change=score, paper="mean"),
             Column("std", cell=_std, paper="std"),
-            Column("unique_words", cell=_unique_words, paper="unique_words", figure=lambda words: f"{int(words):,}"),
+            Column("unique_words", cell=_unique_words, paper="unique_words", figure=lambda n: f"{int(n):,}"),
             Column("equal_words", cell=equal_words),
         )
+        trials = (
+            Column("valid_trials", cell=lambda run: Cell(f"{run.summary.valid:,}")),
+            Column("attempts", cell=lambda run: _valid(run, run.summary.num_responses)),
+            Column("mean", cell=_mean),
+            Column("std", cell=_std),
+        )
         tables = (
-            ModelTable("table11", columns, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
-            ModelTable("table6", _TRIALS, kind="trials"),
+            ModelTable("table11", responses, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
+            ModelTable("table6", trials, kind="trials"),
         )
-        charts = (
-            Ridge("dat_chart", "ridges", "score_axis", score),
-            Scatter("words_chart", "words", "words_axis", "score_axis", [_point(row) for row in table.rows]),
+        ridges = Ridge("dat_chart", "ridges", "score_axis", score)
+        return Section(
+            tables, (ridges, Scatter("words_chart", "words", "words_axis", "score_axis", list(map(point, runs))))
         )
-        return Section(tables, charts)
 
     def settings_shown(self, run: FinishedDat) -> list[tuple[str, Any]]:
         """Encoder and noun checker."""
@@ -110,19 +118,13 @@ class DatView(View[FinishedDat]):
 
     def reader(self, run: FinishedDat) -> Iterator[ReaderItem]:
         """The first responses."""
-        answers = islice(run.answers(), self.sample)
-        entries = [Entry(answer.text, answer.values.get(run.main.name), answer.reason) for answer in answers]
+        entries = [entry for _, entry in islice(self.entries(run), self.sample)]
         yield ReaderItem(("", ""), "", "DAT", "", entries)
 
 
-def _valid(run: FinishedDat) -> Cell:
-    row = run.summary
-    return Cell(f"{row.valid:,}", (percent(row.valid, row.num_responses),))
-
-
-def _attempts(run: FinishedDat) -> Cell:
-    row = run.summary
-    return Cell(f"{row.num_responses:,}", (percent(row.valid, row.num_responses),))
+def _valid(run: FinishedDat, shown: int) -> Cell:
+    """A count of responses above the share of valid ones."""
+    return Cell(f"{shown:,}", (percent(run.summary.valid, run.summary.num_responses),))
 
 
 def _mean(run: FinishedDat) -> Cell:
@@ -137,28 +139,9 @@ def _unique_words(run: FinishedDat) -> Cell:
     return Cell(f"{run.summary.unique_words:,}")
 
 
-def _paper_valid(valid: str) -> str:
+def _figure(valid: str) -> str:
+    """The paper's count of valid responses, as `valid` is shown."""
     return f"{int(valid):,} ({int(valid) / _PAPER_RESPONSES:.2%})"
-
-
-# The benchmark of a fixed number of valid responses.
-_TRIALS = (
-    Column("valid_trials", cell=lambda run: Cell(f"{run.summary.valid:,}")),
-    Column("attempts", cell=_attempts),
-    Column("mean", cell=_mean),
-    Column("std", cell=_std),
-)
-
-
-def _point(row: Table11Row) -> Point | None:
-    mean, words = row.summary.mean, row.equal_size_words
-    low, high = row.summary.ci95 or (None, None)
-    return None if mean is None or words is None else Point(words, mean, low, high)
-
-
-def dat_number(value: float | None, *, scale: float = 1.0) -> str:
-    """Four decimals for DAT scores, two for Olson's (0 to 200), a dash for none."""
-    return DASH if value is None else f"{value:.{4 if scale <= 2 else 2}f}"
 
 
 def summary_cells(summary: DatSummary) -> dict[str, str]:
@@ -167,13 +150,12 @@ def summary_cells(summary: DatSummary) -> dict[str, str]:
     >>> summary_cells(DatSummary("random", 4, 3, 0.8, 0.1, (0.7, 0.9), 25, {}))["Valid"]
     '3 of 4 (75.00%)'
     """
-    scale, ci = summary.mean or 0.0, summary.ci95
-    low, high = (dat_number(end, scale=scale) for end in ci or (None, None))
+    score = Measure("dat", summary.digits)
     return {
         "Source": summary.source,
         "Valid": f"{summary.valid:,} of {summary.num_responses:,} ({percent(summary.valid, summary.num_responses)})",
-        "Mean": dat_number(summary.mean, scale=scale),
-        "Std": dat_number(summary.std, scale=scale),
-        "95% CI of mean": DASH if ci is None else f"{low} – {high}",
+        "Mean": number(summary.mean, score),
+        "Std": number(summary.std, score),
+        "95% CI of mean": ends_text(summary.ci95, score) or DASH,
         "Unique words": f"{summary.unique_words:,}",
     }

@@ -8,20 +8,20 @@ A judgement is the judge's raw reply. The files do not say which model, judge or
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jcq import CRITERIA, Answer, Question
-from data.jsonl import read_objects
-from data.record import write_whole
+from data.jcq import CRITERIA
+from data.jsonl import id_column, read_objects, read_records, text_column, write_objects
 from data.schema import utf8_safe
 from rewards.judges.judgement import Judgement, judgement_key
 from rewards.judges.protocol import Status
-from rewards.judges.rubric import Scores
+from rewards.judges.rubric import Asked, Scores
+from rewards.task import Answer
 from rewards.tasks.jcq.rubric import JAPANESE, JCQ_V1, parse_verdict, write_verdict
 
 # How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
@@ -47,52 +47,45 @@ def judgements_path(data: Path, judge: str, model: str) -> Path:
     return data / "judgements" / _model_id(judge) / f"{_model_id(model)}.jsonl"
 
 
-def read_answers(path: Path) -> tuple[Answer, ...]:
+def read_answers(path: Path, source: str = "") -> tuple[Answer, ...]:
     """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1."""
-    answers: dict[str, Answer] = {}
-    for number, (where, row) in enumerate(read_objects(path), 1):
-        answer = Answer(_id(where, row, "id", number), _id(where, row, "question_id"), _text(where, row, "answer"))
-        if answer.id in answers:
-            raise UserError(f"{where}: the id {answer.id!r} comes twice; make ids unique")
-        answers[answer.id] = answer
-    if not answers:
-        raise UserError(f"{path}: holds no answers")
-    return tuple(answers.values())
+    numbers = count(1)
+
+    def answer(where: str, row: dict[str, Any]) -> Answer:
+        row_id, question = id_column(row, "id", where, str(next(numbers))), id_column(row, "question_id", where)
+        return Answer(utf8_safe(row_id), utf8_safe(question), utf8_safe(text_column(row, "answer", where)), source)
+
+    return read_records(path, answer, "answers", '{"id": 1, "question_id": 1, "answer": "..."}')
 
 
 def write_answers(path: Path, answers: Sequence[Answer]) -> None:
     """Write a file of answers, whole or not at all."""
-    rows = [
-        {"id": _theirs(a.id), "question_id": _theirs(a.question_id), "answer": utf8_safe(a.answer)} for a in answers
-    ]
-    _write(path, rows)
+    write_objects(
+        path, ({"id": _theirs(a.id), "question_id": _theirs(a.item), "answer": utf8_safe(a.text)} for a in answers)
+    )
 
 
-def read_jcq_judgements(
-    path: Path, judge: str, questions: Sequence[Question], answers: Sequence[Answer]
-) -> tuple[Judgement | None, ...]:
+def read_jcq_judgements(path: Path, judge: str, answers: Sequence[Asked]) -> tuple[Judgement | None, ...]:
     """A file of judgements, one for each answer, in the order of the answers; None where the file has none.
 
     Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
     """
-    texts = {question.id: question.question for question in questions}
-    by_id = {answer.id: answer for answer in answers}
+    about = {asked.id: asked for asked in answers}
     judgements: dict[str, Judgement] = {}
     for where, row in read_objects(path):
-        answer_id = _id(where, row, "answer_id")
-        if answer_id not in by_id:
+        answer_id = utf8_safe(id_column(row, "answer_id", where))
+        if answer_id not in about:
             raise UserError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
         if answer_id in judgements:
             raise UserError(f"{where}: judges answer {answer_id!r} for the second time")
-        answer = by_id[answer_id]
-        if answer.question_id not in texts:
-            raise UserError(f"{where}: answer {answer_id!r} is to question {answer.question_id!r}, which is not there")
+        asked = about[answer_id]
         # Null is what the judge's client hands over when the model refuses.
-        reply = None if row.get("judgement", "") is None else _text(where, row, "judgement")
+        refused = row.get("judgement", "") is None
+        reply = None if refused else utf8_safe(text_column(row, "judgement", where))
         scores = parse_verdict(reply or "")
         judgements[answer_id] = Judgement(
-            key=judgement_key(texts[answer.question_id], answer.answer, judge, PROMPT, PARAMETERS),
-            question_id=answer.question_id,
+            key=judgement_key(asked.question, asked.answer, judge, PROMPT, PARAMETERS),
+            question_id=asked.question_id,
             answer_id=answer_id,
             judge=judge,
             prompt=PROMPT,
@@ -100,7 +93,7 @@ def read_jcq_judgements(
             scores=scores,
             reply=reply,
         )
-    return tuple(judgements.get(answer.id) for answer in answers)
+    return tuple(judgements.get(asked.id) for asked in answers)
 
 
 def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequence[Judgement | None]) -> None:
@@ -116,7 +109,7 @@ def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequ
             if _their_scores(reply) != judgement.scores:
                 reply = write_verdict(judgement.scores) if judgement.scores else ""
             rows.append({"answer_id": _theirs(answer.id), "judgement": utf8_safe(reply)})
-    _write(path, rows)
+    write_objects(path, rows)
 
 
 def write_jcq_files(
@@ -141,20 +134,3 @@ def _model_id(model: str) -> str:
     parent, _, name = model.strip("/").removesuffix(".jsonl").rpartition("/")
     # A checkpoint's last part alone says nothing.
     return f"{parent.rpartition('/')[2]}-{name}" if parent and _END.fullmatch(name) else name
-
-
-def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
-
-
-def _id(where: str, row: dict[str, Any], name: str, default: int | None = None) -> str:
-    value = row.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise UserError(f"{where}: the column {name} is missing or neither a string nor an integer")
-    return utf8_safe(str(value))
-
-
-def _text(where: str, row: dict[str, Any], name: str) -> str:
-    if not isinstance(row.get(name), str):
-        raise UserError(f"{where}: the column {name} is missing or no string")
-    return utf8_safe(str(row[name]))

@@ -7,22 +7,19 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from data.jcq import CRITERIA, TASKS, Answer, Question, load_questions
-from rewards.finished import Finished, GridScores, ScoredAnswer
+from data.jcq import CRITERIA, TASKS, Question, load_questions
+from rewards.finished import Finished, ScoredAnswer
 from rewards.judges.judgement import Judgement, judgement_key, latest
 from rewards.judges.ledger import read_judgements
 from rewards.measure import Estimate, Measure
+from rewards.task import Answer
 from rewards.tasks.jcq.files import read_answers
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
-from rewards.tasks.jcq.tables import ModelScores, model_scores
+from rewards.tasks.jcq.tables import ModelScores, means, model_scores
 
 LEDGER = "judgements.jsonl"
 # What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
 QUESTIONS, ANSWERS = "questions.jsonl", "answers.jsonl"
-
-
 ALL, MEAN = "All", "mean"
 
 
@@ -37,14 +34,14 @@ class FinishedJcq(Finished):
         return {name: self.settings.get(name) for name in ("judge", "questions_sha256")}
 
     @cached_property
-    def questions(self) -> tuple[Question, ...]:
-        """What was asked."""
-        return load_questions(self.folder / QUESTIONS, complete=False)
+    def questions(self) -> dict[str, Question]:
+        """What was asked, by id."""
+        return {question.id: question for question in load_questions(self.folder / QUESTIONS, complete=False)}
 
     @cached_property
     def prompts(self) -> dict[str, str]:
         """Question's id -> what was asked."""
-        return {question.id: question.question for question in self.questions}
+        return {name: question.question for name, question in self.questions.items()}
 
     @cached_property
     def written(self) -> tuple[Answer, ...]:
@@ -57,21 +54,21 @@ class FinishedJcq(Finished):
         judge = dict(self.settings["judge"])
         name, rubric = judge.pop("model"), judge.pop("prompt")
         by_key = latest(read_judgements(self.folder / LEDGER, tuple(JCQ_RUBRICS.values())))
-        keys = [judgement_key(self.prompts[a.question_id], a.answer, name, rubric, judge) for a in self.written]
+        keys = [judgement_key(self.prompts[a.item], a.text, name, rubric, judge) for a in self.written]
         return tuple(by_key.get(key) for key in keys)
 
     @cached_property
     def scores(self) -> ModelScores:
         """Question by question."""
-        return model_scores(self.metrics["source"], self.questions, self.written, self.judgements)
+        return model_scores(tuple(self.questions.values()), self.written, self.judgements)
 
     def answers(self) -> Iterator[ScoredAnswer]:
         """Every answer with its judgement's values."""
-        task_of = {question.id: question.task for question in self.questions}
         for answer, judgement in zip(self.written, self.judgements, strict=True):
-            values = answer_values(task_of[answer.question_id], judgement)
+            task = self.questions[answer.item].task
+            values = answer_values(task, judgement)
             reason = None if values else str(judgement.status) if judgement else "not_asked"
-            yield ScoredAnswer(answer.id, answer.question_id, answer.answer, values, reason)
+            yield ScoredAnswer(answer.id, answer.item, answer.text, values, reason, task)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Question -> mean over its judged answers; of a measure of one task, that task's questions only."""
@@ -86,34 +83,20 @@ class FinishedJcq(Finished):
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         """Answers with scores, and all answers, to the questions of a measure."""
-        task, _ = task_and_criterion(measure)
-        places = [k for k, question in enumerate(self.scores.questions) if task in (None, question.task)]
-        return int(self.scores.scored[places].sum()), int(self.scores.asked[places].sum())
+        cell = means([self.scores], task_and_criterion(measure)[0])[-1]
+        return cell.scored, cell.asked
 
     def estimate(self, measure: Measure) -> Estimate | None:
         """Mean and interval over questions of a criterion or of their mean, beside the number of answers."""
         stored = self.metrics.get("means", {}).get(measure.short)
-        return (
-            None if stored is None else Estimate(stored["mean"], stored["low"], stored["high"], *self.counts(measure))
-        )
+        if stored is None:
+            return None
+        return Estimate(stored["mean"], stored["low"], stored["high"], *self.counts(measure))
 
     def grid_means(self) -> Mapping[tuple[str, str], float | None]:
         """Means over the questions with scores."""
-        scores, means = self.scores, dict[tuple[str, str], float | None]()
-        for task in (*TASKS, ALL):
-            of_task = np.array([task in (ALL, question.task) for question in scores.questions], bool)
-            values = scores.values[(scores.scored > 0) & of_task]
-            by_criterion = values.mean(axis=0) if len(values) else None
-            row = [None] * 5 if by_criterion is None else [*by_criterion.tolist(), float(by_criterion.mean())]
-            means |= {(task, name): mean for name, mean in zip((*CRITERIA, MEAN), row, strict=True)}
-        return means
-
-    def grid_scores(self) -> Iterator[GridScores]:
-        """The judge's scores."""
-        task_of = {question.id: question.task for question in self.questions}
-        for answer, judgement in zip(self.written, self.judgements, strict=True):
-            scores = judgement.scores if judgement and judgement.scores else {}
-            yield GridScores(answer.id, answer.question_id, task_of[answer.question_id], scores)
+        rows = [means([self.scores], None if task == ALL else task) for task in (*TASKS, ALL)]
+        return dict(zip(self.grid, (cell.mean for row in rows for cell in row), strict=True))
 
 
 def task_and_criterion(measure: Measure) -> tuple[str | None, str | None]:

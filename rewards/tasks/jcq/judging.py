@@ -1,20 +1,20 @@
-"""How a run's answers get their judgements: a judge that is asked, or a file of those that JCQ-judge made."""
+"""How a run's answers get their judgements where nobody is asked: from a file of those that JCQ-judge made."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jcq import Answer, Question
-from data.progress import responses_bar
+from data.jcq import Question
 from rewards.judges.ledger import Ledger
 from rewards.judges.protocol import Judge, Status
 from rewards.judges.rubric import Asked
-from rewards.judges.run import Judging, answer_keys, judge_answers, judging_of
+from rewards.judges.run import Judging, answer_keys, judging_of
+from rewards.task import Answer
 from rewards.tasks.jcq.files import PARAMETERS, PROMPT, read_jcq_judgements
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 from rewards.tasks.jcq.settings import JcqSettings
@@ -24,7 +24,12 @@ def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, An
     """What decides the judgements, for a run's record; `judge` is what their keys are made of."""
     if settings.judgements:
         _refuse_asking(settings)
-        digest = hashlib.sha256(_read(Path(settings.judgements))).hexdigest()
+        path = Path(settings.judgements)
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            message = f"{path}: cannot be read ({error.strerror}); give JCQ-judge's file of judgements"
+            raise UserError(message) from error
         return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
     if settings.judge_prompt not in JCQ_RUBRICS:
         raise UserError(f"judge_prompt must be one of {', '.join(JCQ_RUBRICS)}, not {settings.judge_prompt}")
@@ -34,38 +39,14 @@ def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, An
     return {"judge": {"model": judge.name, "prompt": settings.judge_prompt, **judge.parameters}}
 
 
-def ask_judge(
-    settings: JcqSettings,
-    judge: Judge,
-    questions: Sequence[Question],
-    answers: Sequence[Answer],
-    ledger: Path,
-    max_cost: float | None,
-) -> Judging:
-    """Ask about every answer that the ledger knows nothing of."""
-    with responses_bar(f"judging by {judge.name}", len(answers)) as advance:
-        return judge_answers(
-            judge,
-            JCQ_RUBRICS[settings.judge_prompt],
-            asked_of(questions, answers),
-            ledger,
-            price=settings.price(),
-            max_cost=max_cost,
-            retry_failed=settings.retry_failed,
-            on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
-        )
-
-
-def import_judgements(
-    settings: JcqSettings, questions: Sequence[Question], answers: Sequence[Answer], ledger: Path
-) -> Judging:
+def import_judgements(settings: JcqSettings, answers: Sequence[Asked], ledger: Path) -> Judging:
     """Take the judgements of JCQ-judge's file into the ledger; an answer without one stays without.
 
     Of equal answers to one question, which share a judgement here, a judgement with scores holds before one without,
     and the last before the others: so those with scores are written last.
     """
-    imported = read_jcq_judgements(Path(str(settings.judgements)), settings.judge_model, questions, answers)
-    keys = answer_keys(asked_of(questions, answers), settings.judge_model, PROMPT, PARAMETERS)
+    imported = read_jcq_judgements(Path(str(settings.judgements)), settings.judge_model, answers)
+    keys = answer_keys(answers, settings.judge_model, PROMPT, PARAMETERS)
     with Ledger(ledger, (JCQ_V1,)) as lines:
         known = {(line.key, line.answer_id) for line in lines.judgements}  # what an earlier call had written
         for judgement in sorted(filter(None, imported), key=lambda judgement: judgement.status is Status.OK):
@@ -74,15 +55,13 @@ def import_judgements(
         return judging_of(lines.judgements, keys)
 
 
-def asked_of(questions: Sequence[Question], answers: Sequence[Answer]) -> list[Asked]:
+def asked_of(questions: Iterable[Question], answers: Sequence[Answer]) -> list[Asked]:
     """Each answer with its question."""
     texts = {question.id: question.question for question in questions}
     for answer in answers:
-        if answer.question_id not in texts:
-            raise UserError(
-                f"answer {answer.id!r} is to question {answer.question_id!r}, which is not among the questions; add it"
-            )
-    return [Asked(answer.id, answer.question_id, texts[answer.question_id], answer.answer) for answer in answers]
+        if answer.item not in texts:
+            raise UserError(f"answer {answer.id!r} is to question {answer.item!r}, which is not among the questions")
+    return [Asked(answer.id, answer.item, texts[answer.item], answer.text) for answer in answers]
 
 
 def _refuse_asking(settings: JcqSettings) -> None:
@@ -90,10 +69,3 @@ def _refuse_asking(settings: JcqSettings) -> None:
         asking = field.name.startswith(("judge_", "price_")) or field.name in ("max_cost", "retry_failed")
         if asking and field.name != "judge_model" and getattr(settings, field.name) != field.default:
             raise UserError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give JCQ-judge's file of judgements") from error

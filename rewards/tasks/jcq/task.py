@@ -8,22 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from data.jcq import CRITERIA, TASKS, Answer, Question, content_hash, write_questions
+from data.jcq import CRITERIA, TASKS, Question, content_hash, write_questions
+from data.progress import responses_bar
 from rewards.judges.options import JudgeSettings
 from rewards.judges.rubric import judged_part
-from rewards.judges.run import Judging
+from rewards.judges.run import Judging, judge_answers
 from rewards.measure import Measure
-from rewards.task import Answer as TaskAnswer
-from rewards.task import Complete, Item, Outcome, Task
+from rewards.task import Answer, Complete, Item, Outcome, Task
 from rewards.tasks.jcq.files import read_answers, write_answers, write_jcq_files
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.held_out import refuse_held_out
-from rewards.tasks.jcq.judging import ask_judge, import_judgements, judging_settings
+from rewards.tasks.jcq.judging import asked_of, import_judgements, judging_settings
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
 from rewards.tasks.jcq.settings import JcqSettings
-from rewards.tasks.jcq.tables import jcq_tables, model_scores
+from rewards.tasks.jcq.tables import means, model_scores
 from rewards.tasks.jcq.view import JcqView
 
 # The questions, answers and judgements once more, as nlp-waseda/JCQ-judge keeps its `data/`.
@@ -82,13 +80,17 @@ class Jcq(Task):
             return {}
         return {"judge": {"backend": self.settings.judge_backend, **self.judge.describe()}}
 
-    def read_answers(self, path: Path, source: str | None) -> list[TaskAnswer]:
+    def read_answers(self, path: Path, source: str | None) -> Sequence[Answer]:
         """Answers in the form of nlp-waseda/JCQ-judge; they are judged as they are."""
-        return [TaskAnswer(a.id, a.question_id, a.answer, source or str(path)) for a in read_answers(path)]
+        return read_answers(path, source or str(path))
 
     def finish(self, run: Complete) -> Outcome:
         """Have the answers judged, as far as the ledger lacks judgements; the row of Tables 3 and 4."""
-        answers = [Answer(a.id.replace("#", "-"), a.item, _final(a)) for a in run.answers]
+        # A file's answers are judged as they are, a model's without its reasoning. JCQ-judge's ids have no `#`.
+        answers = [
+            Answer(a.id.replace("#", "-"), a.item, a.text if a.seed is None else judged_part(a.text))
+            for a in run.answers
+        ]
         write_questions(run.folder / QUESTIONS, self.questions)
         write_answers(run.folder / ANSWERS, answers)
         judged = self._judge(answers, run.folder / LEDGER)
@@ -104,18 +106,30 @@ class Jcq(Task):
         refuse_held_out(text for item in items for text in (item.prompt, str(item.columns.get("question", ""))))
 
     def _judge(self, answers: Sequence[Answer], ledger: Path) -> Judging:
-        if self.settings.judgements:
-            return import_judgements(self.settings, self.questions, answers, ledger)
-        assert self.judge is not None
-        judged = ask_judge(self.settings, self.judge, self.questions, answers, ledger, self._left)
+        settings, judge, asked = self.settings, self.judge, asked_of(self.questions, answers)
+        if settings.judgements:
+            return import_judgements(settings, asked, ledger)
+        assert judge is not None  # `deciding` has refused to begin without one
+        with responses_bar(f"judging by {judge.name}", len(answers)) as advance:
+            judged = judge_answers(
+                judge,
+                JCQ_RUBRICS[settings.judge_prompt],
+                asked,
+                ledger,
+                price=settings.price(),
+                max_cost=self._left,
+                retry_failed=settings.retry_failed,
+                on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
+            )
         if self._left is not None:
             self._left = max(0.0, self._left - judged.cost_at_most)
         return judged
 
     def _metrics(self, run: Complete, source: str, answers: Sequence[Answer], judged: Judging) -> dict[str, Any]:
-        scores = model_scores(source, self.questions, answers, judged.judgements)
-        values = scores.values[~np.isnan(scores.values[:, 0])]
+        scores = model_scores(self.questions, answers, judged.judgements)
+        values = scores.values[scores.scored > 0]
         columns = dict(zip(CRITERIA, values.T, strict=True)) | {"mean": values.mean(axis=1)}
+        by_task = [asdict(means([scores], task)[-1]) for task in (*TASKS, None)]
         return {
             "source": source,
             "judge": self.settings.judge_model,
@@ -123,15 +137,10 @@ class Jcq(Task):
             "num_questions": len(scores.questions),
             "statuses": judged.statuses,
             "means": {name: run.interval(column) for name, column in columns.items()},
-            "by_task": asdict(jcq_tables([scores]).model_by_task),
+            "by_task": {"rows": [source], "columns": [*TASKS, "mean"], "cells": [by_task]},
             "prompt_tokens": judged.prompt_tokens,
             "completion_tokens": judged.completion_tokens,
             "cost": round(judged.cost, 9),  # the order of arrival shows in the last digits
             "unknown_cost": judged.unknown_cost,
             "cost_at_most": round(judged.cost_at_most, 9),
         }
-
-
-def _final(answer: TaskAnswer) -> str:
-    """What is judged of an answer: that of a file as it is, that of a model without its reasoning."""
-    return answer.text if answer.seed is None else judged_part(answer.text)

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS, Answer
-from rewards.judges.judgement import Judgement
+from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from rewards.measure import Measure
 from rewards.page_parts import (
-    DASH,
     Column,
     Entry,
     ModelTable,
@@ -18,12 +16,13 @@ from rewards.page_parts import (
     ReaderItem,
     RowTable,
     Section,
+    estimate_text,
     mean_cell,
     n_of,
 )
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
-from rewards.tasks.jcq.tables import jcq_tables
-from rewards.view import CardMetric, View, WandbTable
+from rewards.tasks.jcq.tables import means
+from rewards.view import CardMetric, View, WandbTable, estimate_values, stored_ci95
 
 
 class JcqView(View[FinishedJcq]):
@@ -35,22 +34,21 @@ class JcqView(View[FinishedJcq]):
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """Every mean with its interval and its n of N, what is not scored, and what the judge cost."""
-        asked = sum(metrics["statuses"].values())
+        asked, questions = sum(metrics["statuses"].values()), metrics["num_questions"]
         cells = {
             "Source": metrics["source"],
             "Judge": f"{metrics['judge']}, {metrics['prompt']}",
-            "Questions": f"{metrics['num_questions']:,}",
+            "Questions": f"{questions:,}",
         }
         cells |= {f"Answers: {s}": f"{count:,} of {asked:,}" for s, count in metrics["statuses"].items() if count}
         for name, mean in metrics["means"].items():
-            interval = "" if mean["low"] is None else f" ({mean['low']:.2f} – {mean['high']:.2f})"
-            value = DASH if mean["mean"] is None else f"{mean['mean']:.2f}{interval}"
-            cells[name.capitalize()] = f"{value}, {mean['n']:,} of {metrics['num_questions']:,} questions"
+            text = estimate_text(measures[0], mean["mean"], (mean["low"], mean["high"]), mean["n"], questions)
+            cells[name.capitalize()] = f"{text} questions"
         by_task = metrics["by_task"]
-        for task, cell in zip(by_task["columns"][:-1], by_task["cells"][0], strict=False):
+        for task, cell in zip(by_task["columns"][:-1], by_task["cells"][0], strict=False):  # the last is the mean
             if cell["asked"]:
-                value = DASH if cell["mean"] is None else f"{cell['mean']:.2f}"
-                cells[f"  {task}"] = f"{value}, {cell['scored']:,} of {cell['asked']:,}"
+                text = estimate_text(measures[0], cell["mean"], (None, None), cell["scored"], cell["asked"])
+                cells[f"  {task}"] = text
         counted = metrics["prompt_tokens"] or metrics["completion_tokens"]
         tokens = f"{metrics['prompt_tokens']:,} in, {metrics['completion_tokens']:,} out" if counted else "not counted"
         unknown = metrics["unknown_cost"]
@@ -61,8 +59,7 @@ class JcqView(View[FinishedJcq]):
         """The means of the criteria and of the four, and how many answers came out how."""
         values: dict[str, float | None] = {}
         for name, mean in metrics["means"].items():
-            values |= {name: mean["mean"], f"{name}_ci95_low": mean["low"], f"{name}_ci95_high": mean["high"]}
-            values[f"{name}_n"] = mean["n"]
+            values |= estimate_values(name, mean)
         statuses = metrics["statuses"]
         values |= {"num_questions": metrics["num_questions"], "answers": sum(statuses.values())}
         return values | {f"answers_{status}": count for status, count in statuses.items()}
@@ -82,11 +79,10 @@ class JcqView(View[FinishedJcq]):
         self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> tuple[dict[str, str], list[CardMetric]]:
         """The means, and how many answers have scores."""
-        total, judge = metrics["num_questions"], {"judge": metrics["judge"], "judge_prompt": metrics["prompt"]}
+        total, judge = metrics["num_questions"], self.facts(metrics)
         rows = []
         for name, mean in metrics["means"].items():
-            ci95 = None if mean["low"] is None else (mean["low"], mean["high"])
-            args = {**judge, "scored_questions": mean["n"], "questions": total, "ci95": ci95}
+            args = {**judge, "scored_questions": mean["n"], "questions": total, "ci95": stored_ci95(mean)}
             title = f"JCQ {name} (1 to 5, judge {metrics['judge']}; {mean['n']} of {total} questions)"
             rows.append(CardMetric(f"jcq_{name}", title, mean["mean"], args))
         answers, scored = sum(metrics["statuses"].values()), metrics["statuses"]["ok"]
@@ -135,30 +131,25 @@ class JcqView(View[FinishedJcq]):
         asked = f"the questions of {DATASET}" if benchmark else other
         return f"judge {judge['model']} with the prompt {judge['prompt']}; {asked}"
 
-    def reader(self, run: FinishedJcq) -> Iterator[ReaderItem]:
-        """Every question with its answers, their scores and the judge's reply."""
-        questions = {question.id: question for question in run.questions}
-        entries: dict[str, list[Entry]] = {}
+    def entries(self, run: FinishedJcq) -> Iterator[tuple[str, Entry]]:
+        """Every answer with its scores and the judge's reply."""
         for answer, judgement in zip(run.written, run.judgements, strict=True):
-            entries.setdefault(answer.question_id, []).append(_entry(answer, judgement))
-        for name, shown in entries.items():
-            question = questions[name]
-            yield ReaderItem((question.id, question.question), question.task, question.id, question.question, shown)
+            scores = judgement.scores if judgement else None
+            mean = sum(scores.values()) / len(scores) if scores else None
+            more = {"marks": scores, "note": judgement.reply if judgement else None}
+            yield answer.item, Entry(answer.text, mean, str(judgement.status) if judgement else None, more)
+
+    def reader_item(self, run: FinishedJcq, item: str, entries: Sequence[Entry]) -> ReaderItem:
+        """The question with its answers."""
+        question = run.questions[item]
+        return ReaderItem((item, question.question), question.task, item, question.question, entries)
 
 
 def _task_by_criterion(mean: Measure, runs: Sequence[FinishedJcq]) -> RowTable:
-    scores = [replace(run.scores, model=str(number)) for number, run in enumerate(runs)]
-    table = jcq_tables(scores).task_by_criterion
+    """Tasks by criteria, over all models (ACL, table 5)."""
     rows = []
-    for task, cells in zip(table.rows, table.cells, strict=True):
+    for task in TASKS:
+        cells = means([run.scores for run in runs], task)
         shown = [replace(mean_cell(c.mean, mean, None, n_of(c.scored, c.asked)), heat=c.mean) for c in cells]
         rows.append((task, tuple(shown)))
     return RowTable("table5", ("task", *CRITERIA, "mean"), tuple(rows), "jcq_by_task_and_criterion")
-
-
-def _entry(answer: Answer, judgement: Judgement | None) -> Entry:
-    if judgement is None:
-        return Entry(answer.answer, None, None, {"marks": None, "note": None})
-    scores = judgement.scores
-    mean = None if scores is None else sum(scores.values()) / len(scores)
-    return Entry(answer.answer, mean, str(judgement.status), {"marks": scores, "note": judgement.reply})

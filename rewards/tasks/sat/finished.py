@@ -42,14 +42,14 @@ class FinishedSat(Finished):
         return SatSummary.from_json(self.metrics)
 
     @cached_property
-    def stories(self) -> tuple[Story, ...]:
-        """What was to be rewritten."""
-        return load_stories(self.folder / STORIES)
+    def stories(self) -> dict[str, Story]:
+        """What was to be rewritten, by id."""
+        return {story.id: story for story in load_stories(self.folder / STORIES)}
 
     @cached_property
     def prompts(self) -> dict[str, str]:
         """Story's id -> the prompt."""
-        return {story.id: sat_messages(story.text)[0]["content"] for story in self.stories}
+        return {name: sat_messages(story.text)[0]["content"] for name, story in self.stories.items()}
 
     @cached_property
     def rewrites(self) -> tuple[Rewrite, ...]:
@@ -64,18 +64,17 @@ class FinishedSat(Finished):
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Story -> mean over its rewrites with a value; every story is there."""
         means = story_scores(self.rewrites) if measure is self.main else super().by_item(measure)
-        return {story.id: means.get(story.id) for story in self.stories}
+        return {story: means.get(story) for story in self.stories}
 
     def to_judge(self) -> Iterator[Asked]:
         """What is judged is what is embedded: a judge that reads the reasoning too judges something else."""
-        texts = {story.id: story.text for story in self.stories}
         for row in self.rewrites:
             text, reason = what_counts(row.text)
-            yield Asked(row.id, row.story_id, texts[row.story_id], "" if reason else text)
+            yield Asked(row.id, row.story_id, self.stories[row.story_id].text, "" if reason else text)
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
         """Story -> distance by another encoder."""
-        scorer = SatScorer(make_encoder(encoder, texts=True), self.stories, cache_dir=cache)
+        scorer = SatScorer(make_encoder(encoder, texts=True), tuple(self.stories.values()), cache_dir=cache)
         return story_scores(scorer.score(self.rewrites)), scorer.describe()
 
     def estimate(self, measure: Measure) -> Estimate | None:

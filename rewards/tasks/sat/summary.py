@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from data.rewrites import Rewrite, SatReason
+from rewards.measure import Summary, normal_interval
 from rewards.tasks.sat.compliance import length_ok
 from rewards.tasks.sat.extras import Extra
 
-_Z95 = 1.959963984540054
-
 
 @dataclass(frozen=True, slots=True)
-class SatSummary:
+class SatSummary(Summary):
     """One row of Table 7: the score is the mean over stories of each story's mean over its rewrites."""
 
     source: str  # who wrote the rewrites
@@ -40,16 +38,6 @@ class SatSummary:
     mean_copied: float | None  # mean share of the story's 8-grams that are in the rewrite; None without rewrites
     compliant_mean: float | None  # as `mean`, over the compliant rewrites with a score; None without one
     compliant_stories: int  # how many stories that is
-
-    def to_json(self) -> dict[str, Any]:
-        """For `metrics.json`."""
-        return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> SatSummary:
-        """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
-        own = {field.name: values[field.name] for field in fields(cls)}
-        return cls(**{**own, "ci95": tuple(own["ci95"]) if own["ci95"] else None})
 
 
 def story_scores(rewrites: Iterable[Rewrite]) -> dict[str, float]:
@@ -92,7 +80,6 @@ def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | No
     n = len(by_story)
     std = float(by_story.std(ddof=1)) if n > 1 else None
     mean = float(by_story.mean()) if n else None
-    margin = None if std is None else _Z95 * std / math.sqrt(n)
     extras = Counter(extra for row in rewrites for extra in row.extras or ())
     reasons = Counter(row.reason for row in rewrites)
     return SatSummary(
@@ -103,7 +90,7 @@ def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | No
         scored_rewrites=sum(row.score is not None for row in rewrites),
         mean=mean,
         std=std,
-        ci95=None if mean is None or margin is None else (mean - margin, mean + margin),
+        ci95=normal_interval(mean, std, n),
         reasons={str(reason): reasons[reason] for reason in SatReason},
         compliant=len(compliant),
         length_ok=sum(length_ok(row.length or 0) for row in rewrites),

@@ -17,6 +17,7 @@ from rewards.page_parts import (
     ReaderItem,
     Scatter,
     Section,
+    ends_text,
     mean_cell,
     n_of,
     number,
@@ -24,7 +25,7 @@ from rewards.page_parts import (
 )
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from rewards.tasks.sat.summary import SatSummary
-from rewards.view import CardMetric, View, stored_numbers
+from rewards.view import CardMetric, View, row_values
 
 _SCORE, _LENGTH, _COPIED = Measure("sat"), Measure("sat/length", 0), Measure("sat/copied", share=True)
 
@@ -38,16 +39,14 @@ class SatView(View[FinishedSat]):
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """Mean, compliance, and the rewrites without a score."""
         row = SatSummary.from_json(metrics)
-        rewrites, ci = row.num_rewrites, row.ci95
+        rewrites, stories = row.num_rewrites, f"of {row.num_stories:,} stories"
         cells = {
             "Source": row.source,
-            "Mean": f"{number(row.mean, _SCORE)}, {row.scored_stories:,} of {row.num_stories:,} stories",
+            "Mean": f"{number(row.mean, _SCORE)}, {row.scored_stories:,} {stories}",
             "Std": number(row.std, _SCORE),
-            "95% CI of mean": DASH if ci is None else f"{number(ci[0], _SCORE)} – {number(ci[1], _SCORE)}",
+            "95% CI of mean": ends_text(row.ci95, _SCORE) or DASH,
             "Keep every condition": f"{row.compliant:,} of {rewrites:,} ({percent(row.compliant, rewrites)})",
-            "Mean of these": (
-                f"{number(row.compliant_mean, _SCORE)}, {row.compliant_stories:,} of {row.num_stories:,} stories"
-            ),
+            "Mean of these": f"{number(row.compliant_mean, _SCORE)}, {row.compliant_stories:,} {stories}",
             "  about 400 characters": f"{row.length_ok:,} of {rewrites:,}",
             "  one line": f"{row.one_line:,} of {rewrites:,}",
             "  nothing but the story": f"{row.only_story:,} of {rewrites:,}",
@@ -59,8 +58,8 @@ class SatView(View[FinishedSat]):
 
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
         """The numbers of the row."""
-        stories = ("mean", "std", "ci95", "scored_stories", "num_stories")
-        return stored_numbers(metrics, *stories, "compliant", "num_rewrites", "mean_length", "mean_copied")
+        counts = ("scored_stories", "num_stories", "compliant", "num_rewrites")
+        return row_values(metrics, *counts, "mean_length", "mean_copied")
 
     def card(
         self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
@@ -111,16 +110,16 @@ class SatView(View[FinishedSat]):
         """The encoder."""
         return f"encoder {run.scale.get('embedding_model')}"
 
-    def reader(self, run: FinishedSat) -> Iterator[ReaderItem]:
-        """Every story with its rewrites, and what was found about their form."""
-        stories = {story.id: story for story in run.stories}
-        entries: dict[str, list[Entry]] = {}
+    def entries(self, run: FinishedSat) -> Iterator[tuple[str, Entry]]:
+        """Every rewrite with what was noted about its form."""
         for row in run.rewrites:
             facts = {"length": row.length, "one_line": row.one_line, "extras": row.extras}
-            entries.setdefault(row.story_id, []).append(Entry(row.text, row.score, row.reason, {"facts": facts}))
-        for name, shown in entries.items():
-            story = stories[name]
-            yield ReaderItem((story.id, story.text), story.origin, story.title or story.id, story.text, shown)
+            yield row.story_id, Entry(row.text, row.score, row.reason, {"facts": facts})
+
+    def reader_item(self, run: FinishedSat, item: str, entries: Sequence[Entry]) -> ReaderItem:
+        """The story with its rewrites."""
+        story = run.stories[item]
+        return ReaderItem((item, story.text), story.origin, story.title or item, story.text, entries)
 
 
 def _compliant(row: SatSummary) -> Cell:

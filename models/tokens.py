@@ -12,8 +12,8 @@ def encode_prompt(tokenizer: Any, prompt: str | list[Message], **template_argume
     if isinstance(prompt, str):
         return list(tokenizer(prompt)["input_ids"])
     # transformers returns a mapping by default
-    ids = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=False, **template_arguments)
-    return list(ids)
+    options = {"add_generation_prompt": True, "return_dict": False, **template_arguments}
+    return list(tokenizer.apply_chat_template(prompt, **options))
 
 
 def encode_text(tokenizer: Any, text: str) -> list[int]:

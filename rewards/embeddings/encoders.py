@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,13 +61,8 @@ class SentenceTransformerEncoder:
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions)."""
-        vectors = self._model.encode(
-            list(words),
-            batch_size=self._batch_size,
-            prompt=self._prompt,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
+        options = {"batch_size": self._batch_size, "prompt": self._prompt, "show_progress_bar": False}
+        vectors = self._model.encode(list(words), convert_to_numpy=True, **options)
         return np.asarray(vectors, dtype=np.float32)
 
 
@@ -120,32 +114,23 @@ def _batches(words: Sequence[str]) -> list[list[str]]:
 
 
 def _load(name: str, revision: str | None) -> Any:
-    """The model `name` on this process's GPU, if there is one."""
+    """The model `name`, whole, on this process's GPU if there is one."""
     import torch
-
-    device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else None
-    with _without_zero3():
-        from sentence_transformers import SentenceTransformer
-
-        try:
-            return SentenceTransformer(name, revision=revision, device=device)
-        except Exception as error:
-            cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            raise UserError(
-                f"cannot load the embedding model {name!r}: {cause}; "
-                "give a sentence-transformers hub id, a folder, openai:NAME, or ja-ginza"
-            ) from error
-
-
-@contextmanager
-def _without_zero3() -> Iterator[None]:
-    """Load a model whole although DeepSpeed ZeRO-3 is on: transformers would shard it with the policy's weights."""
+    from sentence_transformers import SentenceTransformer
     from transformers.integrations import deepspeed
 
+    device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else None
+    # Where DeepSpeed ZeRO-3 is on, transformers would shard it with the policy's weights.
     reference = deepspeed._hf_deepspeed_config_weak_ref
     deepspeed.unset_hf_deepspeed_config()
     try:
-        yield
+        return SentenceTransformer(name, revision=revision, device=device)
+    except Exception as error:
+        cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise UserError(
+            f"cannot load the embedding model {name!r}: {cause}; "
+            "give a sentence-transformers hub id, a folder, openai:NAME, or ja-ginza"
+        ) from error
     finally:
         deepspeed._hf_deepspeed_config_weak_ref = reference
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -104,25 +105,25 @@ class _DiskCache:
         key = f"{encoder.name}@{encoder.revision}"
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", key).strip("-")[:80]
         self.path = folder / f"{slug}-{hashlib.blake2b(key.encode(), digest_size=6).hexdigest()}.sqlite"
-        with self._connect() as db:
+        with self._open() as db:
             db.execute("CREATE TABLE IF NOT EXISTS vectors (word TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, timeout=60)
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self.path, timeout=60)) as db, db:  # its own `with` commits, and does not close
+            yield db
 
     def load(self, words: Sequence[str]) -> dict[str, np.ndarray]:
         vectors: dict[str, np.ndarray] = {}
-        with self._connect() as db:
+        with self._open() as db:
             for start in range(0, len(words), 500):
                 batch = words[start : start + 500]
                 marks = ",".join("?" * len(batch))
                 for word, blob in db.execute(f"SELECT word, vector FROM vectors WHERE word IN ({marks})", batch):  # noqa: S608
                     vectors[word] = np.frombuffer(blob, "<f4")
-        db.close()
         return vectors
 
     def store(self, vectors: Iterable[tuple[str, np.ndarray]]) -> None:
-        with self._connect() as db:
-            rows = ((word, vector.astype("<f4").tobytes()) for word, vector in vectors)
+        rows = ((word, vector.astype("<f4").tobytes()) for word, vector in vectors)
+        with self._open() as db:
             db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
-        db.close()

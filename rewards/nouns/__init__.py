@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from data.errors import UserError
 from rewards.nouns.jumandic import JumanDicChecker
 from rewards.nouns.jumanpp import JumanppChecker
@@ -12,10 +14,8 @@ __all__ = ["JumanDicChecker", "JumanppChecker", "NounChecker", "NounRules", "Ver
 
 def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> NounChecker:
     """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command is, else jumandic)."""
-    if name == "auto":
-        name = "jumanpp" if JumanppChecker.available() else "jumandic"
-    if name == "jumanpp":
+    if name == "jumanpp" or (name == "auto" and shutil.which("jumanpp")):
         return JumanppChecker(rules)
-    if name == "jumandic":
+    if name in ("jumandic", "auto"):
         return JumanDicChecker(rules)
     raise UserError(f"no noun checker is called {name!r}; choose auto, jumanpp or jumandic")

@@ -49,11 +49,6 @@ class JumanppChecker(MorphemeChecker):
         self._lock = threading.Lock()
         self._pipe: _Pipe | None = None
 
-    @staticmethod
-    def available() -> bool:
-        """Is the command there?"""
-        return shutil.which("jumanpp") is not None
-
     def analyse(self, word: str) -> Analysis:
         """Juman++'s answer."""
         with self._lock:

@@ -12,7 +12,6 @@ from data.settings import setting
 
 MAX_WORD_CHARS = 40
 _MAX_CACHED = 1 << 20
-_NOUN, _UNKNOWN = "名詞", "未定義語"
 _AFFIXES = ("接頭辞", "接尾辞")
 _PROPER = ("人名", "地名", "組織名", "固有名詞")
 
@@ -69,7 +68,7 @@ def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
     proper = wikipedia = False
     for readings in analysis:
         candidates = readings if len(analysis) == 1 else readings[:1]
-        nouns = [m for m in candidates if m.pos == _NOUN]
+        nouns = [m for m in candidates if m.pos == "名詞"]
         best = (nouns or candidates)[0]
         if not nouns and not _excused(best, rules):
             return Verdict(False)
@@ -86,7 +85,7 @@ def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
 def _excused(morpheme: Morpheme, rules: NounRules) -> bool:
     if morpheme.pos in _AFFIXES:
         return rules.accept_affixes and morpheme.sub.startswith(("名詞接頭辞", "名詞性名詞"))
-    return rules.accept_unknown_katakana and morpheme.pos == _UNKNOWN and morpheme.sub == "カタカナ"
+    return rules.accept_unknown_katakana and morpheme.pos == "未定義語" and morpheme.sub == "カタカナ"
 
 
 def _representative(morpheme: Morpheme) -> str:
@@ -97,8 +96,8 @@ def _representative(morpheme: Morpheme) -> str:
 def sendable(word: str) -> bool:
     """May `word` reach an analyser? Only 1 to 40 letters, digits and marks may.
 
-    What is left out can be no noun, and it is what analysers choke on: comments (#), quotes, spaces, control
-    characters, broken surrogates; and memory that grows with the square of a word's length.
+    All else is no noun, and chokes analysers: comments (#), quotes, spaces, control characters, broken surrogates, and
+    memory that grows with the square of a word's length.
     """
     return 0 < len(word) <= MAX_WORD_CHARS and all(unicodedata.category(c)[0] in "LNM" for c in word)
 

@@ -2,12 +2,14 @@
 
 import ast
 import importlib
+import json
 import re
 import shlex
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from fakes import AXES, list_text
 from test_recipes import METHODS, ON_CPU
 from typer.main import get_command
@@ -132,3 +134,16 @@ def test_python_runs_or_is_quoted(page, block, monkeypatch, tmp_path):
     columns = {"id": [f"{k:08d}" for k in range(2048)], "text": texts, "score": [k / 2048 for k in range(2048)]}
     write_columns(tmp_path / "runs" / "base" / "responses" / "part-00000.parquet", columns)
     exec(compile(tree, page, "exec"), {})
+
+
+@pytest.mark.parametrize("block", [block for path in PAGES for block in blocks(path, "yaml")])
+def test_yaml_is_taken(block, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "?"}), "utf-8")
+    settings = yaml.safe_load((ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8")) | yaml.safe_load(block)
+    if "reward_funcs" in settings:  # for all tasks: none of their own rewards, and what these can be told
+        settings["tasks"] = ["dat"]
+    (tmp_path / "grpo.yaml").write_text(yaml.safe_dump(settings), "utf-8")
+    script, _, _ = parse(*METHODS["grpo"], ["--config", "grpo.yaml", *ON_CPU])
+    for entry in script.entries:
+        assert entry.rewards

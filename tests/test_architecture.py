@@ -99,7 +99,7 @@ def test_no_arrow_in_disguise(name):
     if name not in BY_STRING:
         assert not {"import_module", "importlib.import_module", "__import__", "exec", "eval"} & set(calls)
     # A process of our own may be started, but its output is for people: nothing of the house is read from it.
-    modules = re.findall(r'"-m", "((?:%s)[\w.]*)"' % "|".join(ROOMS), SOURCES[name])
+    modules = re.findall(rf'"-m", "((?:{"|".join(ROOMS)})[\w.]*)"', SOURCES[name])
     captured = re.findall(r"stdout=subprocess\.PIPE|capture_output=True|check_output", SOURCES[name])
     assert not (modules and captured)
 

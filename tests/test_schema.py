@@ -116,7 +116,7 @@ def test_a_failing_write_leaves_the_old_part_and_no_other_file(tmp_path, monkeyp
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(UserError, match="part-0.parquet: cannot be written .no space"):
+    with pytest.raises(UserError, match=r"part-0.parquet: cannot be written .no space"):
         write_responses(part, [INVALID])
     assert [p.name for p in tmp_path.iterdir()] == ["part-0.parquet"]
     assert list(read_responses(tmp_path)) == [VALID]

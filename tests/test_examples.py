@@ -14,6 +14,7 @@ from fakes import AXES, FakeNouns, axis_encoder, list_text
 from examples import encoder, generator, reward, task
 from generate.random_nouns import RandomNouns
 from rewards import DatScorer
+from training.entries import read_entries
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = (task, reward, encoder, generator)
@@ -44,6 +45,31 @@ def test_the_task_is_a_command(tmp_path):
     # Means over the items: sakura has one answer with a value, himawari another, yukidaruma none.
     measures = {name: (m["mean"], m["n"], m["of"]) for name, m in metrics["measures"].items()}
     assert measures == {"acrostic": (0.875, 2, 3), "acrostic/length": (6.0, 2, 3)}
+
+
+def test_the_task_is_a_reward_and_prompts_for_training(monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
+    (entry,) = read_entries(["acrostic"], {})
+    assert [item.id for item in entry.items] == list(task.WORDS)
+    (pays,) = entry.rewards
+    text = "さむい朝だった\nくもを見あげた\n来年も来る春"
+    rewards = pays(prompts=["?"] * 2, completions=[text, "さ\nく\nら"], word=["さくら"] * 2, item=["sakura"] * 2)
+    assert rewards == pytest.approx([2 / 3, 0.0])
+
+
+def test_the_reward_is_called_as_trl_calls_it():
+    pays = reward.make_fresh_words_reward(scale=2.0)
+    texts = [list_text(AXES[:10]), list_text(AXES[1:11]), "no list"]
+    metrics = {}
+    rewards = pays(
+        prompts=[[{"role": "user", "content": "?"}]] * 3,
+        completions=[[{"role": "assistant", "content": text}] for text in texts],
+        completion_ids=[[1], [2], [3]],
+        log_metric=metrics.__setitem__,
+        log_extra=lambda column, values: None,
+    )
+    assert rewards == [0.2, 0.2, 0.0]  # nine of ten words are named twice
+    assert metrics["fresh_words/valid_rate"] == pytest.approx(2 / 3)
 
 
 def test_the_encoder_scores(tmp_path):

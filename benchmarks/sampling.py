@@ -19,7 +19,7 @@ from transformers.utils import logging
 
 from data.prompts import prompt
 from generate.shared_prefix import sample_tokens
-from models.allocator import freed_memory_kept
+from models.processes import freed_memory_kept
 from models.tiny import ensure_tiny
 from models.tokens import encode_text, end_tokens
 

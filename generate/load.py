@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
+from data.jumandic import load_nouns
 from data.settings import deciding, setting
 from generate.protocol import Generator
+from generate.random_nouns import RandomNouns
+from generate.transformers_model import TransformersGenerator
 from models.load import cannot_load, check_model, load_model, pinned
 from models.tiny import TINY, tiny_nouns
 from rewards.endpoint.secrets import public_url
@@ -99,8 +102,6 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
     """
     settings = settings.settled().pinned()
     if settings.backend == RANDOM:
-        from generate.random_nouns import RandomNouns
-
         return RandomNouns(_nouns(settings.nouns), name=settings.source or RANDOM)
     decoder: dict[str, Any] = {"name": settings.source, "temperature": settings.temperature}
     decoder["max_new_tokens"] = settings.max_new_tokens
@@ -121,8 +122,6 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
             raise cannot_load(settings.model, error) from error
     import torch
 
-    from generate.transformers_model import TransformersGenerator
-
     model, tokenizer = load_model(settings.model, revision=settings.model_revision, dtype=settings.dtype)
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
     return TransformersGenerator(model.to(device).eval(), tokenizer, slots=settings.slots, **decoder)
@@ -131,8 +130,6 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
 def _nouns(name: str | None) -> Sequence[str]:
     """The nouns of a file, of the embedded model, or JumanDIC's."""
     if name is None:
-        from data.jumandic import load_nouns
-
         return load_nouns()
     if name == TINY:
         return tiny_nouns()

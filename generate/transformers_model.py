@@ -12,8 +12,8 @@ import numpy as np
 from data.errors import UserError
 from data.schema import Completion
 from generate.protocol import entropy
-from models.allocator import freed_memory_kept
 from models.attention import why_not_shared
+from models.processes import freed_memory_kept
 from models.tokens import encode_text, end_tokens
 
 

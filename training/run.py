@@ -19,8 +19,7 @@ from data.errors import UserError
 from data.record import folder_sha256, write_whole
 from data.run_folder import RunFolder
 from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
-from models.allocator import keep_freed_memory
-from models.processes import quiet_libraries
+from models.processes import keep_freed_memory, quiet_libraries
 from training.claim import hide_token, resolved_settings, split
 from training.models import model_path, training_tokenizer
 from training.tracking import BarOnly, ConsoleLines, Examples, RunRecorder, show_examples, wandb_run

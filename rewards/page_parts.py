@@ -173,6 +173,6 @@ def n_of(part: int, total: int) -> str:
     return f"{part:,} / {total:,}"
 
 
-def percent(part: int, whole: int) -> str:
-    """`part` of `whole` in percent, a dash of nothing."""
-    return f"{part / whole:.2%}" if whole else DASH
+def percent(part: int, total: int) -> str:
+    """`part` of `total` in percent, a dash of nothing."""
+    return f"{part / total:.2%}" if total else DASH

@@ -79,24 +79,24 @@ def across_models(rows: Sequence[ModelRow], tasks: Sequence[type[Task]]) -> tupl
     """
     pairs = []
     for first, second in combinations(tasks, 2):
-        both = [row for row in rows if row.scores[first.name] and row.scores[second.name]]
-        if both or (first.name, second.name) in CORRELATIONS:
-            pairs.append(_pair(first, second, both))
+        rows_of_both = [row for row in rows if row.scores[first.name] and row.scores[second.name]]
+        if rows_of_both or (first.name, second.name) in CORRELATIONS:
+            pairs.append(_pair(first, second, rows_of_both))
     return tuple(pairs)
 
 
-def _pair(first: type[Task], second: type[Task], both: Sequence[ModelRow]) -> Pair:
+def _pair(first: type[Task], second: type[Task], rows_of_both: Sequence[ModelRow]) -> Pair:
     grid, cells, correlation = first.Finished.grid, None, None
-    means = _means(both, second.name)
+    means = _means(rows_of_both, second.name)
     # A run can be finished and have no mean: it has no pair in any cell.
-    known = [row for row in both if means[row.model] is not None]
-    if len(both) >= ENOUGH and grid:
+    known = [row for row in rows_of_both if means[row.model] is not None]
+    if len(rows_of_both) >= ENOUGH and grid:
         columns = [{row.model: row.grids[first.name][name] for row in known} for name in grid]
         correlated = [correlate_models(column, means) for column in columns]
         cells = make_cells(grid, correlated, [len(known)] * len(grid), first.name, second.name)
-    elif len(both) >= ENOUGH:
-        correlation = correlate_models(_means(both, first.name), means)
-    return Pair(first.name, second.name, len(both), cells, correlation, bool(grid))
+    elif len(rows_of_both) >= ENOUGH:
+        correlation = correlate_models(_means(rows_of_both, first.name), means)
+    return Pair(first.name, second.name, len(rows_of_both), cells, correlation, bool(grid))
 
 
 def _means(rows: Sequence[ModelRow], task: str) -> dict[str, float | None]:

@@ -21,14 +21,14 @@ def card_results(run: TaskRun) -> list[dict[str, Any]]:
     settings = json.loads((run.folder / "config.json").read_bytes())["settings"]
     described, metrics = run.task.view.card(run.task.measures, run.metrics, settings)
     where: dict[str, Any] = {**described}
-    drawn = {name: settings[name] for name in ("temperature", "seed") if settings.get(name) is not None}
+    sampling = {name: settings[name] for name in ("temperature", "seed") if settings.get(name) is not None}
     results = [
         EvalResult(
             task_type="text-generation",
             metric_type=metric.kind,
             metric_name=metric.name,
             metric_value=round(metric.value, _DIGITS),
-            metric_args={**{key: _rounded(value) for key, value in metric.args.items()}, **drawn},
+            metric_args={**{key: _rounded(value) for key, value in metric.args.items()}, **sampling},
             **where,
         )
         for metric in metrics

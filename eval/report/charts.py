@@ -215,6 +215,6 @@ def _svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, labe
     for stand_in, colour in _CSS.items():
         svg = svg.replace(stand_in, colour)
     # Without a fixed size the drawing is as wide as its place on the page.
-    opening, rest = svg.split(">", 1)
+    opening, content = svg.split(">", 1)
     opening = re.sub(r' (?:width|height|version)="[^"]*"', "", opening).removeprefix("<svg")
-    return f'<svg role="img" aria-label="{html.escape(label)}"{opening}>{rest}'
+    return f'<svg role="img" aria-label="{html.escape(label)}"{opening}>{content}'

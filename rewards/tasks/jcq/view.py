@@ -34,13 +34,13 @@ class JcqView(View[FinishedJcq]):
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """Every mean with its interval and its n of N, what is not scored, and what the judge cost."""
-        asked, questions = sum(metrics["statuses"].values()), metrics["num_questions"]
+        answers, questions = sum(metrics["statuses"].values()), metrics["num_questions"]
         cells = {
             "Source": metrics["source"],
             "Judge": f"{metrics['judge']}, {metrics['prompt']}",
             "Questions": f"{questions:,}",
         }
-        cells |= {f"Answers: {s}": f"{count:,} of {asked:,}" for s, count in metrics["statuses"].items() if count}
+        cells |= {f"Answers: {s}": f"{count:,} of {answers:,}" for s, count in metrics["statuses"].items() if count}
         for name, mean in metrics["means"].items():
             text = estimate_text(measures[0], mean["mean"], (mean["low"], mean["high"]), mean["n"], questions)
             cells[name.capitalize()] = f"{text} questions"
@@ -128,8 +128,8 @@ class JcqView(View[FinishedJcq]):
         """Judge, prompt and questions."""
         judge, benchmark = run.settings["judge"], run.settings["questions_sha256"] == CONTENT_SHA256
         other = f"not the 700 questions of {DATASET}: these are no JCQ scores"
-        asked = f"the questions of {DATASET}" if benchmark else other
-        return f"judge {judge['model']} with the prompt {judge['prompt']}; {asked}"
+        questions = f"the questions of {DATASET}" if benchmark else other
+        return f"judge {judge['model']} with the prompt {judge['prompt']}; {questions}"
 
     def entries(self, run: FinishedJcq) -> Iterator[tuple[str, Entry]]:
         """Every answer with its scores and the judge's reply."""

@@ -178,7 +178,7 @@ def test_a_judge_that_gives_verdicts(served, tmp_path):
 def test_a_judge_that_never_ends(served, tmp_path):
     rows = [{"id": k, "question_id": question.id, "answer": ANSWERS[0]} for k, question in enumerate(trial_questions())]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    command = ("jcq", "--trial", "--answers", "answers.jsonl", "--judge-model", served.lists, "--output", "out")
+    command = ("score", "jcq", "answers.jsonl", "--trial", "--judge-model", served.lists, "--output", "out")
     before = asked(served)
     evaluate(tmp_path, *command, "--judge-base-url", served.url, "--judge-max-tokens", 12)
     assert asked(served) == before + 35

@@ -230,7 +230,8 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
 def test_it_can_be_pickled_and_holds_no_key(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     reward = make_judge_reward(SAT_V1.name, ledger=tmp_path / "j.jsonl", judge_model="m", judge_base_url="http://h/v1")
-    assert reward.describe()["judge"]["base_url"] == "http://h/v1"
+    judge = {"model": "m", "temperature": 0.0, "max_tokens": 1024}
+    assert reward.describe() == {"rubric": "sat-v1", "criterion": None, "scale": 1.0, "judge": judge}
     content = pickle.dumps(reward)
     assert b"very-secret" not in content
     assert pickle.loads(content).describe() == reward.describe()

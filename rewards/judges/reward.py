@@ -133,9 +133,9 @@ class JudgeReward(Reward):
         return {f"judge_{name}": completion.facts.get(name) for name in ("status", "scores")}
 
     def describe(self) -> dict[str, Any]:
-        """Settings for the run's record."""
-        own = {"rubric": self.rubric.name, "criterion": self.criterion, "scale": self.scale}
-        return own | {"ledger": str(self.ledger), "judge": self.judge.describe()}
+        """What decides the rewards, for the run's record: not the judge's address, which may move, nor the ledger's."""
+        judge = {"model": self.judge.name, **self.judge.parameters}
+        return {"rubric": self.rubric.name, "criterion": self.criterion, "scale": self.scale, "judge": judge}
 
     def close(self) -> None:
         """Let another run have the ledger; the next call opens it again."""

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from data.prompts import dat_dataset, dat_messages, fill, prompt, sat_messages
+from data.prompts import as_prompt, dat_messages, fill, prompt, sat_messages
 from rewards.tasks.jcq.rubric import JCQ_V1
 
 SHA256 = {
@@ -53,11 +53,9 @@ def test_sat_messages_end_with_the_story():
     assert message["content"] == prompt("sat").removesuffix("{story}") + "昔々"
 
 
-def test_dat_dataset():
-    assert dat_dataset(3) == [{"prompt": [{"role": "user", "content": prompt("dat")}]}] * 3
+def test_a_prompt_as_a_model_is_asked_it():
+    assert as_prompt(prompt("dat"), conversational=True) == [{"role": "user", "content": prompt("dat")}]
+    assert as_prompt(prompt("dat"), conversational=True) == dat_messages()
     # A base model has no chat template that would part the prompt from the response: a line break does.
-    assert dat_dataset(2, conversational=False) == [{"prompt": prompt("dat") + "\n"}] * 2
-    assert dat_dataset(0) == []
-    rows = dat_dataset(2)
-    assert rows[0]["prompt"] is not rows[1]["prompt"]  # a trainer may edit one row in place
-    assert dat_messages() == rows[0]["prompt"]
+    assert as_prompt(prompt("dat"), conversational=False) == prompt("dat") + "\n"
+    assert dat_messages() is not dat_messages()  # a trainer may edit one row in place

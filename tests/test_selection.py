@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from data.errors import UserError
-from data.prompts import dat_messages, plain, prompt, sat_messages
+from data.prompts import dat_messages, prompt, sat_messages
 from data.schema import write_columns
 from data.stories import load_stories
 from rewards.finished import Finished, ScoredAnswer
@@ -157,9 +157,9 @@ def test_rows_for_a_chat_model_and_for_a_plain_one():
     assert sft_rows(selected("x"), conversational=True) == [
         {"prompt": dat_messages(), "completion": [{"role": "assistant", "content": "x"}]}
     ]
-    assert sft_rows(selected("x"), conversational=False) == [{"prompt": plain(prompt("dat")), "completion": "x"}]
+    assert sft_rows(selected("x"), conversational=False) == [{"prompt": prompt("dat") + "\n", "completion": "x"}]
     pairs = Pairs(selected("x"), selected("y"))
-    assert dpo_rows(pairs, conversational=False) == [{"prompt": plain(prompt("dat")), "chosen": "x", "rejected": "y"}]
+    assert dpo_rows(pairs, conversational=False) == [{"prompt": prompt("dat") + "\n", "chosen": "x", "rejected": "y"}]
     (row,) = dpo_rows(pairs, conversational=True)
     assert (row["chosen"][0]["content"], row["rejected"][0]["content"]) == ("x", "y")
 

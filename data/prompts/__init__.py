@@ -54,21 +54,14 @@ def sat_messages(story: str) -> list[Message]:
     return messages(fill(prompt("sat"), story=story))
 
 
-def plain(text: str) -> str:
-    """`text` as the prompt of a model without a chat template: a line break parts it from the response."""
-    return text + "\n"
-
-
 def as_prompt(text: str, *, conversational: bool) -> list[Message] | str:
-    """`text` as a model is asked it: one user turn where its tokenizer has a chat template, else plain text."""
-    return messages(text) if conversational else plain(text)
+    """`text` as a model is asked it: one user turn where its tokenizer has a chat template, else plain text.
+
+    A line break parts the plain text from the response.
+    """
+    return messages(text) if conversational else f"{text}\n"
 
 
 def as_completion(text: str, *, conversational: bool) -> list[Message] | str:
     """`text` as the completion of such a prompt."""
     return [{"role": "assistant", "content": text}] if conversational else text
-
-
-def dat_dataset(n: int, *, conversational: bool = True) -> list[dict[str, object]]:
-    """`n` copies of the DAT prompt as GRPO rows (column `prompt`): conversations, or plain text for a base model."""
-    return [{"prompt": as_prompt(prompt("dat"), conversational=conversational)} for _ in range(n)]

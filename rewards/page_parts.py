@@ -9,6 +9,7 @@ from typing import Any
 from rewards.measure import Measure
 
 DASH = "–"
+Ends = tuple[float | None, float | None]  # of an interval; None where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +140,12 @@ def number(value: float | None, measure: Measure) -> str:
     return f"{value:.2%}" if measure.share else f"{value:.{measure.digits}f}"
 
 
-def ends_text(ends: tuple[float | None, float | None] | None, measure: Measure) -> str:
+def ends_text(ends: Ends | None, measure: Measure) -> str:
     """An interval as people read it; nothing where there is none."""
     return "" if ends is None or None in ends else f"{number(ends[0], measure)} – {number(ends[1], measure)}"
 
 
-def estimate_text(
-    measure: Measure, mean: float | None, ends: tuple[float | None, float | None], n: int, of: int
-) -> str:
+def estimate_text(measure: Measure, mean: float | None, ends: Ends, n: int, of: int) -> str:
     """An estimate in one line of the terminal's table.
 
     >>> estimate_text(Measure("a", 2), 0.5, (0.4, 0.6), 3, 4)
@@ -156,9 +155,7 @@ def estimate_text(
     return f"{number(mean, measure)}{interval and f' ({interval})'}, {n:,} of {of:,}"
 
 
-def mean_cell(
-    value: float | None, measure: Measure, ends: tuple[float | None, float | None] | None = None, *small: str
-) -> Cell:
+def mean_cell(value: float | None, measure: Measure, ends: Ends | None = None, *small: str) -> Cell:
     """A measure's value with its interval, if it has one, below it.
 
     >>> mean_cell(0.5, Measure("a", 2), (0.4, 0.6), "3 / 4").small

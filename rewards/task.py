@@ -26,17 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is asked once.
+    """What is asked once."""
 
-    Args:
-        id: Unique among the task's items.
-        prompt: The user's whole turn.
-        columns: What scoring needs to know of it beside; in training these are columns of the dataset.
-    """
-
-    id: str
-    prompt: str
-    columns: Mapping[str, Any] = field(default_factory=dict)
+    id: str  # unique among the task's items
+    prompt: str  # the user's whole turn
+    columns: Mapping[str, Any] = field(default_factory=dict)  # what else scoring needs; in training, dataset columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +48,23 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What an answer is worth: a value for each measure that it has one of, or the reason why it has none.
+    """What an answer is worth: a value for each measure that it has one of, or the reason why it has none."""
 
-    Args:
-        values: By the measures' names.
-        reason: A named value; None where there are values.
-        facts: What else a reader of the answer wants to know (JSON values).
-    """
-
-    values: Mapping[str, float] = field(default_factory=dict)
-    reason: str | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)  # by the measures' names
+    reason: str | None = None  # a named value; None where there are values
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know (JSON values)
 
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """A run whose answers are complete.
-
-    Args:
-        folder: The run's folder.
-        source: Who answered; None leaves it to the answers.
-        answers: All of them, in order; empty for a task that scores part by part.
-        trials: If answers were drawn until so many were valid, how many: the rows up to that one count.
-        interval: Values -> a JSON object with `mean`, `low`, `high` and `n`. Evaluation hands it in: statistics are
-            above this room.
-    """
+    """A run whose answers are complete."""
 
     folder: Path
-    source: str | None
+    source: str | None  # who answered; None leaves it to the answers
+    # Values -> a JSON object with `mean`, `low`, `high` and `n`: handed in, since statistics are above this room.
     interval: Callable[[Sequence[float]], dict[str, Any]]
-    answers: Sequence[Answer] = ()
-    trials: int | None = None
+    answers: Sequence[Answer] = ()  # all, in order; empty for a task that scores part by part
+    trials: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +104,7 @@ class Task:
         raise NotImplementedError
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
-        """What each answer is worth; `items[k]` is what `answers[k]` answers.
-
-        An answer's worth is its own here: nothing in it depends on the other answers.
-        """
+        """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
 
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
@@ -179,11 +156,7 @@ class Task:
         return None
 
     def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
-        """Answers that somebody else wrote: JSONL with the column text, optional id, and item where there are several.
-
-        Raises:
-            UserError: The file or a line cannot be used.
-        """
+        """Answers that somebody else wrote (JSONL): a column text, an optional id, and item where there are several."""
         for row in read_answers_file(path):
             # A table names an answer's item by the answer's id, as `eval.draw` writes it.
             named = not row.item or item_of(row.id) == row.item
@@ -192,8 +165,4 @@ class Task:
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
-        """Refuse items that a model must never be trained on, such as a benchmark's own, whatever task asks them.
-
-        Raises:
-            UserError: One of them is.
-        """
+        """Refuse items that a model must never be trained on, such as a benchmark's own, whatever task asks them."""

@@ -13,14 +13,9 @@ from rewards.tasks import task_type
 
 
 class TaskReward(Reward):
-    """A measure of a task, times `scale`; 0 for an answer without a value.
+    """A measure of a task, times `scale`; 0 for an answer without a value. See `make_task_reward` for the arguments.
 
-    Args:
-        task: Scores the answers. The items come with the completions: prompts, a column `item` (ids), and the columns
-            that the task's own items have.
-        measure: Name of the measure; None takes the task's first.
-        scale: Reward per unit of it.
-        penalise_duplicates: Pay 0 for an answer that this run has given to the same prompt before.
+    The items come with the completions: prompts, a column `item` (ids), and the columns that the task's items have.
     """
 
     def __init__(
@@ -59,11 +54,8 @@ def make_task_reward(
         task: `dat`, `sat`, ... or the name of a task that SOZO_TASKS lists.
         measure: Name of the measure; None takes the task's first.
         scale: Reward per unit of it.
-        penalise_duplicates: Pay 0 for an answer seen before in the run.
+        penalise_duplicates: Pay 0 for an answer that this run has given to the same prompt before.
         settings: Fields of the task's `Settings`.
-
-    Raises:
-        UserError: There is no such task, measure or setting.
 
     >>> make_task_reward("sat", "sat/compliant", scale=2.0).__name__
     'sat_reward'

@@ -50,11 +50,7 @@ def find_rubric(name: str) -> Rubric:
 
 
 def finished_run(folder: Path) -> Finished | None:
-    """The finished run in a folder; None of a model's, of bare parts, or of a run that is under way.
-
-    Raises:
-        UserError: Its record cannot be read.
-    """
+    """The finished run in a folder; None of a model's, of bare parts, or of a run that is under way."""
     if not ((folder / "config.json").is_file() and (folder / "metrics.json").is_file()):
         return None
     config = read_json(folder / "config.json")
@@ -67,22 +63,14 @@ def finished_run(folder: Path) -> Finished | None:
 
 
 def read_run(path: Path) -> Finished:
-    """A finished run, or bare parts of a table, which are of the first task of the list.
-
-    Raises:
-        UserError: The run's record cannot be read, or it is of a task that there is not.
-    """
+    """A finished run, or bare parts of a table, which are of the first task of the list."""
     run = finished_run(path)
     task = TASKS[0]
     return run or task.Finished(task.name, task.measures[0], path, {}, {}, {})
 
 
 def refuse_training(items: Iterable[Item]) -> None:
-    """Refuse what a model must never be trained on: any task's benchmark, wherever the items come from.
-
-    Raises:
-        UserError: One of them is.
-    """
+    """Refuse what a model must never be trained on: any task's benchmark, wherever the items come from."""
     items = tuple(items)
     for task in task_types().values():
         task.refuse_training(items)

@@ -7,7 +7,6 @@ that calls a function with the texts of each process: it needs nothing but `comp
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -86,19 +85,12 @@ class DatReward(Reward):
         ]
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        """See the class."""
-        total = len(completions)
+        """See the class; every reason is there, those of nothing too."""
         valid = [completion for completion in completions if completion.score is not None]
-        reasons = Counter(completion.reason for completion in completions)
         words = [word for completion in valid for word in completion.facts["words"] or ()]
-        metrics = {
-            "dat/valid_rate": len(valid) / total,
-            "dat/unique_words": float(len(set(words))),
-            "dat/duplicate_share": sum(completion.duplicate for completion in completions) / total,
-            **{f"dat/reason/{reason}": reasons[reason] / total for reason in Reason},
-        }
-        if valid:
-            metrics["dat/mean_score"] = sum(completion.score or 0.0 for completion in valid) / len(valid)
+        metrics = {f"dat/reason/{reason}": 0.0 for reason in Reason} | super().metrics(completions)
+        metrics["dat/unique_words"] = float(len(set(words)))
+        if words:
             metrics["dat/proper_noun_share"] = sum(c.facts["proper_nouns"] for c in valid) / len(words)
             metrics["dat/wikipedia_share"] = sum(c.facts["wikipedia_words"] for c in valid) / len(words)
         return metrics

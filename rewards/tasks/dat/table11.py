@@ -1,7 +1,7 @@
 """The paper's Table 11 of a study: a row per training method, from its table of responses, beside the paper's figures.
 
 Unique words grow with the number of valid responses, and training changes that number. So each row also gives unique
-words at equal sample size: what its smallest row's number of valid responses would show (`eval.statistics`).
+words at equal sample size: what its smallest row's number of valid responses would show (`rarefaction`).
 """
 
 from __future__ import annotations

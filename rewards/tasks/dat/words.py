@@ -22,27 +22,16 @@ class WordTable:
     """Looks words up by the hundred thousand, and asks the checker and the encoder about new ones only.
 
     A word is its noun's number (>= 0), an index into the arrays below, or the code of a reason (< 0).
-
-    Args:
-        checker: Says which words are nouns.
-        vectors: Unit vectors of words.
-        rules: Protocol settings.
-
-    Attributes:
-        rows: Row of each noun in the vectors' matrix; -1 for none. Int32, shape (nouns,), as the next ones.
-        flags: `PROPER` and `WIKIPEDIA`.
-        identities: Nouns of equal identity are the same word.
-        hashes: For the duplicates' keys, shape (nouns, 2).
     """
 
     def __init__(self, checker: NounChecker, vectors: WordVectors, rules: DatRules) -> None:
         self._checker, self._vectors, self._rules = checker, vectors, rules
         self._codes: dict[str, int] = {}
         self._identities: dict[str, int] = {}
-        self.rows = np.zeros(0, np.int32)
-        self.flags = np.zeros(0, np.uint8)
-        self.identities = np.zeros(0, np.int32)
-        self.hashes = np.zeros((0, 2), np.uint64)
+        self.rows = np.zeros(0, np.int32)  # of each noun in the vectors' matrix; -1 for none
+        self.flags = np.zeros(0, np.uint8)  # `PROPER` and `WIKIPEDIA`
+        self.identities = np.zeros(0, np.int32)  # nouns of equal identity are the same word
+        self.hashes = np.zeros((0, 2), np.uint64)  # for the duplicates' keys
 
     def look_up(self, words: list[str]) -> np.ndarray:
         """Number or reason code of each word, learning the new ones first."""

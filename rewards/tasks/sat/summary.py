@@ -59,15 +59,9 @@ def keeps_conditions(rewrite: Rewrite) -> bool:
 
 
 def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | None = None) -> SatSummary:
-    """The row of scored rewrites.
+    """The row of scored rewrites of so many stories (those that nobody rewrote too).
 
-    Args:
-        rewrites: From `SatScorer.score`, or read from a file that it scored.
-        num_stories: Stories that were to be rewritten, those that nobody rewrote too.
-        source: Name of the row; None takes the sources of the rewrites.
-
-    Raises:
-        ValueError: A rewrite was never scored, or there are rewrites of more stories than there are.
+    Its name is `source`; None takes the sources of the rewrites. A rewrite that was never scored is a ValueError.
     """
     for row in rewrites:
         if (row.score is None) == (row.reason is None) or row.length is None or row.extras is None:

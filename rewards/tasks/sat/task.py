@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple, fields
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -69,10 +69,7 @@ class Sat(Task):
     def read_answers(self, path: Path, source: str | None) -> list[Answer]:
         """Rewrites: JSONL with the columns story_id and text (see `data.rewrites`); scores in it are made anew."""
         rows = read_rewrites(path, {story.id for story in self.stories}, source)
-        return [
-            Answer(r.id, r.story_id, r.text, r.source, r.seed, r.temperature, r.finish_reason)  # as it was drawn
-            for r in rows
-        ]
+        return [Answer(*astuple(row)[: len(fields(Answer))]) for row in rows]  # the columns before the score's
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Distance from the story, and whether the prompt's conditions are kept."""
@@ -104,9 +101,7 @@ class Sat(Task):
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 113 stories of the benchmark, in whatever prompt or column."""
         head = prompt("sat").partition("{story}")[0]
-        texts = [
-            text for item in items for text in (item.prompt, item.prompt.removeprefix(head), *item.columns.values())
-        ]
+        texts = [t for item in items for t in (item.prompt, item.prompt.removeprefix(head), *item.columns.values())]
         refuse((text for text in texts if isinstance(text, str)), _held_out(), "stories of the SAT benchmark")
 
     def finish(self, run: Complete) -> Outcome:
@@ -123,12 +118,6 @@ def _held_out() -> frozenset[str]:
 
 
 def _rewrite(answer: Answer) -> Rewrite:
-    return Rewrite(
-        answer.id.replace("#", "-"),
-        answer.item,
-        answer.text,
-        answer.source,
-        answer.seed,
-        answer.temperature,
-        answer.finish_reason,
-    )
+    """The row of an answer, whose columns are a rewrite's first; the files' ids have no `#`."""
+    row_id, *known = astuple(answer)
+    return Rewrite(row_id.replace("#", "-"), *known)

@@ -15,12 +15,14 @@ from grpo_runs import ROOT, flags, generated, history, kill_at_random, recipe, r
 from mini_model import build_mini
 from peft import PeftModel
 from safetensors.torch import load_file
+from toy_task import Lipogram
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from data.errors import UserError
 from data.prompts import dat_messages
 from data.schema import write_columns
 from data.wandb_run import last_checkpoint
+from eval.run import score_answers
 from training.config import parse
 from training.dpo import train_dpo
 from training.sft import train_sft
@@ -187,6 +189,29 @@ def test_a_model_without_chat_template_and_pad_token(method, mini, responses, tm
     (message,) = [record.getMessage() for record in caplog.records if "pad token" in record.getMessage()]
     assert message.endswith("base has no pad token; padding with '</s>'")
     assert len(losses(output)) == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_answers_to_any_task_and_a_mix_of_tables(method, mini, responses, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    words = ("rain", "falls", "the", "here")  # without and with the letter
+    lines = [
+        {"item": topic, "text": " ".join(words[: n + 1])}
+        for topic in ("rain", "bread", "music", "snow")
+        for n in range(4)
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    toy = score_answers(Lipogram(), tmp_path / "answers.jsonl", tmp_path / "toy").folder
+    count = {"sft": 72, "dpo": 8}[method]
+    tables = [responses, toy] if method == "sft" else [toy]
+    output = train(method, mini, tables, tmp_path / "out", max_steps=1, **{COUNT[method]: count})
+    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]["selection"]
+    if method == "sft":
+        assert (selection["responses"], selection["of"], selection["prompts"]) == (72, 144, 5)
+    else:
+        assert (selection["chosen"]["lowest_score"], selection["rejected"]["highest_score"]) == (1.0, 0.666667)
+        assert selection["chosen"]["prompts"] == selection["rejected"]["prompts"] == 4
+    assert len(losses(output)) == 1
 
 
 # What is refused

@@ -82,7 +82,7 @@ class Finished:
         only = next(iter(self.prompts)) if len(self.prompts) == 1 else ""
         for table in iter_tables(self.folder):
             for row in table.to_pylist():
-                values = dict(row["values"] or ()) if "values" in row else {}
+                values = dict(row.get("values") or ())
                 if row["score"] is not None:
                     values.setdefault(self.main.name, row["score"])
                 item = item_of(row["id"]) or only

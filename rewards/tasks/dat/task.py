@@ -14,7 +14,7 @@ from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
 from rewards.tasks.dat.finished import FinishedDat
 from rewards.tasks.dat.reward import DatReward
-from rewards.tasks.dat.scorer import DatScorer, DatScores
+from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.settings import DatSettings
 from rewards.tasks.dat.summary import summarise
 from rewards.tasks.dat.view import DatView
@@ -39,6 +39,8 @@ class Dat(Task):
     random_nouns = True
     Finished = FinishedDat
     view = DatView()
+
+    settings: DatSettings
 
     def __init__(self, settings: DatSettings | None = None) -> None:
         super().__init__((settings or DatSettings()).settled())
@@ -74,7 +76,22 @@ class Dat(Task):
 
     def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
         """The table's columns as Arrow arrays, where that spares a million Python objects."""
-        return _columns(self.scorer.score([answer.text for answer in answers]))
+        import pyarrow as pa
+
+        scores = self.scorer.score([answer.text for answer in answers])
+        invalid = scores.codes != 0
+        texts = [utf8_safe(text) for text in scores.texts]
+        words: list[Sequence[str] | None] = []
+        for i, text in enumerate(texts):
+            split = scores.words(i)
+            # `utf8_safe` gives back the very text where nothing had to be written out: nor has it in the words.
+            words.append(split if split is None or text is scores.texts[i] else [utf8_safe(word) for word in split])
+        return {
+            "text": texts,
+            "words": words,
+            "score": pa.array(scores.scores, mask=np.asarray(invalid)),
+            "reason": [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())],
+        }
 
     def finish(self, run: Complete) -> Outcome:
         """The row of Table 11."""
@@ -82,21 +99,3 @@ class Dat(Task):
         checker = None if self.settings.olson else self.scorer.checker
         summary = summarise(run.folder / "responses", source=run.source, checker=checker, trials=run.trials)
         return Outcome(summary.to_json())
-
-
-def _columns(scores: DatScores) -> dict[str, Any]:
-    import pyarrow as pa
-
-    invalid = scores.codes != 0
-    texts = [utf8_safe(text) for text in scores.texts]
-    words: list[Sequence[str] | None] = [scores.words(i) for i in range(len(scores))]
-    for i, (text, stored) in enumerate(zip(scores.texts, texts, strict=True)):
-        cut = words[i]
-        if text is not stored and cut is not None:
-            words[i] = [utf8_safe(word) for word in cut]
-    return {
-        "text": texts,
-        "words": words,
-        "score": pa.array(scores.scores, mask=np.asarray(invalid)),
-        "reason": [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())],
-    }

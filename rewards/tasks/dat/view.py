@@ -85,9 +85,7 @@ class DatView(View[FinishedDat]):
 
         responses = (
             Column("trials", cell=lambda run: Cell(f"{run.summary.num_responses:,}")),
-            Column(
-                "valid", cell=lambda run: _valid(run, run.summary.valid), change=valid, paper="valid", figure=_figure
-            ),
+            Column("valid", cell=_valid, change=valid, paper="valid", figure=_figure),
             Column("mean", cell=_mean, change=score, paper="mean"),
             Column("std", cell=_std, paper="std"),
             Column("unique_words", cell=_unique_words, paper="unique_words", figure=lambda n: f"{int(n):,}"),
@@ -95,7 +93,7 @@ class DatView(View[FinishedDat]):
         )
         trials = (
             Column("valid_trials", cell=lambda run: Cell(f"{run.summary.valid:,}")),
-            Column("attempts", cell=lambda run: _valid(run, run.summary.num_responses)),
+            Column("attempts", cell=_attempts),
             Column("mean", cell=_mean),
             Column("std", cell=_std),
         )
@@ -104,9 +102,8 @@ class DatView(View[FinishedDat]):
             ModelTable("table6", trials, kind="trials"),
         )
         ridges = Ridge("dat_chart", "ridges", "score_axis", score)
-        return Section(
-            tables, (ridges, Scatter("words_chart", "words", "words_axis", "score_axis", list(map(point, runs))))
-        )
+        scatter = Scatter("words_chart", "words", "words_axis", "score_axis", [point(run) for run in runs])
+        return Section(tables, (ridges, scatter))
 
     def settings_shown(self, run: FinishedDat) -> list[tuple[str, Any]]:
         """Encoder and noun checker."""
@@ -122,9 +119,12 @@ class DatView(View[FinishedDat]):
         yield ReaderItem(("", ""), "", "DAT", "", entries)
 
 
-def _valid(run: FinishedDat, shown: int) -> Cell:
-    """A count of responses above the share of valid ones."""
-    return Cell(f"{shown:,}", (percent(run.summary.valid, run.summary.num_responses),))
+def _valid(run: FinishedDat) -> Cell:
+    return Cell(f"{run.summary.valid:,}", (percent(run.summary.valid, run.summary.num_responses),))
+
+
+def _attempts(run: FinishedDat) -> Cell:
+    return Cell(f"{run.summary.num_responses:,}", (percent(run.summary.valid, run.summary.num_responses),))
 
 
 def _mean(run: FinishedDat) -> Cell:

@@ -45,6 +45,8 @@ class Jcq(Task):
     Finished = FinishedJcq
     view = JcqView()
 
+    settings: JcqSettings
+
     def __init__(self, settings: JcqSettings | None = None) -> None:
         super().__init__(settings)
         self._left = self.settings.max_cost  # of the budget, which is for all models of a command together
@@ -52,8 +54,7 @@ class Jcq(Task):
     @cached_property
     def questions(self) -> tuple[Question, ...]:
         """What is asked."""
-        questions: tuple[Question, ...] = self.settings.load_questions()
-        return questions
+        return self.settings.load_questions()
 
     @property
     def judge_settings(self) -> JudgeSettings | None:
@@ -63,7 +64,7 @@ class Jcq(Task):
     @property
     def again(self) -> bool:
         """After `--retry-failed`."""
-        return bool(self.settings.retry_failed)
+        return self.settings.retry_failed
 
     def items(self) -> Sequence[Item]:
         """One for each question."""

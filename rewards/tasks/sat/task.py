@@ -40,18 +40,17 @@ class Sat(Task):
     rubrics = (SAT_V1,)
     Finished = FinishedSat
     view = SatView()
+    settings: SatSettings
 
     @cached_property
     def stories(self) -> tuple[Story, ...]:
         """What is to be rewritten."""
-        stories: tuple[Story, ...] = self.settings.load_stories()
-        return stories
+        return self.settings.load_stories()
 
     @cached_property
     def scorer(self) -> SatScorer:
         """The encoder, loaded when first needed."""
-        scorer: SatScorer = self.settings.scorer(self.stories)
-        return scorer
+        return self.settings.scorer(self.stories)
 
     def items(self) -> Sequence[Item]:
         """One for each story."""

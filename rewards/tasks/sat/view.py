@@ -93,14 +93,14 @@ class SatView(View[FinishedSat]):
         """Tables 7 and 14, and the score against compliance."""
         columns = (
             Column("mean", measures[0]),
-            Column("compliant", cell=lambda run: _compliant(run.summary)),
-            Column("compliant_mean", cell=lambda run: _mean_of_compliant(run.summary)),
+            Column("compliant", cell=_compliant),
+            Column("compliant_mean", cell=_mean_of_compliant),
             Column("length", cell=lambda run: Cell(number(run.summary.mean_length, _LENGTH))),
             Column("copied", cell=lambda run: Cell(number(run.summary.mean_copied, _COPIED))),
         )
         table = ModelTable("table14", columns, ("sat_note", "scale_note"), paper="sat", training="sat_training")
-        points = [_point(run.summary) for run in runs]
-        return Section((table,), (Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", points),))
+        chart = Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", [_point(run) for run in runs])
+        return Section((table,), (chart,))
 
     def settings_shown(self, run: FinishedSat) -> list[tuple[str, Any]]:
         """Encoder and stories."""
@@ -122,15 +122,19 @@ class SatView(View[FinishedSat]):
         return ReaderItem((item, story.text), story.origin, story.title or item, story.text, entries)
 
 
-def _compliant(row: SatSummary) -> Cell:
+def _compliant(run: FinishedSat) -> Cell:
+    row = run.summary
     return Cell(percent(row.compliant, row.num_rewrites), (n_of(row.compliant, row.num_rewrites),))
 
 
-def _mean_of_compliant(row: SatSummary) -> Cell:
+def _mean_of_compliant(run: FinishedSat) -> Cell:
+    row = run.summary
     return mean_cell(row.compliant_mean, _SCORE, None, n_of(row.compliant_stories, row.num_stories))
 
 
-def _point(row: SatSummary) -> Point | None:
+def _point(run: FinishedSat) -> Point | None:
+    """The share of compliant rewrites in percent, and the score."""
+    row = run.summary
     if row.mean is None or not row.num_rewrites:
         return None
     return Point(100 * row.compliant / row.num_rewrites, row.mean, *(row.ci95 or (None, None)))

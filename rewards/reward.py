@@ -73,6 +73,7 @@ class Reward:
     """
 
     console: Sequence[tuple[str, str, str]] = ()
+    free: frozenset[str] = frozenset()  # names of arguments that decide no reward: a resumed run may change them
 
     def __init__(self, name: str, prefix: str, *, scale: float = 1.0, penalise_duplicates: bool = False) -> None:
         self.__name__ = name

@@ -17,7 +17,7 @@ from data.held_out import fingerprint
 from data.jcq import trial_questions
 from generate import judges
 from rewards import make_judge_reward
-from rewards.judges.ledger import read_judgements
+from rewards.judges.ledger import Ledger, read_judgements
 from rewards.judges.protocol import Reply
 from rewards.judges.rubric import Rubric
 from rewards.judges.workers import _GIVE_UP_AFTER
@@ -221,10 +221,15 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="judge_backend must be openai, transformers or vllm, not mlx"):
         judges.make_judge_reward(ledger=tmp_path / "j", judge_backend="mlx").describe()
     # Another run's ledger.
-    holder = make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j")
-    holder(["問い"], ["甲"])
-    with pytest.raises(UserError, match="another process is judging into it"):
+    with Ledger(tmp_path / "j", ()), pytest.raises(UserError, match="another process is judging into it"):
         make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j")(["問い"], ["甲"])
+
+
+def test_rewards_of_one_run_share_a_ledger(tmp_path):
+    judge = by_answer({"甲": GOOD})
+    mean, one = (make_judge_reward(judge=judge, ledger=tmp_path / "j", criterion=c) for c in (None, "fluency"))
+    assert (mean(["問い"], ["甲"]), one(["問い"], ["甲"])) == ([3.5], [4.0])
+    assert len(judge.asked) == 1
 
 
 def test_it_can_be_pickled_and_holds_no_key(tmp_path, monkeypatch):

@@ -41,6 +41,10 @@ def split(settings: dict[str, Any], script: Any) -> tuple[dict[str, Any], dict[s
     for name in ("script", "training"):
         decide[name] = {key: value for key, value in settings[name].items() if key not in free}
         other[name] = {key: value for key, value in settings[name].items() if key in free}
+    if entries := getattr(script, "entries", None):
+        from training.mix import without_free_arguments
+
+        decide["script"] = without_free_arguments(decide["script"], entries)
     return decide, other
 
 

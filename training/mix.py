@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from data.prompts import as_prompt
@@ -51,6 +52,22 @@ def reward_weights(entries: Sequence[Entry]) -> list[float] | None:
     if all(entry.reward_weights is None for entry in entries):
         return None
     return [w for entry in entries for w in entry.reward_weights or [1.0] * entry.num_rewards]
+
+
+def without_free_arguments(script: dict[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
+    """A script's settings (plain JSON) without the rewards' arguments that decide nothing, such as a budget."""
+    script = deepcopy(script)
+    free = {
+        path: reward.free
+        for entry in entries
+        for path, reward in zip(entry.reward_funcs or (), entry.rewards, strict=False)
+        if isinstance(reward, Reward)
+    }
+    for block in (script, *(task for task in script["tasks"] if isinstance(task, dict))):
+        for path, arguments in (block.get("reward_args") or {}).items():
+            for name in free.get(path, frozenset()):
+                arguments.pop(name, None)
+    return script
 
 
 def described(entries: Sequence[Entry]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from data.errors import UserError
 from data.held_out import fingerprint
 from data.processes import gather, rank
-from data.settings import settings_of
+from data.settings import deciding, settings_of
 from rewards.judges.endpoint import endpoint_judge
 from rewards.judges.ledger import Ledger
 from rewards.judges.options import JudgeSettings
@@ -27,6 +27,8 @@ _LEAST_JUDGED = 20
 # An answer without text: a judge might refuse it, and it would be paid what its group is paid.
 _EMPTY = "empty"
 
+# Those that this process has open: several rewards of a run may share one.
+_LEDGERS: dict[Path, Ledger] = {}
 # Of each question and answer the status, and the scores if there are any; then what all judging cost at most.
 _Verdicts = tuple[dict[tuple[str, str], tuple[str, Scores | None]], float]
 
@@ -60,6 +62,9 @@ class JudgeReward(Reward):
     ('creativity',)
     """
 
+    free = frozenset(
+        {"ledger", "stop_failed_share", *(asdict(JudgeSettings()).keys() - deciding(JudgeSettings()).keys())}
+    )
     console = (("mean of the judge", "judge/mean", ".3f"), ("judgements failed", "judge/failed_share", "6.1%"))
 
     def __init__(
@@ -87,7 +92,6 @@ class JudgeReward(Reward):
         self.criterion, self.stop_failed_share = criterion, stop_failed_share
         self._given, self._make_judge = judge, make_judge
         self._judge: Judge | None = None
-        self._opened: Ledger | None = None
         self._cost = 0.0
         self._failed: list[bool] = []  # of the last judgements
 
@@ -139,13 +143,11 @@ class JudgeReward(Reward):
 
     def close(self) -> None:
         """Let another run have the ledger; the next call opens it again."""
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
+        if ledger := _LEDGERS.pop(self.ledger.resolve(), None):
+            ledger.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        # A ledger belongs to one process, and a judge that was made may hold its key.
-        return {**super().__getstate__(), "_judge": None, "_opened": None}
+        return {**super().__getstate__(), "_judge": None}  # one that was made holds its key
 
     def _verdicts(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
         """The first process's judgements, in every process; its failure is everybody's."""
@@ -165,10 +167,13 @@ class JudgeReward(Reward):
         return verdicts
 
     def _ask(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
-        if self.rubric.refuse:
-            self.rubric.refuse(text for c in completions for text in (c.facts["question"], c.facts["prompt"]))
-        if self._opened is None:
-            self._opened = Ledger(self.ledger, (self.rubric,))
+        # The tasks are made of rubrics, which this file knows nothing else of.
+        from rewards.tasks import refuse_training
+
+        refuse_training(Item("", c.facts["prompt"], {"question": c.facts["question"]}) for c in completions)
+        path = self.ledger.resolve()
+        if path not in _LEDGERS:
+            _LEDGERS[path] = Ledger(self.ledger, (self.rubric,))
         lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
         verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = {}
         answers = []
@@ -181,7 +186,7 @@ class JudgeReward(Reward):
             self.judge,
             self.rubric,
             answers,
-            self._opened,
+            _LEDGERS[path],
             price=self.price,
             max_cost=self.settings.max_cost,
             retry_failed=self.settings.retry_failed,
@@ -218,7 +223,6 @@ make_judge_reward = JudgeReward
 
 
 def _rubric(name: str) -> Rubric:
-    # The tasks are made of rubrics, which this room knows nothing else of.
     from rewards.tasks import find_rubric
 
     return find_rubric(name)

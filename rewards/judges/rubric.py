@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from data.schema import utf8_safe
@@ -20,8 +20,6 @@ class Rubric:
     read: Callable[[str], Scores | None]  # reply -> scores; None if it does not say them as it was asked to
     lowest: int = 1
     highest: int = 5
-    # Raises UserError if one of the texts is a benchmark's own question, which nobody may train on.
-    refuse: Callable[[Iterable[str]], None] | None = None
 
     def prompt(self, question: str, answer: str) -> str:
         """What the judge is asked, fit to be sent whatever the texts hold."""

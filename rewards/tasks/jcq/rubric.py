@@ -7,7 +7,6 @@ import re
 from data.jcq import CRITERIA
 from data.prompts import fill, prompt
 from rewards.judges.rubric import Rubric, Scores
-from rewards.tasks.jcq.held_out import refuse_held_out
 
 JAPANESE = dict(zip(CRITERIA, ("流暢性", "柔軟性", "独創性", "精緻性"), strict=True))
 
@@ -85,8 +84,8 @@ def _ask_guarded(question: str, answer: str) -> str:
 
 
 # The paper's prompt, byte for byte.
-JCQ_V1 = Rubric("jcq-v1", CRITERIA, _ask, parse_verdict, refuse=refuse_held_out)
+JCQ_V1 = Rubric("jcq-v1", CRITERIA, _ask, parse_verdict)
 # The same with the answer fenced, against answers that address the judge: it is told that all inside is data, and what
 # could pass for the prompt's own is taken from the answer. Scores under it are not the paper's benchmark.
-JCQ_V1_GUARDED = Rubric("jcq-v1-guarded", CRITERIA, _ask_guarded, parse_verdict, refuse=refuse_held_out)
+JCQ_V1_GUARDED = Rubric("jcq-v1-guarded", CRITERIA, _ask_guarded, parse_verdict)
 JCQ_RUBRICS = {rubric.name: rubric for rubric in (JCQ_V1, JCQ_V1_GUARDED)}

@@ -17,7 +17,7 @@ from fakes import FakeNouns, axis_encoder, list_text
 from grpo_runs import ROOT, _free_port, run
 from sampling_worker import dat_by, sample, scorer
 
-from data.errors import UserError
+from data.errors import UserError, one_line_errors
 from data.jumandic import load_nouns
 from data.processes import Processes
 from data.schema import Completion, arrow_schema, read_responses
@@ -268,7 +268,9 @@ def test_a_mistake_in_the_recipe_is_one_line(words, message, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd.yaml").write_text("temprature: 1\n")
     monkeypatch.setattr(sys, "argv", ["sample_dat.py", *words])
-    assert sample_dat.main() == 2
+    with pytest.raises(SystemExit) as ended, one_line_errors("sample_dat"):
+        sample_dat.main()
+    assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("sample_dat: ")
     assert message in line

@@ -6,40 +6,28 @@ import argparse
 import difflib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import yaml
 from trl import ModelConfig, TrlParser
 
 from data.errors import UserError
-
-
-class Script(Protocol):
-    """A method's own arguments, beside TRL's."""
-
-    share_prompt: bool
-
-    def check(self, training: Any) -> None:
-        """Refuse what cannot work together with `training`."""
+from data.settings import setting
 
 
 @dataclass
 class CommonArguments:
-    """What every method can be told.
+    """What every method can be told."""
 
-    Args:
-        share_prompt: Whether the loss computes the one prompt once for a micro-batch instead of once for each response:
-            the same log-probabilities up to rounding, in a fraction of the time (`training.shared_prompt`).
-    """
+    share_prompt: bool = setting(True, "The loss computes a prompt once for a micro-batch, not for each response.")
 
-    share_prompt: bool = field(
-        default=True, metadata={"help": "The loss computes the prompt once for a micro-batch, not for each response."}
-    )
+    def check(self, training: Any) -> None:
+        """Refuse what cannot work together with TRL's settings."""
 
 
-S = TypeVar("S", bound=Script)
+S = TypeVar("S", bound=CommonArguments)
 T = TypeVar("T")
 
 
@@ -50,12 +38,7 @@ class _Parser(TrlParser):
 
 
 def parse(script: type[S], training: type[T], argv: Sequence[str] | None = None) -> tuple[S, T, ModelConfig]:
-    """Settings of one method from `--config FILE.yaml` and the flags over it.
-
-    Args:
-        script: Class of the method's own arguments, such as `GrpoArguments`.
-        training: Class of TRL's, such as `GrpoSettings`.
-        argv: The command line; None takes the process's.
+    """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked.
 
     Raises:
         UserError: An unknown key, an impossible value or a file that is not there, in one line.

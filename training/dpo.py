@@ -19,10 +19,7 @@ from training.tracking import Examples, RunRecorder, say
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
     """Prefer the best `num_pairs` responses to the worst; return the folder of the trained model (see `run.train`).
 
-    Args:
-        script: The table, and how much of it.
-        training: TRL's settings; its seed also decides the pairing.
-        model: The model, and LoRA if wanted.
+    The seed of `training` also decides the pairing.
 
     Raises:
         UserError: Settings or a table that cannot work, an `output_dir` that holds another run.

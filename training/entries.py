@@ -47,38 +47,33 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if wrong := self._wrong():
+            raise UserError(f"tasks: {self.name}: {wrong}")
+
+    def _wrong(self) -> str | None:
+        """What cannot be, as far as it shows before anything is loaded."""
         if (self.task is None) == (self.prompts is None):
-            raise UserError(f"{self}: give a task (a name) or prompts (a JSONL file), and not both")
+            return "give a task (a name) or prompts (a JSONL file), and not both"
         if self.num_prompts is not None and self.num_prompts < 1:
-            raise UserError(f"{self}: num_prompts must be at least 1, not {self.num_prompts}")
+            return f"num_prompts must be at least 1, not {self.num_prompts}"
         if not self.reward_funcs and self.task is None:
-            raise UserError(f"{self}: nothing pays for its completions; give reward_funcs, a list of dotted paths")
-        if self.task and not self.reward_funcs:
-            kind = task_type(self.task)
-            if kind.reward is Task.reward and kind.score is Task.score:
-                raise UserError(
-                    f"{self}: no answer is worth anything alone; give reward_funcs, such as a judge's reward"
-                )
+            return "nothing pays for its completions; give reward_funcs, a list of dotted paths"
+        if not self.reward_funcs and self._kind.reward is Task.reward and self._kind.score is Task.score:
+            return "no answer is worth anything alone; give reward_funcs, such as a judge's reward"
         known = self._settings | self._reward_options
         for name in self.options:
             if name not in known:
                 close = difflib.get_close_matches(name, known | _KEYS, 1)
-                raise UserError(f"{self}: unknown setting: {name}" + (f" (did you mean {close[0]}?)" if close else ""))
+                return f"unknown setting: {name}" + (f" (did you mean {close[0]}?)" if close else "")
         for path, arguments in self.reward_args.items():
             listed = list(self.reward_funcs or ())
             if path not in listed:
-                raise UserError(f"{self}: reward_args names {path}, which is not one of reward_funcs {listed}")
+                return f"reward_args names {path}, which is not one of reward_funcs {listed}"
             if not isinstance(arguments, dict):
-                raise UserError(
-                    f"{self}: reward_args of {path} must be a mapping of names to values, not {arguments!r}"
-                )
+                return f"reward_args of {path} must be a mapping of names to values, not {arguments!r}"
         if self.reward_weights is not None and len(self.reward_weights) != self.num_rewards:
-            raise UserError(
-                f"{self}: {len(self.reward_weights)} reward_weights for {self.num_rewards} rewards; give one for each"
-            )
-
-    def __str__(self) -> str:
-        return f"tasks: {self.name}"
+            return f"{len(self.reward_weights)} reward_weights for {self.num_rewards} rewards; give one for each"
+        return None
 
     @property
     def name(self) -> str:
@@ -90,32 +85,31 @@ class Entry:
         """How many rewards pay for it."""
         return len(self.reward_funcs) if self.reward_funcs else 1
 
+    @property
+    def _kind(self) -> type[Task]:
+        return task_type(str(self.task))
+
     @cached_property
     def _settings(self) -> set[str]:
-        return {known.name for known in fields(task_type(self.task).Settings)} if self.task else set()
+        return {known.name for known in fields(self._kind.Settings)} if self.task else set()
 
     @cached_property
     def _reward_options(self) -> set[str]:
         """What the task's own reward can be told, where it is the one that pays."""
         if self.task is None or self.reward_funcs:
             return set()
-        kind = task_type(self.task)
-        makes = TaskReward.__init__ if kind.reward is Task.reward else kind.reward
+        makes = TaskReward.__init__ if self._kind.reward is Task.reward else self._kind.reward
         return set(inspect.signature(makes).parameters) - {"self", "task"}
 
     @cached_property
     def built(self) -> Task:
         """The task with its settings."""
-        kind = task_type(str(self.task))
-        return kind(settings_of(kind.Settings, {k: v for k, v in self.options.items() if k in self._settings}))
+        values = {name: value for name, value in self.options.items() if name in self._settings}
+        return self._kind(settings_of(self._kind.Settings, values))
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        """What is asked.
-
-        Raises:
-            UserError: A file cannot be used, or something in it must never be trained on.
-        """
+        """What is asked; refuses what must never be trained on."""
         items = tuple(self.built.items()) if self.task else tuple(_read_prompts(Path(str(self.prompts))))
         refuse_training(items)
         return items
@@ -127,11 +121,7 @@ class Entry:
 
     @cached_property
     def rewards(self) -> Sequence[RewardFunc]:
-        """Its reward functions.
-
-        Raises:
-            UserError: There is no such function, or it refuses its arguments.
-        """
+        """Its reward functions."""
         if self.reward_funcs:
             return [_reward_func(path, self.reward_args.get(path)) for path in self.reward_funcs]
         options = {k: v for k, v in self.options.items() if k in self._reward_options}
@@ -142,14 +132,11 @@ _KEYS = {known.name for known in fields(Entry)} - {"options"}
 
 
 def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
-    """The entries of a list: mappings, or names of tasks, which may also be JSON.
+    """The entries of a list from YAML or the command line: mappings, which may be JSON, or names of tasks.
 
     Args:
-        tasks: The list, from YAML or the command line.
+        tasks: The list.
         defaults: What holds for an entry that says nothing else.
-
-    Raises:
-        UserError: An entry cannot be used.
     """
     if not isinstance(tasks, list) or not tasks:
         raise UserError(f"tasks must be a list of what is asked, as in recipes/tiny/grpo.yaml, not {tasks!r}")

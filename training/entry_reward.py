@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,17 +30,12 @@ class EntryReward:
         self._columns = dict.fromkeys(column for item in items for column in item.columns)
 
     def __call__(self, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
-        """Rewards in order; see `rewards.reward.Reward.__call__`.
-
-        Args:
-            asked: Column of the dataset: number of the item that each completion answers.
-            kwargs: What TRL hands to a reward.
-        """
+        """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
         mine = self._mine(asked)
         # Ours gathers over processes: all must call it, also one that has nothing of it. Others may need a completion.
-        if not mine and not isinstance(self.reward, Reward):
-            return [None] * len(asked)
-        return self._spread(self.reward(**self._shown(mine, asked, kwargs)), mine, len(asked))
+        called = mine or isinstance(self.reward, Reward)
+        paid = self.reward(**self._shown(mine, asked, kwargs)) if called else []
+        return self._spread(paid, mine, len(asked))
 
     def _mine(self, asked: Sequence[int]) -> list[int]:
         return [k for k, number in enumerate(asked) if 0 <= number - self._first < len(self._items)]
@@ -55,17 +49,15 @@ class EntryReward:
         }
         shown |= {column: [item.columns.get(column) for item in items] for column in self._columns}
         shown["item"] = [item.id for item in items]
-        if log_extra := kwargs.get("log_extra"):
-            shown["log_extra"] = lambda column, values: log_extra(
-                self._prefix + column, self._spread(values, mine, len(asked))
-            )
+        if log := kwargs.get("log_extra"):
+            count = len(asked)
+            shown["log_extra"] = lambda name, values: log(self._prefix + name, self._spread(values, mine, count))
         return shown
 
     def _spread(self, values: Sequence[Any], mine: list[int], count: int) -> list[Any]:
         if len(values) != len(mine):
-            raise UserError(
-                f"reward {self.__name__} gave {len(values)} values for {len(mine)} completions; return one for each"
-            )
+            counts = f"{len(values)} values for {len(mine)} completions"
+            raise UserError(f"reward {self.__name__} gave {counts}; return one for each")
         spread: list[Any] = [None] * count
         for k, value in zip(mine, values, strict=True):
             spread[k] = value
@@ -78,15 +70,5 @@ class AsyncEntryReward(EntryReward):
     async def __call__(self, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:  # type: ignore[override]
         """See `EntryReward`."""
         mine = self._mine(asked)
-        if not mine:
-            return [None] * len(asked)
-        return self._spread(await self.reward(**self._shown(mine, asked, kwargs)), mine, len(asked))
-
-
-def entry_reward(
-    reward: Callable[..., Any], name: str, items: Sequence[Item], first: int, *, own_columns: bool
-) -> EntryReward:
-    """See `EntryReward`."""
-    call = reward if inspect.isfunction(reward) else getattr(reward, "__call__", reward)  # noqa: B004
-    kind = AsyncEntryReward if inspect.iscoroutinefunction(call) else EntryReward
-    return kind(reward, name, items, first, own_columns=own_columns)
+        paid = await self.reward(**self._shown(mine, asked, kwargs)) if mine else []
+        return self._spread(paid, mine, len(asked))

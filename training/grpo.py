@@ -17,13 +17,8 @@ from training.tracking import RunRecorder
 def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig) -> Path:
     """Train by GRPO and return the folder of the trained model.
 
-    A run that was cut off continues from its last whole checkpoint, with the duplicate history and the W&B run; one
-    that is finished is left alone. Everything that can be wrong is found before a model is loaded.
-
-    Args:
-        script: The tasks and their rewards.
-        training: TRL's settings.
-        model: The model, and LoRA if wanted.
+    A run that was cut off continues from its last whole checkpoint, with the duplicate histories and the W&B run.
+    Everything that can be wrong is found before a model is loaded.
 
     Raises:
         UserError: Settings that cannot work, or an `output_dir` that holds another run.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from trl import GRPOConfig
 
 from data.errors import UserError
 from data.processes import world_size
+from data.settings import setting
 from training.batches import check_groups, check_prompts, fit_batch
 from training.config import CommonArguments
 from training.entries import read_entries
@@ -24,34 +25,21 @@ _WHOLE = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None), "repet
 class GrpoArguments(CommonArguments):
     """What is asked, who draws the answers, and what is paid for them.
 
-    Args:
-        tasks: What is asked: entries as `training.entries.Entry` describes them, or names of tasks. On the command line
-            names, or mappings in JSON.
-        num_prompts: Of every entry that says nothing else: prompts in one epoch (the paper: 4,096).
-        sampler: Who draws the completions: `shared_prefix` (sozo's generator, which computes each prompt once; the
-            default), `trl` (TRL's own generation) or `vllm` (sets `use_vllm`).
-        reward_funcs: Of every entry that says nothing else: dotted paths of reward functions, in place of its own.
-        reward_args: Per path, keyword arguments; the path then names a factory that is called with them. A mapping in
-            YAML, JSON on the command line.
-        completions_logged: Completions per logging step in the W&B table.
+    `tasks` holds entries as `training.entries.Entry` describes them, or names of tasks; on the command line names, or
+    mappings in JSON. num_prompts (the paper: 4,096), reward_funcs and reward_args are of every entry that says nothing
+    else. The sampler `shared_prefix` is sozo's generator, which computes each prompt once; `trl` is TRL's own.
     """
 
-    tasks: list[str] | None = field(
-        default=None, metadata={"help": "What is asked: names of tasks, or mappings (task or prompts, rewards)."}
+    tasks: list[str] | None = setting(None, "What is asked: names of tasks, or mappings.")  # noqa: RUF009
+    num_prompts: int | None = setting(None, "Prompts of each task in one epoch (default: each of its items once).")
+    sampler: str | None = setting(None, "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).")
+    reward_funcs: list[str] | None = setting(  # noqa: RUF009
+        None, "Dotted paths of reward functions (default: each task's own)."
     )
-    num_prompts: int | None = field(default=None, metadata={"help": "Prompts of each task in one epoch."})
-    sampler: str | None = field(
-        default=None,
-        metadata={"help": "Who draws the completions (default: shared_prefix, or vllm with use_vllm)."},
+    reward_args: dict | str | None = setting(  # noqa: RUF009
+        None, "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
     )
-    reward_funcs: list[str] | None = field(
-        default=None, metadata={"help": "Dotted paths of reward functions (default: each task's own)."}
-    )
-    reward_args: dict | str | None = field(
-        default=None,
-        metadata={"help": "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."},
-    )
-    completions_logged: int = field(default=8, metadata={"help": "Completions per logging step in the W&B table."})
+    completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
 
     def __post_init__(self) -> None:
         if isinstance(self.reward_args, str):
@@ -65,14 +53,8 @@ class GrpoArguments(CommonArguments):
             raise UserError(f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}")
         if self.tasks is None:
             raise UserError("tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml")
-        self.entries = read_entries(
-            self.tasks,
-            {
-                "num_prompts": self.num_prompts,
-                "reward_funcs": self.reward_funcs,
-                "reward_args": self.reward_args or {},
-            },
-        )
+        rewards = {"reward_funcs": self.reward_funcs, "reward_args": self.reward_args or {}}
+        self.entries = read_entries(self.tasks, {"num_prompts": self.num_prompts, **rewards})
 
     def check(self, training: GrpoSettings) -> None:
         """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
@@ -119,16 +101,10 @@ class GrpoArguments(CommonArguments):
 
 @dataclass
 class GrpoSettings(GRPOConfig):
-    """TRL's GRPOConfig with one more field.
+    """TRL's GRPOConfig with one more field (the paper: 256), so that one YAML fits any number of GPUs."""
 
-    Args:
-        completions_per_step: Completions per optimizer step over all processes (the paper: 256). Sets
-            gradient_accumulation_steps for however many processes run, so that one YAML fits any number of GPUs.
-    """
-
-    completions_per_step: int | None = field(
-        default=None,
-        metadata={"help": "Completions per optimizer step over all processes; sets gradient_accumulation_steps."},
+    completions_per_step: int | None = setting(
+        None, "Completions per optimizer step over all processes; sets gradient_accumulation_steps."
     )
 
     def __post_init__(self) -> None:
@@ -136,10 +112,7 @@ class GrpoSettings(GRPOConfig):
         if self.steps_per_generation is not None and int(self.steps_per_generation) < 1:
             raise UserError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
         if self.generation_batch_size is None:
-            check_groups(
-                int(self.per_device_train_batch_size),
-                world_size(),
-                int(self.steps_per_generation or self.gradient_accumulation_steps),
-                int(self.num_generations or 0),
-            )
+            steps = int(self.steps_per_generation or self.gradient_accumulation_steps)
+            per_device, group = int(self.per_device_train_batch_size), int(self.num_generations or 0)
+            check_groups(per_device, world_size(), steps, group)
         super().__post_init__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 from data.prompts import as_prompt
 from rewards.reward import Reward
 from training.entries import Entry
-from training.entry_reward import EntryReward, entry_reward
+from training.entry_reward import AsyncEntryReward, EntryReward
 
 
 def dataset_rows(entries: Sequence[Entry], *, conversational: bool) -> list[dict[str, Any]]:
@@ -42,7 +43,9 @@ def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
             name = getattr(reward, "__name__", type(reward).__name__)
             names[name] += 1
             name += f"_{names[name]}" if names[name] > 1 else ""
-            functions.append(entry_reward(reward, name, entry.items, first, own_columns=several))
+            call = reward if inspect.isfunction(reward) else type(reward).__call__
+            kind = AsyncEntryReward if inspect.iscoroutinefunction(call) else EntryReward
+            functions.append(kind(reward, name, entry.items, first, own_columns=several))
         first += len(entry.items)
     return functions
 

@@ -17,23 +17,14 @@ from rewards.tasks import read_run, refuse_training
 
 @dataclass(frozen=True)
 class Selected:
-    """Some answers, in the order in which they are trained on.
-
-    Args:
-        ids: Their ids.
-        prompts: What each answers.
-        texts: Their texts.
-        scores: Their scores by their task's first measure; 0 for an invalid one.
-        num_invalid: How many are invalid.
-        of: Answers in all tables.
-    """
+    """Some answers, in the order in which they are trained on."""
 
     ids: list[str]
-    prompts: list[str]
+    prompts: list[str]  # what each answers
     texts: list[str]
-    scores: np.ndarray
+    scores: np.ndarray  # by their task's first measure; 0 for an invalid one
     num_invalid: int
-    of: int
+    of: int  # answers in all tables
 
     @property
     def num_prompts(self) -> int:
@@ -68,16 +59,10 @@ class Selected:
 
 @dataclass(frozen=True)
 class Ranked:
-    """All answers, those to one prompt side by side from best to worst.
+    """All answers, those to one prompt side by side from best to worst."""
 
-    Args:
-        where: The tables, for messages.
-        tables: One Arrow table for each prompt: id, text, score (an invalid answer's is 0) and reason.
-        prompts: What is asked.
-    """
-
-    where: str
-    tables: list[Any]
+    where: str  # the tables, for messages
+    tables: list[Any]  # one of Arrow for each prompt: id, text, score (an invalid answer's is 0) and reason
     prompts: list[str]
 
     @classmethod

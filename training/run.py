@@ -22,7 +22,7 @@ from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from models.processes import keep_freed_memory, quiet_libraries
 from training.claim import hide_token, resolved_settings, split
 from training.models import model_path, training_tokenizer
-from training.tracking import BarOnly, ConsoleLines, Examples, RunRecorder, show_examples, wandb_run
+from training.tracking import BarOnly, ConsoleLines, Examples, RunRecorder, wandb_run
 
 logger = logging.getLogger(__name__)
 _ROWS = "_dataset"  # TRL's push_to_hub leaves out what begins with an underscore
@@ -95,7 +95,7 @@ def train(
         before = read_state(checkpoint) if checkpoint else None
         start_wandb(before, name=training.run_name, folder=output, config={"sozo": settings})
         if examples and not checkpoint:
-            show_examples(examples)
+            examples.show()
     common = {"model": path, "args": training, "processing_class": tokenizer, "callbacks": [recorder]}
     trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
     if script.share_prompt:

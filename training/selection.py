@@ -31,15 +31,14 @@ class Pairs:
 
 
 def select_top(responses: Path | Sequence[Path], k: int) -> Selected:
-    """The k answers with the highest scores, for SFT.
+    """The k answers with the highest scores, for SFT; each prompt gives its share.
 
     Args:
         responses: A finished run's folder or a table of DAT responses (see `data.schema.part_paths`), or several.
-        k: How many; each prompt gives its share.
+        k: How many.
 
     Raises:
-        UserError: No table, one of another schema version, with fewer than k rows, with rows nobody has scored, or with
-            prompts that must never be trained on.
+        UserError: A table that is not there, too small or not scored, or prompts that must never be trained on.
     """
     ranked = Ranked.read(responses)
     top = ranked.take([np.arange(share) for share in ranked.shares(k, "top_k")])
@@ -51,15 +50,8 @@ def select_top(responses: Path | Sequence[Path], k: int) -> Selected:
 def select_pairs(responses: Path | Sequence[Path], num_pairs: int, *, seed: int) -> Pairs:
     """The answers with the highest scores, each paired with one of those with the lowest to the same prompt, for DPO.
 
-    Warns when the two overlap in score: a pair of equal scores teaches nothing true.
-
-    Args:
-        responses: As for `select_top`.
-        num_pairs: How many pairs; each prompt gives its share, and needs twice as many answers.
-        seed: Decides who is paired with whom.
-
-    Raises:
-        UserError: As `select_top`.
+    Tables and errors are those of `select_top`; `seed` decides who is paired with whom. Warns when the two overlap in
+    score: a pair of equal scores teaches nothing true.
     """
     ranked = Ranked.read(responses)
     random = np.random.default_rng(seed)
@@ -86,28 +78,20 @@ def _warn_of_overlap(pairs: Pairs, shares: np.ndarray, num_pairs: int) -> None:
 
 
 def sft_rows(top: Selected, *, conversational: bool) -> list[dict[str, Any]]:
-    """Prompt-completion rows.
-
-    Args:
-        top: The answers to imitate.
-        conversational: The tokenizer has a chat template; else the plain prompt comes before the answer.
-    """
-    return [
-        {
-            "prompt": as_prompt(ask, conversational=conversational),
-            "completion": as_completion(text, conversational=conversational),
-        }
-        for ask, text in zip(top.prompts, top.texts, strict=True)
-    ]
+    """Prompt-completion rows; as conversations if the tokenizer has a chat template, else as plain text."""
+    return _rows(top.prompts, conversational, completion=top.texts)
 
 
 def dpo_rows(pairs: Pairs, *, conversational: bool) -> list[dict[str, Any]]:
     """Preference rows: a prompt, an answer to prefer and one to avoid (see `sft_rows`)."""
-    return [
-        {
-            "prompt": as_prompt(ask, conversational=conversational),
-            "chosen": as_completion(good, conversational=conversational),
-            "rejected": as_completion(bad, conversational=conversational),
-        }
-        for ask, good, bad in zip(pairs.chosen.prompts, pairs.chosen.texts, pairs.rejected.texts, strict=True)
-    ]
+    return _rows(pairs.chosen.prompts, conversational, chosen=pairs.chosen.texts, rejected=pairs.rejected.texts)
+
+
+def _rows(prompts: list[str], conversational: bool, **answers: list[str]) -> list[dict[str, Any]]:
+    rows = []
+    for prompt, *texts in zip(prompts, *answers.values(), strict=True):
+        row: dict[str, Any] = {"prompt": as_prompt(prompt, conversational=conversational)}
+        for name, text in zip(answers, texts, strict=True):
+            row[name] = as_completion(text, conversational=conversational)
+        rows.append(row)
+    return rows

@@ -16,11 +16,6 @@ from training.tracking import Examples, RunRecorder, say
 def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
     """Imitate the `top_k` best responses of a table; return the folder of the trained model (see `run.train`).
 
-    Args:
-        script: The table, and how much of it.
-        training: TRL's settings.
-        model: The model, and LoRA if wanted.
-
     Raises:
         UserError: Settings or a table that cannot work, an `output_dir` that holds another run.
     """

@@ -70,19 +70,14 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a micro-batch becomes one row.
+    """How a micro-batch becomes one row."""
 
-    Args:
-        prompt: Columns before the first one that is asked about, padding on the left included.
-        length: Columns in all.
-        order: Row numbers, those with the same prompt side by side, shape (rows,).
-        groups: For each prompt, in this order, the padding before it and how many rows it has.
-    """
-
-    prompt: int
-    length: int
-    order: torch.Tensor
-    groups: tuple[tuple[int, int], ...]
+    prompt: int  # columns before the first one that is asked about, padding on the left included
+    length: int  # columns in all
+    order: torch.Tensor  # row numbers, those with the same prompt side by side, shape (rows,)
+    groups: tuple[
+        tuple[int, int], ...
+    ]  # for each prompt, in this order, the padding before it and how many rows it has
 
 
 def _layout(call: dict[str, Any]) -> Layout | None:
@@ -115,13 +110,8 @@ def packed(ids: torch.Tensor, labels: torch.Tensor, layout: Layout) -> dict[str,
     prompt the row holds it without its last token, then for each response that token and all of the response but its
     last one, at the positions where they would stand alone.
 
-    Args:
-        ids: Shape (rows, tokens).
-        labels: The same shape; -100 where nothing is asked, as in all prompts.
-        layout: Which rows share a prompt.
-
-    Returns:
-        Keyword arguments of the model's forward.
+    `ids` has the shape (rows, tokens), and so have `labels`, with -100 where nothing is asked, as in all prompts. What
+    comes back are keyword arguments of the model's forward.
     """
     shared = layout.prompt - 1
     columns = torch.arange(ids.shape[1] - 1, device=ids.device)

@@ -1,9 +1,9 @@
-"""What the two methods that train on a response table, SFT and DPO, can be told."""
+"""What the two methods that train on response tables, SFT and DPO, can be told."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from trl import DPOConfig, SFTConfig
 
@@ -14,17 +14,14 @@ from training.config import CommonArguments
 
 _RESPONSES = "A finished run's folder, a folder of parquet parts or one part; several are a mix."
 _PER_STEP = {"help": "Examples per optimizer step over all processes; sets gradient_accumulation_steps."}
-_LOGGED = {"help": "Training examples shown in a W&B table when the run starts."}
+_LOGGED = "Training examples shown in a W&B table when the run starts."
 
 
 @dataclass
 class TableArguments(CommonArguments):
-    """What SFT and DPO choose from.
+    """What SFT and DPO choose from: finished runs of any task, or tables of DAT responses."""
 
-    Args:
-        responses: Finished runs of any task, or response tables; several are a mix.
-    """
-
+    count: ClassVar[str]
     # What it holds is compared, not where it is.
     responses: list[str] | None = setting(None, _RESPONSES, decides=False)  # noqa: RUF009
 
@@ -33,75 +30,47 @@ class TableArguments(CommonArguments):
             self.responses = [self.responses]
 
     def check(self, training: Any) -> None:
-        """Refuse a missing table."""
+        """Refuse a missing table and an epoch that leaves a batch unfilled."""
         if not self.responses:
             raise UserError("responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote")
+        check_examples(self.count, getattr(self, self.count), training)
 
 
 @dataclass
 class SftArguments(TableArguments):
-    """The data of SFT (paper, section 5.1.1).
+    """The data of SFT (paper, section 5.1.1: the best 16,384 of 131,072 responses of random nouns)."""
 
-    Args:
-        responses: The paper's table holds 131,072 responses of random nouns.
-        top_k: How many of the highest-scoring responses to imitate (the paper: 16,384); each prompt gives its share.
-        examples_logged: Of these, how many W&B shows.
-    """
-
-    top_k: int = field(default=16384, metadata={"help": "How many of the highest-scoring responses to imitate."})
-    examples_logged: int = field(default=8, metadata=_LOGGED)
-
-    def check(self, training: Any) -> None:
-        """Refuse a missing table and an epoch that leaves a batch unfilled."""
-        super().check(training)
-        check_examples("top_k", self.top_k, training)
+    count = "top_k"
+    top_k: int = setting(16384, "How many of the highest-scoring responses to imitate; each prompt gives its share.")
+    examples_logged: int = setting(8, _LOGGED)
 
 
 @dataclass
 class DpoArguments(TableArguments):
-    """The data of DPO (paper, section 5.1.2).
+    """The data of DPO (paper, section 5.1.2: the best and the worst 16,384 of 131,072 of the model itself)."""
 
-    Args:
-        responses: The paper's table holds 131,072 responses of the model that is trained.
-        num_pairs: The highest-scoring so many are chosen, the lowest-scoring so many rejected (the paper: 16,384); each
-            prompt gives its share, and both answer it.
-        examples_logged: Of these pairs, how many W&B shows.
-    """
-
-    num_pairs: int = field(default=16384, metadata={"help": "Pairs of a high-scoring and a low-scoring response."})
-    examples_logged: int = field(default=8, metadata=_LOGGED)
-
-    def check(self, training: Any) -> None:
-        """Refuse a missing table and an epoch that leaves a batch unfilled."""
-        super().check(training)
-        check_examples("num_pairs", self.num_pairs, training)
+    count = "num_pairs"
+    num_pairs: int = setting(16384, "Pairs of a high- and a low-scoring response to a prompt; each gives its share.")
+    examples_logged: int = setting(8, _LOGGED)
 
 
-@dataclass
-class SftSettings(SFTConfig):
-    """TRL's SFTConfig with one more field.
-
-    Args:
-        examples_per_step: Examples per optimizer step over all processes (the paper: 256).
-    """
-
-    examples_per_step: int | None = field(default=None, metadata=_PER_STEP)
+class _PerStep:
+    """TRL's configuration with the field `examples_per_step` (the paper: 256)."""
 
     def __post_init__(self) -> None:
         fit_batch(self, "examples_per_step")
-        super().__post_init__()
+        super().__post_init__()  # type: ignore[misc]
 
 
 @dataclass
-class DpoSettings(DPOConfig):
-    """TRL's DPOConfig with one more field.
-
-    Args:
-        examples_per_step: Pairs per optimizer step over all processes (the paper: 256).
-    """
+class SftSettings(_PerStep, SFTConfig):
+    """TRL's SFTConfig with one more field."""
 
     examples_per_step: int | None = field(default=None, metadata=_PER_STEP)
 
-    def __post_init__(self) -> None:
-        fit_batch(self, "examples_per_step")
-        super().__post_init__()
+
+@dataclass
+class DpoSettings(_PerStep, DPOConfig):
+    """TRL's DPOConfig with one more field."""
+
+    examples_per_step: int | None = field(default=None, metadata=_PER_STEP)

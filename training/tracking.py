@@ -36,13 +36,11 @@ class Examples:
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
 
+    def show(self) -> None:
+        """Log the table to the W&B run."""
+        import wandb
 
-def show_examples(examples: Examples) -> None:
-    """Log the table to the W&B run."""
-    import wandb
-
-    table = wandb.Table(columns=list(examples.columns), data=[list(row) for row in examples.rows])
-    wandb.log({examples.name: table})
+        wandb.log({self.name: wandb.Table(columns=list(self.columns), data=[list(row) for row in self.rows])})
 
 
 class RunRecorder(TrainerCallback):
@@ -112,11 +110,7 @@ class BarOnly(ProgressCallback):
 
 
 class ConsoleLines(TrainerCallback):
-    """One short line per logging step instead of TRL's thirty numbers, of any method; W&B has them all.
-
-    Args:
-        shown: Name, key and format of what a line of GRPO shows.
-    """
+    """One short line per logging step instead of TRL's thirty numbers, of any method; W&B has them all."""
 
     def __init__(self, shown: Sequence[tuple[str, str, str]]) -> None:
         self._shown = shown

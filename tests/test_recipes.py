@@ -16,6 +16,7 @@ METHODS = {
     "sft": (SftArguments, SftSettings),
     "dpo": (DpoArguments, DpoSettings),
     "grpo": (GrpoArguments, GrpoSettings),
+    "mix": (GrpoArguments, GrpoSettings),
 }
 RECIPES = sorted(path for method in METHODS for path in (ROOT / "recipes").glob(f"*/{method}.yaml"))
 LAUNCHERS = sorted((ROOT / "recipes" / "accelerate").glob("*.yaml"))
@@ -29,7 +30,7 @@ ON_CPU = ["--use_cpu", "true", "--bf16", "false"]
 
 def settings_of(path, processes=1):
     words = ["--config", str(path), *ON_CPU]
-    if path.stem != "grpo":
+    if path.stem not in ("grpo", "mix"):
         words += ["--responses", "somewhere"]
     with eight_processes() if processes == 8 else nullcontext():
         return parse(*METHODS[path.stem], words)
@@ -37,7 +38,10 @@ def settings_of(path, processes=1):
 
 def test_nothing_is_missing():
     models = {"tiny", "gemma-3-270m", *PAPER}
-    assert {(path.parent.name, path.stem) for path in RECIPES} >= {(m, method) for m in models for method in METHODS}
+    assert {(path.parent.name, path.stem) for path in RECIPES} >= {
+        *((model, method) for model in models for method in ("sft", "dpo", "grpo")),
+        ("gemma-3-270m", "mix"),
+    }
     assert {path.stem for path in LAUNCHERS} == {
         *("single", "ddp", "zero2", "zero3", "cpu2_ddp", "cpu2_zero2", "cpu2_zero3")
     }
@@ -52,7 +56,7 @@ def test_a_recipe_loads_and_says_what_it_is(path):
     assert training.run_name == f"{path.parent.name}-{path.stem}"
     written = yaml.safe_load(path.read_text("utf-8"))
     assert {"seed", "output_dir", "learning_rate", "lr_scheduler_type", "save_steps"} <= set(written)
-    if path.stem == "grpo":
+    if path.stem in ("grpo", "mix"):
         assert (training.temperature, training.top_k, training.top_p) == (1.0, 0, 1.0)
         assert {"temperature", "top_k", "top_p", "max_completion_length"} <= set(written)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from data.processes import is_first
+from data.secrets import without_credentials
 
 
 class UserError(Exception):
@@ -33,6 +34,6 @@ def one_line_errors(program: str) -> Iterator[None]:
     except UserError as error:
         if not is_first():
             time.sleep(10)  # the launcher ends this process as soon as the first one, which says the same, has failed
-        sys.stderr.write(f"{program}: {' '.join(str(error).split())}\n")
+        sys.stderr.write(f"{program}: {without_credentials(' '.join(str(error).split()))}\n")
         sys.stderr.flush()
         raise SystemExit(2) from None

@@ -17,6 +17,7 @@ from data.errors import UserError
 from data.lock import lock, unlock
 from data.processes import is_first
 from data.record import MISSING, first_difference, provenance, write_json
+from data.secrets import without_credentials
 
 _FORMAT = 1
 _OTHER = "give another output folder"
@@ -83,8 +84,8 @@ class RunFolder:
             return
         environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}
         config = {"format": _FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}
-        write_json(self._file, config)
         self._config = _as_json(config)
+        write_json(self._file, self._config)
 
     def withdraw(self) -> None:
         """Take a `start` back of which nothing was made, so that the folder is free for other settings."""
@@ -142,8 +143,9 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
-    """As it will be read back: tuples become lists, so that what is compared is what was written."""
-    return json.loads(json.dumps(values, allow_nan=False))
+    """As it is written and read back: tuples become lists, and addresses lose their passwords."""
+    plain: dict[str, Any] = without_credentials(json.loads(json.dumps(values, allow_nan=False)))
+    return plain
 
 
 def _show(value: Any) -> str:

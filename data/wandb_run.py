@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
 from data.record import write_json
+from data.secrets import without_credentials
 
 STATE = "sozo_state.json"
 _PROJECT = "sozo"
@@ -80,10 +82,12 @@ def training_summary(folder: Path) -> dict[str, float]:
 def start_wandb(run: WandbRun | None, *, name: str | None, folder: Path, **options: Any) -> Any:
     """Continue the run `run`, or start one, and return it; W&B writes in `folder`, `options` are those of `wandb.init`.
 
-    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key.
+    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key. W&B keeps
+    the command line too: what it is handed holds no credentials of an address.
     """
     import wandb
 
+    sys.argv[:] = without_credentials(sys.argv)
     mode: Any = os.environ.get("WANDB_MODE") or ("online" if wandb.login(prompt=False, verify=False) else "offline")
     return wandb.init(
         project=(run.project if run else None) or os.environ.get("WANDB_PROJECT", _PROJECT),
@@ -93,5 +97,5 @@ def start_wandb(run: WandbRun | None, *, name: str | None, folder: Path, **optio
         id=run.id if run else None,
         resume="allow" if run else None,
         mode=mode,
-        **options,
+        **without_credentials(options),
     )

@@ -11,13 +11,13 @@ from typing import Any
 
 from data.errors import UserError
 from data.jumandic import load_nouns
+from data.secrets import public_url
 from data.settings import deciding, setting
 from generate.protocol import Generator
 from generate.random_nouns import RandomNouns
 from generate.transformers_model import TransformersGenerator
 from models.load import cannot_load, check_model, load_model, pinned
 from models.tiny import TINY, tiny_nouns
-from rewards.endpoint.secrets import public_url
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM = "random"

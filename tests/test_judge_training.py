@@ -43,7 +43,8 @@ def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging
 
     def trained(output, ledger, max_cost):
         # A reply costs at most 1 (50 tokens), and here 0.4 (20 tokens).
-        judge = {"judge_model": "j", "judge_base_url": url, "judge_max_tokens": 50, "price_in": 0, "price_out": 20000}
+        judge = {"judge_model": "j", "judge_max_tokens": 50, "price_in": 0, "price_out": 20000}
+        judge["judge_base_url"] = url.replace("//", "//me:pass-word@")
         command = recipe(
             *("--output_dir", output, "--save_steps", "1", "--max_steps", "3", "--model_name_or_path", str(mini)),
             tasks=[{"prompts": "mine.jsonl"}],
@@ -77,3 +78,7 @@ def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging
     record = json.loads((tmp_path / "out" / "run_config.json").read_text("utf-8"))["settings"]
     assert record["rewards"][0]["judge"] == {"model": "j", "temperature": 0.0, "max_tokens": 50}
     assert "max_cost" not in json.dumps(record)
+    # The command line, which W&B keeps, holds the address with its password.
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".wandb" and b"judge_base_url" in path.read_bytes() for path in files)
+    assert not [path for path in files if b"pass-word" in path.read_bytes()]

@@ -131,3 +131,21 @@ def test_a_mistake_is_one_line_and_a_bug_is_not(capsys):
         assert (end.value.code, capsys.readouterr().err) == (status, line)
     with pytest.raises(ValueError, match="a bug"), one_line_errors("program"):
         raise ValueError("a bug")
+
+
+@pytest.mark.parametrize("password", ["secret", "a secret", 'a"secret', "se@cret", "se/cret", "ひ%20secret"])
+def test_an_addresss_password_is_in_no_record_and_no_message(tmp_path, capsys, password):
+    reward = {"rewards.make_judge_reward": {"judge_base_url": f"http://me:{password}@host/v1", "scale": 2.0}}
+    settings = {"reward_args": reward, "tasks": [json.dumps({"prompts": "mine.jsonl", "reward_args": reward})]}
+    folder = RunFolder(tmp_path / "run", settings)
+    folder.start({"judge": reward}, {"free": reward})
+    recorded = (tmp_path / "run" / "config.json").read_text("utf-8")
+    assert "cret" not in recorded
+    known = json.loads(recorded)["settings"]["reward_args"]["rewards.make_judge_reward"]
+    assert known == {"judge_base_url": "http://host/v1", "scale": 2.0}
+    RunFolder(tmp_path / "run", settings)  # continues
+    with pytest.raises(SystemExit), one_line_errors("train"):
+        raise UserError(
+            f"reward function f with {{'judge_base_url': 'http://me:{password.replace(' ', '')}@host/v1'}}: no"
+        )
+    assert "{'judge_base_url': 'http://host/v1'}: no" in capsys.readouterr().err

@@ -20,13 +20,13 @@ from mini_model import build_mini
 from data.errors import UserError
 from data.prompts import messages, prompt
 from data.schema import read_responses
+from data.secrets import public_url
 from eval.options import SamplingOptions
 from eval.run import run_task
 from generate import GeneratorSettings
 from generate.openai_endpoint import OpenAIGenerator
 from rewards.endpoint import client
 from rewards.endpoint.retry import RetryPolicy
-from rewards.endpoint.secrets import public_url
 from rewards.tasks.dat.settings import DatSettings
 from rewards.tasks.dat.task import Dat
 

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from data.secrets import without_credentials
+
 _PATIENCE = 20.0
 
 
@@ -30,7 +32,7 @@ def run_logged(command: list[str], log: Path) -> int:
     if show:
         fcntl.ioctl(own_end, termios.TIOCSWINSZ, fcntl.ioctl(sys.stderr, termios.TIOCGWINSZ, bytes(8)))
     with log.open("ab") as file:
-        file.write(f"{'' if file.tell() == 0 else chr(10)}$ {shlex.join(command)}\n".encode())
+        file.write(f"{'' if file.tell() == 0 else chr(10)}$ {without_credentials(shlex.join(command))}\n".encode())
         file.flush()
         child = subprocess.Popen(
             command,

@@ -12,9 +12,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from data.errors import UserError
 from data.schema import utf8_safe
+from data.secrets import public_url, secrets_of
 from rewards.endpoint.concurrent import for_each, run_to_end
 from rewards.endpoint.retry import RetryPolicy, retry_after
-from rewards.endpoint.secrets import public_url, secrets_of
 
 OFFICIAL = "https://api.openai.com/v1"
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}

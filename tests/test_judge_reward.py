@@ -1,16 +1,12 @@
 """A judge as a reward: what is paid, what is asked and what it costs, whoever fails and however many processes ask."""
 
-import json
-import os
 import pickle
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 from fakes import FakeJudge
 from judge_server import JudgeServer, completion
+from two_ranks import run_ranks
 
 from data.errors import UserError
 from data.held_out import fingerprint
@@ -26,7 +22,6 @@ from rewards.tasks.jcq.rubric import JCQ_V1
 from rewards.tasks.jcq.task import Jcq
 from rewards.tasks.sat.rubric import SAT_V1
 
-WORKER = Path(__file__).parent / "judge_reward_worker.py"
 PRICES = {"price_in": 0.0, "price_out": 1e6 / 50}  # a reply costs at most 1 (50 tokens), and here 0.4 (20 tokens)
 
 
@@ -258,23 +253,8 @@ def scores_of(prompt):
 
 
 def run_two(folder, url, **plan):
-    (folder / "plan.json").write_text(json.dumps({"steps": STEPS, "url": url, **plan}))
-    paths = os.pathsep.join([str(WORKER.parent), str(WORKER.parents[1])])
-    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENAI_API_KEY": "none"}
-    environment["NO_PROXY"] = "127.0.0.1"
-    command = [sys.executable, WORKER]
-    processes = [
-        subprocess.Popen([*command, str(rank), folder], env=environment, stderr=subprocess.PIPE, text=True)
-        for rank in range(2)
-    ]
-    try:
-        for process in processes:
-            _, errors = process.communicate(timeout=120)
-            assert process.returncode == 0, errors
-    finally:
-        for process in processes:
-            process.kill()
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+    environment = {"OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"}
+    return run_ranks("judge_reward_worker.py", folder, {"steps": STEPS, "url": url, **plan}, environment)
 
 
 @pytest.fixture

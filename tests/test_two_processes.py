@@ -1,42 +1,13 @@
 """Two real processes pay what one process pays, and one that fails does not leave the other waiting."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 from fakes import AXES, FakeNouns, axis_encoder, list_text
+from two_ranks import run_ranks
 
 from rewards import DatReward
 from rewards.tasks.dat.scorer import DatScorer
 
-WORKER = Path(__file__).parent / "reward_worker.py"
 A, B, C, D = (list_text(words) for words in (AXES[:10], AXES[1:11], AXES[2:], AXES[9::-1]))
 E = list_text(AXES[10:0:-1])
-
-
-def run_two(folder, steps, fail=None):
-    """Results of two processes; a step lists both ranks' texts."""
-    (folder / "plan.json").write_text(json.dumps({"steps": steps, "fail": fail}))
-    paths = os.pathsep.join([str(WORKER.parent), str(WORKER.parents[1])])
-    processes = [
-        subprocess.Popen(
-            [sys.executable, WORKER, str(rank), folder],
-            env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        for process in processes:
-            _, errors = process.communicate(timeout=120)
-            assert process.returncode == 0, errors
-    finally:
-        for process in processes:
-            process.kill()
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
 
 
 STEPS = [
@@ -60,7 +31,7 @@ PAID = [
 
 
 def test_two_processes_pay_what_one_pays(tmp_path):
-    first, second = run_two(tmp_path, STEPS)
+    first, second = run_ranks("reward_worker.py", tmp_path, {"steps": STEPS, "fail": None})
     assert first["error"] is second["error"] is None
     assert [list(pair) for pair in zip(first["rewards"], second["rewards"], strict=True)] == PAID
 
@@ -81,7 +52,7 @@ def test_two_processes_pay_what_one_pays(tmp_path):
 def test_a_failure_on_one_rank_is_told_to_all(tmp_path):
     # A new word at the last step, so that rank 1 asks its broken checker.
     new = list_text(["走", *AXES[:9]])
-    first, second = run_two(tmp_path, [[[A], [B]], [[C], [new]]], fail=1)
+    first, second = run_ranks("reward_worker.py", tmp_path, {"steps": [[[A], [B]], [[C], [new]]], "fail": 1})
     assert second["error"] == "OSError: the dictionary is gone"
     assert first["error"] == "RuntimeError: the DAT reward failed on process 1: OSError: the dictionary is gone"
     assert first["rewards"] == [[10.0]]

@@ -1,0 +1,30 @@
+"""A reward on two processes: starts a worker script once per rank and reads what each of them writes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+
+def run_ranks(worker, folder, plan, environment=None):
+    """What ranks 0 and 1 of `worker` (a script beside this file) wrote for `plan`, which both read."""
+    (folder / "plan.json").write_text(json.dumps(plan))
+    paths = os.pathsep.join(map(str, [TESTS, TESTS.parent]))
+    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"} | (environment or {})
+    processes = [
+        subprocess.Popen(
+            [sys.executable, TESTS / worker, str(rank), folder], env=environment, stderr=subprocess.PIPE, text=True
+        )
+        for rank in range(2)
+    ]
+    try:
+        for process in processes:
+            _, errors = process.communicate(timeout=120)
+            assert process.returncode == 0, errors
+    finally:
+        for process in processes:
+            process.kill()
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]

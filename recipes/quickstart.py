@@ -23,11 +23,10 @@ HERE = Path(__file__).parent
 
 def train(output_dir: Path, seed: int, flags: list[str]) -> None:
     """`accelerate launch recipes/grpo_dat.py`, in its own process as a user would."""
-    command = ["accelerate", "launch", "--config_file", str(HERE / "accelerate" / "single.yaml")]
+    command = ["launch", "--config_file", str(HERE / "accelerate" / "single.yaml")]
     command += [str(HERE / "grpo_dat.py"), "--output_dir", str(output_dir), "--seed", str(seed), *flags]
-    Console(stderr=True).print(f"[dim]$ {' '.join(command)}[/dim]", soft_wrap=True)
-    accelerate = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *command[1:]]
-    subprocess.run(accelerate, check=True)
+    Console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]", soft_wrap=True)
+    subprocess.run([sys.executable, "-m", "accelerate.commands.accelerate_cli", *command], check=True)
 
 
 def main() -> None:
@@ -44,7 +43,7 @@ def main() -> None:
     from study.page import write_report
     from transformers.utils import logging
 
-    from data.schema import Response, read_responses
+    from data.schema import read_responses
     from eval.options import SamplingOptions
     from eval.report.charts import Curve
     from eval.run import run_task
@@ -60,8 +59,7 @@ def main() -> None:
     task = Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))  # what grpo.yaml pays for
     sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512)
     models = {"random": "random", "before GRPO": str(ensure_tiny()), "after GRPO": str(args.output_dir / "grpo")}
-    responses: dict[str, list[Response]] = {}
-    rows = []
+    responses, rows = {}, []
     shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
     for name, model in models.items():
         generator = GeneratorSettings(model, source=name, max_new_tokens=config["max_completion_length"])
@@ -74,8 +72,7 @@ def main() -> None:
     headings = ("Source", "Valid", "Mean", "Std", "Unique words")  # the page has the confidence intervals too
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "Source" else "right", no_wrap=True)
-    for row in rows:
-        cells = summary_cells(row)
+    for cells in map(summary_cells, rows):
         table.add_row(*(cells[heading] for heading in headings))
     console = Console()
     console.print(table)
@@ -86,10 +83,13 @@ def main() -> None:
 
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
     logged = [entry for entry in history if "dat/valid_rate" in entry]
-
-    def curve(name: str, key: str, baseline: float | None = None) -> Curve:
-        return Curve(name, [entry["step"] for entry in logged], [entry.get(key) for entry in logged], baseline)
-
+    shown = {
+        "dat/mean_score": "Mean DAT score of valid responses",
+        "dat/valid_rate": "Valid rate",
+        "dat/unique_words": "Unique words per 64 responses",
+        "reward": "Reward (10 x score, 0 if invalid or seen before)",
+    }
+    steps, baselines = [entry["step"] for entry in logged], {"dat/mean_score": random_row.mean}
     page, encoder = args.output_dir / "report.html", task.scorer.vectors.encoder
     write_report(
         page,
@@ -97,12 +97,7 @@ def main() -> None:
         rows=rows,
         scores={name: [r.score for r in texts if r.score is not None] for name, texts in responses.items()},
         samples={name: texts[:10] for name, texts in list(responses.items())[1:]},
-        curves=[
-            curve("Mean DAT score of valid responses", "dat/mean_score", random_row.mean),
-            curve("Valid rate", "dat/valid_rate"),
-            curve("Unique words per 64 responses", "dat/unique_words"),
-            curve("Reward (10 x score, 0 if invalid or seen before)", "reward"),
-        ],
+        curves=[Curve(name, steps, [e.get(key) for e in logged], baselines.get(key)) for key, name in shown.items()],
         facts={
             "Model": "tiny: 2-layer Llama over 6,144 dictionary nouns",
             "Training": f"GRPO, {history[-1]['step']} steps of {config['completions_per_step']} completions",

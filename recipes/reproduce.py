@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from rich.console import Console
-from study.config import Study, load_study
+from study.config import load_study
 from study.plan import plan_lines
 from study.process import run_logged, tail
 from study.record import Records, State
@@ -35,7 +35,7 @@ console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 
 def chosen(steps: list[Step], first: str | None, only: str | None) -> list[Step]:
-    """The steps to run, in order."""
+    """The steps from `first` on, or one of them alone."""
     names = [step.name for step in steps]
     for flag, name in (("--from", first), ("--only", only)):
         if name and name not in names:
@@ -43,15 +43,6 @@ def chosen(steps: list[Step], first: str | None, only: str | None) -> list[Step]
     if only:
         return [step for step in steps if step.name == only]
     return steps[names.index(first) :] if first else steps
-
-
-def dry_run(study: Study, steps: list[Step], records: Records, launch: list[str]) -> None:
-    """Print every command with what is known of it beforehand, as a shell script."""
-    for number, step in enumerate(steps, 1):
-        print(f"# {number} of {len(steps)}: {step.name} ({records.state(step)})")
-        for line in plan_lines(study, step):
-            print(f"#   {line}")
-        print(f"{shlex.join(step.command(launch))}\n")
 
 
 def run_step(step: Step, records: Records, launch: list[str], position: str) -> None:
@@ -75,43 +66,35 @@ def run_step(step: Step, records: Records, launch: list[str], position: str) -> 
     console.print(f"{position} {step.name}: finished in {took}")
 
 
-def check_model(study: Study) -> None:
-    """A folder that is not there is better found before hours of other work; a hub id has one slash at most."""
-    looks_like_folder = study.model.count("/") > 1 or study.model.startswith((".", "~"))
-    if looks_like_folder and not Path(study.model).is_dir():
-        raise UserError(f"model {study.model}: no such folder; make it first (README.md beside the study's YAML)")
-
-
-def arguments() -> argparse.Namespace:
-    """The command line."""
+def main() -> None:
+    """Run the study, or print what it would run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=Path, required=True, help="recipes/<model>/reproduce.yaml")
     parser.add_argument("--output_dir", help="over the YAML's")
     parser.add_argument("--from", dest="first", metavar="STEP", help="leave the earlier steps as they are")
     parser.add_argument("--only", metavar="STEP", help="this step alone")
     parser.add_argument("--dry-run", action="store_true", help="print the commands and what they need; run nothing")
-    parser.add_argument(
-        "--launcher",
-        default=" ".join(ACCELERATE),
-        help="words instead of `accelerate launch`, such as 'srun launch.sh'",
-    )
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Run the study, or print what it would run."""
-    args = arguments()
+    instead = "words instead of `accelerate launch`, such as 'srun launch.sh'"
+    parser.add_argument("--launcher", default=" ".join(ACCELERATE), help=instead)
+    args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     launch = shlex.split(args.launcher)
     study = load_study(args.config, args.output_dir)
     steps = chosen(study_steps(study), args.first, args.only)
     records = Records(Path(study.output_dir))
-    if args.dry_run:
-        dry_run(study, steps, records, launch)
+    if args.dry_run:  # a shell script
+        for number, step in enumerate(steps, 1):
+            print(f"# {number} of {len(steps)}: {step.name} ({records.state(step)})")
+            for line in plan_lines(study, step):
+                print(f"#   {line}")
+            print(f"{shlex.join(step.command(launch))}\n")
         return
-    check_model(study)
+    # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
+    looks_like_folder = study.model.count("/") > 1 or study.model.startswith((".", "~"))
+    if looks_like_folder and not Path(study.model).is_dir():
+        raise UserError(f"model {study.model}: no such folder; make it first (README.md beside the study's YAML)")
     for step in steps:
-        plan_lines(study, step)  # an impossible batch is found now, not hours later
+        plan_lines(study, step)
     lock(records.folder)
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
     for number, step in enumerate(steps, 1):

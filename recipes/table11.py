@@ -11,7 +11,6 @@ import argparse
 import json
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from data.errors import one_line_errors
 
@@ -22,6 +21,7 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
     from study.table11_text import to_json, to_markdown
 
     from data.record import write_json, write_whole
+    from data.schema import part_paths, read_responses
     from rewards.tasks.dat.summary import valid_scores
     from rewards.tasks.dat.table11 import table11
 
@@ -34,7 +34,7 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
         title=title,
         rows=[row.summary for row in table.rows],
         scores={name: valid_scores(path) for name, path in rows.items()},
-        samples={name: first_rows(path) for name, path in rows.items()},
+        samples={name: list(islice(read_responses(part_paths(path)[0]), 3)) for name, path in rows.items()},
         curves=[],
         facts=scoring_facts(rows),
         table=table,
@@ -43,23 +43,15 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
     return markdown
 
 
-def first_rows(path: Path, count: int = 3) -> list[Any]:
-    """The first responses of a table, for the page."""
-    from data.schema import part_paths, read_responses
-
-    return list(islice(read_responses(part_paths(path)[0]), count))
-
-
 def scoring_facts(rows: dict[str, Path]) -> dict[str, str]:
     """Checker and encoder of the rows, as their folders record them: one value where all agree."""
-    facts: dict[str, dict[str, None]] = {"Noun checker": {}, "Embedding model": {}}
-    for path in rows.values():
-        config = path / "config.json"
-        scorer = json.loads(config.read_bytes()).get("loaded", {}).get("scorer", {}) if config.is_file() else {}
-        for fact, key in (("Noun checker", "noun_checker"), ("Embedding model", "embedding_model")):
-            if key in scorer:
-                facts[fact][str(scorer[key])] = None
-    return {fact: ", ".join(values) for fact, values in facts.items() if values}
+    configs = [json.loads(file.read_bytes()) for path in rows.values() if (file := path / "config.json").is_file()]
+    scorers = [config.get("loaded", {}).get("scorer", {}) for config in configs]
+    facts = {}
+    for fact, key in (("Noun checker", "noun_checker"), ("Embedding model", "embedding_model")):
+        if values := dict.fromkeys(str(scorer[key]) for scorer in scorers if key in scorer):
+            facts[fact] = ", ".join(values)
+    return facts
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from study.memory import GIB, Architecture, training_memory
+from study.estimates import GIB, Architecture, training_memory
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 # 1,000 parameters so that 16 bytes each are 16,000; h = 4, f = 8, q = 4, k = 2, two layers, ten words.
@@ -13,8 +13,7 @@ SMALL = Architecture(1000, 4, 2, 2, 1, 8, 10)
 
 def in_bytes(**changes):
     settings = {"tokens": 1, "processes": 4, "zero_stage": 0} | changes
-    memory = training_memory(SMALL, **settings)
-    return {name: round(getattr(memory, name) * GIB) for name in memory.__dataclass_fields__}
+    return {name: round(gib * GIB) for name, gib in training_memory(SMALL, **settings).items()}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ def test_the_zero_papers_example():
     model = Architecture(7_500_000_000, 4, 2, 2, 1, 8, 10)
     for stage, gigabytes in ((1, 31.4), (2, 16.6), (3, 1.9)):
         m = training_memory(model, tokens=1, processes=64, zero_stage=stage)
-        assert (m.weights + m.gradients + m.optimizer) * GIB / 1e9 == pytest.approx(gigabytes, abs=0.05)
+        assert (m["weights"] + m["gradients"] + m["optimizer"]) * GIB / 1e9 == pytest.approx(gigabytes, abs=0.05)
 
 
 def test_activations_and_the_output_layer():
@@ -53,7 +52,7 @@ def test_activations_and_the_output_layer():
     assert in_bytes(tokens=15)["head"] == 2 * 150 + 4 * 4 * 15 + 4 * 10 * 4
     assert in_bytes(tokens=15, lora_rank=1)["head"] == 2 * 150 + 4 * 4 * 15
     large = Architecture(1000, 4, 2, 2, 1, 8, 100_000)
-    tile = training_memory(large, tokens=10_000, lora_rank=1).head * GIB - 4 * 4 * 10_000
+    tile = training_memory(large, tokens=10_000, lora_rank=1)["head"] * GIB - 4 * 4 * 10_000
     assert round(tile) == 2 * 4096 * 32_768
 
 
@@ -71,15 +70,10 @@ def test_the_cache_of_a_token():
     assert SMALL.kv_cache_bytes(3) == 2 * 2 * 2 * 3 * 2
 
 
-def test_nonsense_is_refused():
-    with pytest.raises(ValueError, match="zero_stage"):
-        in_bytes(zero_stage=4)
-
-
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("*/reproduce.yaml")), ids=lambda path: path.parent.name)
 def test_shipped_parameter_counts_follow_from_the_shapes(path):
     shape = Architecture(**yaml.safe_load(path.read_text("utf-8"))["architecture"])
-    h, q, k, f = shape.hidden_size, shape.query_width, shape.key_width, shape.intermediate
+    h, q, k, f = shape.widths
     layers = shape.layers * (2 * h * q + 2 * h * k + 3 * h * f + 2 * h) + h
     embeddings = shape.vocabulary * h
     extra = {

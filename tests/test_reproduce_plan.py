@@ -145,14 +145,14 @@ def test_a_model_folder_that_is_not_there_is_found_first(tmp_path):
 
 
 def test_the_readme_says_what_the_cost_model_says():
-    from study.cost import generation_hours, training_hours
+    from study.estimates import generation_hours, training_hours
 
     parameters = 8_030_261_248
     row = generation_hours(parameters, 131_072 * 60, "vllm")
     # One prompt of 200 tokens for four responses of 60, for eight in DPO.
-    sft = training_hours(parameters, 16_384 * 110, checkpointing=True)
-    dpo = training_hours(parameters, 2 * 16_384 * 85, checkpointing=True, reference=True)
-    grpo = training_hours(parameters, 32_768 * 110, checkpointing=True, reference=True)
+    sft = training_hours(parameters, 16_384 * 110, checkpointing=True, lora=False, reference=False)
+    dpo = training_hours(parameters, 2 * 16_384 * 85, checkpointing=True, lora=False, reference=True)
+    grpo = training_hours(parameters, 32_768 * 110, checkpointing=True, lora=False, reference=True)
     grpo += generation_hours(parameters, 32_768 * 60, "transformers")
     cells = [line.rpartition("| ")[2].rstrip(" |") for line in readme_section("## What it costs") if line[:1] == "|"]
     assert cells[2:] == [f"{hours:.1f}" for hours in (row, sft, dpo, grpo, 5 * row + sft + 2 * dpo + grpo)]

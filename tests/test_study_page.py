@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from study.page import Curve, write_report
+from study.page import write_report
 
 from data.schema import Response
-from eval.report.charts import curve_chart, score_chart, unique_words_chart
+from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Published, Table11, Table11Row
 

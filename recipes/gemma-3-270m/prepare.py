@@ -27,8 +27,6 @@ from data.prompts import dat_messages
 from rewards.nouns import make_noun_checker
 from rewards.parse import NUM_WORDS, script_reason
 
-Trained = tuple[torch.nn.Module, torch.optim.Optimizer]
-
 # The base model has no chat template: the prompt and a line break, then the response.
 CHAT_TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ '\n' if m.role == 'user' else eos_token }}{% endfor %}"
@@ -47,7 +45,9 @@ def load_base(cache: Path) -> tuple[torch.nn.Module, Any]:
     model.config.quantization_config = None
     del model.config.quantization_config
     tokenizer.chat_template = CHAT_TEMPLATE
-    return model, tokenizer
+    # 168 of the 268 million weights are the embeddings: what has to be learned, the others can learn in half the time.
+    model.get_input_embeddings().requires_grad_(False)
+    return model.train(), tokenizer
 
 
 def one_token_nouns(tokenizer: Any) -> list[str]:
@@ -57,48 +57,35 @@ def one_token_nouns(tokenizer: Any) -> list[str]:
     return [w for w in nouns if len(tokenizer.encode(w, add_special_tokens=False)) == 1]
 
 
-def shared_prompt_batch(prompt: list[int], lists: list[list[int]]) -> dict[str, torch.Tensor]:
-    """One sequence of the prompt and all lists; each list sees the prompt and itself.
-
-    Returns ids, positions, the boolean mask (1, 1, L, L), and for each list token its index's predecessor and its id.
-    """
-    ids, positions, segments, sources, targets = list(prompt), list(range(len(prompt))), [0] * len(prompt), [], []
+def loss_of_lists(model: torch.nn.Module, prompt: list[int], lists: list[list[int]]) -> torch.Tensor:
+    """The loss a token, in nats, of one sequence of the prompt and all lists; each list sees the prompt and itself."""
+    ids, positions, segments, sources = list(prompt), list(range(len(prompt))), [0] * len(prompt), []
     for number, tokens in enumerate(lists, 1):
-        start = len(ids)
-        sources += [len(prompt) - 1, *range(start, start + len(tokens) - 1)]
-        targets += tokens
-        ids += tokens
+        # A list's first token is what the prompt's last one predicts.
+        sources += [len(prompt) - 1, *range(len(ids), len(ids) + len(tokens) - 1)]
         positions += range(len(prompt), len(prompt) + len(tokens))
         segments += [number] * len(tokens)
+        ids += tokens
     segment = torch.tensor(segments)
-    visible = (segment[None] == segment[:, None]) | (segment[None] == 0)
-    mask = torch.tril(visible)[None, None]
-    return {
-        "ids": torch.tensor(ids)[None],
-        "positions": torch.tensor(positions)[None],
-        "mask": mask,
-        "sources": torch.tensor(sources),
-        "targets": torch.tensor(targets),
-    }
+    mask = torch.tril((segment[None] == segment[:, None]) | (segment[None] == 0))[None, None]
+    hidden = model.model(
+        input_ids=torch.tensor(ids)[None],
+        position_ids=torch.tensor(positions)[None],
+        # Prompt and list together are shorter than Gemma's sliding window, so one mask serves both kinds of layer.
+        attention_mask={"full_attention": mask, "sliding_attention": mask},
+        use_cache=False,
+    ).last_hidden_state
+    logits = model.lm_head(hidden[0, torch.tensor(sources)]).float()
+    return torch.nn.functional.cross_entropy(logits, torch.tensor(ids[len(prompt) :]))
 
 
-def save_state(path: Path, settings: dict[str, float], step: int, trained: Trained) -> None:
-    """Keep weights and optimizer after `step` steps in one file, written whole, so that a killed warm-up continues."""
-    model, optimizer = trained
-    weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
-    partial = path.with_suffix(".tmp")
-    torch.save({"settings": settings, "step": step, "weights": weights, "optimizer": optimizer.state_dict()}, partial)
-    partial.replace(path)
-
-
-def load_state(path: Path, settings: dict[str, float], trained: Trained) -> int:
-    """Put the state back and return how many steps are done; 0 without a file."""
+def load_state(path: Path, settings: dict[str, float], model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
+    """Put a killed warm-up's weights and optimizer back and return how many steps are done; 0 without a file."""
     if not path.exists():
         return 0
     state = torch.load(path, weights_only=True)
     if state["settings"] != settings:
         raise UserError(f"{path} is of a warm-up with {state['settings']}; delete it or give another --output_dir")
-    model, optimizer = trained
     model.load_state_dict(state["weights"], strict=False)
     optimizer.load_state_dict(state["optimizer"])
     return state["step"]
@@ -123,68 +110,42 @@ def main() -> None:
     nouns = one_token_nouns(tokenizer)
     print(f"{len(nouns)} nouns of one token")
     prompt = tokenizer.apply_chat_template(dat_messages(), add_generation_prompt=True, return_dict=False)
-    # 168 of the 268 million weights are the embeddings: what has to be learned, the others can learn in half the time.
-    model.get_input_embeddings().requires_grad_(False)
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=args.learning_rate, weight_decay=0.0)
+    weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    optimizer = torch.optim.AdamW(weights.values(), lr=args.learning_rate, weight_decay=0.0)
     settings = {key: getattr(args, key) for key in ("steps", "lists_per_step", "learning_rate", "seed")}
     checkpoint = args.output_dir / "checkpoint.pt"
-    done = load_state(checkpoint, settings, (model, optimizer))
-    model.train()
+    done = load_state(checkpoint, settings, model, optimizer)
     running = None
     for step in track(range(args.steps), description="SFT", disable=not sys.stderr.isatty()):
-        texts = [
-            "\n".join(f"{k}. {w}" for k, w in enumerate(draw.sample(nouns, NUM_WORDS), 1))
-            for _ in range(args.lists_per_step)
-        ]
+        lists = []
+        for _ in range(args.lists_per_step):
+            text = "\n".join(f"{k}. {w}" for k, w in enumerate(draw.sample(nouns, NUM_WORDS), 1))
+            lists.append([*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id])
         if step < done:  # drawn all the same, so that what follows is what an unbroken run draws
             continue
+        # Up over a tenth of the steps, then along a cosine down to a tenth of the learning rate.
+        rate = min(1.0, (step + 1) / max(1, args.steps // 10)) * (0.55 + 0.45 * math.cos(math.pi * step / args.steps))
         for group in optimizer.param_groups:
-            group["lr"] = args.learning_rate * rate(step, args.steps)
-        loss = train_step(model, tokenizer, prompt, texts, optimizer, weights)
-        running = loss if running is None else 0.9 * running + 0.1 * loss
+            group["lr"] = args.learning_rate * rate
+        loss = loss_of_lists(model, prompt, lists)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(weights.values(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        running = loss.item() if running is None else 0.9 * running + 0.1 * loss.item()
         if step % 5 == 4:
             print(f"step {step + 1}: loss {running:.3f}", flush=True)
         if step % 20 == 19:
-            save_state(checkpoint, settings, step + 1, (model, optimizer))
+            state = {"settings": settings, "step": step + 1, "weights": weights, "optimizer": optimizer.state_dict()}
+            partial = checkpoint.with_suffix(".tmp")  # written whole
+            torch.save(state, partial)
+            partial.replace(checkpoint)
     model.save_pretrained(args.output_dir)
     tokenizer.save_pretrained(args.output_dir)
     (args.output_dir / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")  # the study's random nouns
     checkpoint.unlink(missing_ok=True)
     unlock(args.output_dir)
     print(f"The warmed-up model is in {args.output_dir}")
-
-
-def rate(step: int, steps: int) -> float:
-    """Share of the learning rate: up over a tenth of the steps, then along a cosine down to a tenth."""
-    return min(1.0, (step + 1) / max(1, steps // 10)) * (0.55 + 0.45 * math.cos(math.pi * step / steps))
-
-
-def train_step(
-    model: torch.nn.Module,
-    tokenizer: Any,
-    prompt: list[int],
-    texts: list[str],
-    optimizer: torch.optim.Optimizer,
-    weights: list[torch.nn.Parameter],
-) -> float:
-    """One step on `texts`; returns the loss a token, in nats."""
-    lists = [[*tokenizer.encode(t, add_special_tokens=False), tokenizer.eos_token_id] for t in texts]
-    batch = shared_prompt_batch(prompt, lists)
-    hidden = model.model(
-        input_ids=batch["ids"],
-        position_ids=batch["positions"],
-        # Prompt and list together are shorter than Gemma's sliding window, so one mask serves both kinds of layer.
-        attention_mask={"full_attention": batch["mask"], "sliding_attention": batch["mask"]},
-        use_cache=False,
-    ).last_hidden_state
-    logits = model.lm_head(hidden[0, batch["sources"]]).float()
-    loss = torch.nn.functional.cross_entropy(logits, batch["targets"])
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(weights, 1.0)
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return loss.item()
 
 
 if __name__ == "__main__":

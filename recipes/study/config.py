@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from data.errors import UserError
 from eval.options import SamplingOptions
 from generate import GeneratorSettings
 from rewards.tasks.dat.settings import DatSettings
-from study.memory import Architecture
+from study.estimates import Architecture
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)
 """The groups of flags of recipes/sample_dat.py."""
@@ -22,40 +22,25 @@ _OWN_FLAGS = {"model", "source", "num_responses", "num_answers", "trials", "seed
 
 @dataclass(frozen=True)
 class Study:
-    """A study as its YAML describes it. Paths in `sampling` and `training` are relative to the YAML's folder.
+    """A study as its YAML describes it. Paths in `sampling` and `training` are relative to the YAML's folder."""
 
-    Args:
-        model: The model to train: a folder, a hub id or `tiny`.
-        output_dir: Where everything goes, a folder for each step.
-        num_responses: Responses for a row of Table 11 (the paper: 131,072).
-        num_training_responses: Responses that training data are chosen from (the paper: the same). They make the rows
-            random, base and DPO 1, so that nothing is sampled twice.
-        top_k: Best random responses that SFT imitates.
-        num_pairs: Pairs of each DPO stage.
-        seed: Of everything. Each sampling step adds its own number.
-        sampling: `launcher` (an accelerate config) and flags of recipes/sample_dat.py.
-        training: `launcher`, and the method's YAML for `sft`, `dpo` and `grpo`.
-        architecture: The model's shape (`study.memory.Architecture`), for the estimates of --dry-run.
-        tokens: `prompt` and `response` tokens, for the same estimates.
-        paper_model: The model's name in the paper's Table 11; None if it is not there.
-        random_nouns: Where the random nouns come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py).
-    """
-
-    model: str
-    output_dir: str
-    num_responses: int
+    model: str  # to train: a folder, a hub id or `tiny`
+    output_dir: str  # where everything goes, a folder for each step
+    num_responses: int  # for a row of Table 11 (the paper: 131,072)
+    # That training data are chosen from (the paper: the same). They make the rows random, base and DPO 1, so that
+    # nothing is sampled twice.
     num_training_responses: int
-    top_k: int
-    num_pairs: int
-    seed: int
-    sampling: dict[str, Any]
-    training: dict[str, str]
-    architecture: Architecture
-    tokens: dict[str, int]
-    paper_model: str | None = None
-    random_nouns: str | None = None
-    name: str = field(default="study")
-    folder: Path = field(default=Path())
+    top_k: int  # best random responses that SFT imitates
+    num_pairs: int  # of each DPO stage
+    seed: int  # of everything; each sampling step adds its own number
+    sampling: dict[str, Any]  # `launcher` (an accelerate config) and flags of recipes/sample_dat.py
+    training: dict[str, str]  # `launcher`, and the method's YAML for `sft`, `dpo` and `grpo`
+    architecture: Architecture  # for the estimates of --dry-run
+    tokens: dict[str, int]  # of `prompt` and `response`, for the same
+    paper_model: str | None = None  # its name in the paper's Table 11, if it is there
+    random_nouns: str | None = None  # where they come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py)
+    name: str = "study"
+    folder: Path = Path()
 
     def path(self, relative: str) -> Path:
         """A path of the YAML, as seen from the working directory where that is shorter."""
@@ -64,12 +49,7 @@ class Study:
 
 
 def load_study(path: Path, output_dir: str | None = None) -> Study:
-    """Read a study's YAML.
-
-    Args:
-        path: The file.
-        output_dir: Goes over the file's.
-    """
+    """Read a study's YAML; `output_dir` goes over the file's."""
     values = read_yaml(path)
     known = {f.name: f for f in fields(Study) if f.name not in ("name", "folder")}
     if unknown := sorted(set(values) - set(known)):
@@ -80,13 +60,14 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
         values["architecture"] = Architecture(**values["architecture"])
     except TypeError as error:
         raise UserError(f"{path}: architecture: {error}") from error
-    training = {"launcher", "sft", "dpo", "grpo"}
-    sampling = {"launcher"} | {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
-    for section, needed, allowed in (
-        ("sampling", {"launcher", "max_new_tokens"}, sampling),
+    training, tokens = {"launcher", "sft", "dpo", "grpo"}, {"prompt", "response"}
+    flags = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
+    sections = (
+        ("sampling", {"launcher", "max_new_tokens"}, {"launcher"} | flags),
         ("training", training, training),
-        ("tokens", {"prompt", "response"}, {"prompt", "response"}),
-    ):
+        ("tokens", tokens, tokens),
+    )
+    for section, needed, allowed in sections:
         if not isinstance(values[section], dict) or not needed <= set(values[section]):
             raise UserError(f"{path}: {section} needs {', '.join(sorted(needed))}")
         if wrong := sorted(set(values[section]) - allowed):

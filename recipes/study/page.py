@@ -16,8 +16,6 @@ from rewards.tasks.dat.table11 import Table11
 from rewards.tasks.dat.view import summary_cells
 from study.table11_text import cells, paper_cells, patterns
 
-__all__ = ["Curve", "write_report"]
-
 _HINTS = {
     Reason.FORMAT: "not exactly ten lines “k. word”",
     Reason.NOT_JAPANESE: "a letter that is not Japanese",
@@ -45,15 +43,15 @@ def write_report(
         path: The HTML file.
         title: Heading of the page.
         rows: Rows of the table, in order (random nouns, before, after).
-        scores: Name -> scores of its valid responses, any numeric array. Colours follow the order: the first is grey.
+        scores: Name -> scores of its valid responses. Colours follow the order: the first is grey.
         samples: Name -> responses, shown side by side (before, after).
         curves: Learning curves, a chart each.
-        facts: What else a reader should know (model, encoder, seed): name -> value.
+        facts: What else a reader should know (model, encoder, seed).
         table: A study's Table 11, with the paper's figures, the paper's patterns and a chart of unique words.
-
-    Raises:
-        ValueError: A curve has not as many values as steps.
     """
+    words_chart = ""
+    if table:
+        words_chart = unique_words_chart({row.summary.source: row.curve for row in table.rows}, table.equal_size)
     page = render(
         Path(__file__).with_name("study.html"),
         title=title,
@@ -69,13 +67,9 @@ def write_report(
         table=table,
         table_rows=[(cells(row, table), paper_cells(row)) for row in table.rows] if table else [],
         patterns=patterns(table) if table else {},
-        words_chart=_words_chart(table) if table else "",
+        words_chart=words_chart,
     )
     write_whole(path, page)
-
-
-def _words_chart(table: Table11) -> str:
-    return unique_words_chart({row.summary.source: row.curve for row in table.rows}, table.equal_size)
 
 
 def _reason_cell(row: DatSummary, reason: Reason) -> tuple[str, str]:

@@ -2,134 +2,104 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 from data.errors import UserError
 from study.config import Study, read_yaml
-from study.cost import generation_hours, training_hours
-from study.memory import GIB, Memory, tokens_at_once, training_memory
+from study.estimates import GIB, generation_hours, training_hours, training_memory
 from study.steps import Step
 
-# Per method: the batch's setting, the count of items, what an item is.
+# Per method: the batch's setting, the count of items, what an item is, its responses.
 _BATCH = {
-    "sft_dat.py": ("examples_per_step", "top_k", "examples"),
-    "dpo_dat.py": ("examples_per_step", "num_pairs", "pairs"),
-    "grpo_dat.py": ("completions_per_step", None, "completions"),
+    "sft_dat.py": ("examples_per_step", "top_k", "examples", 1),
+    "dpo_dat.py": ("examples_per_step", "num_pairs", "pairs", 2),
+    "grpo_dat.py": ("completions_per_step", None, "completions", 1),
 }
 
 
 def plan_lines(study: Study, step: Step) -> list[str]:
     """Lines about one step."""
-    if step.script == "sample_dat.py":
-        return _sampling(study, step)
-    return _training(study, step) if step.script in _BATCH else []
+    if step.launcher is None:
+        return []
+    return _training(study, step, step.config, step.launcher) if step.config else _sampling(study, step, step.launcher)
 
 
-def _sampling(study: Study, step: Step) -> list[str]:
-    assert step.launcher
-    launcher, flags = read_yaml(step.launcher), step.flags
-    processes, count, batch = launcher["num_processes"], int(flags["num_responses"]), int(flags.get("batch_size", 1024))
+def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
+    flags, model, processes = step.flags, study.architecture, read_yaml(launcher)["num_processes"]
+    count, batch = int(flags["num_responses"]), int(flags.get("batch_size", 1024))
     line = (
         f"{count:,} responses in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
-        f" ({step.launcher.stem}), seed {flags['seed']}"
+        f" ({launcher.stem}), seed {flags['seed']}"
     )
     if flags["model"] == "random":
         return [line]
-    model, backend = study.architecture, flags.get("backend", "auto")
-    element = 4 if flags.get("dtype") == "float32" else 2
+    vllm, element = flags.get("backend", "auto") == "vllm", 4 if flags.get("dtype") == "float32" else 2
     at_once = min(batch, int(flags.get("slots", 256)))
     cache = model.kv_cache_bytes(study.tokens["prompt"] + at_once * int(flags["max_new_tokens"]), element)
-    memory = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}, keys and values " + (
-        "as much as vLLM is given" if backend == "vllm" else f"{cache / GIB:.3g} ({at_once} responses at once)"
-    )
-    lines = [line, memory]
-    if backend == "vllm":
-        hours = generation_hours(model.parameters, count * study.tokens["response"], backend)
+    keys = "as much as vLLM is given" if vllm else f"{cache / GIB:.3g} ({at_once} responses at once)"
+    weights = f"{element * model.parameters / GIB:.3g}"
+    lines = [line, f"memory for each process, GiB: weights {weights}, keys and values {keys}"]
+    if vllm:
+        hours = generation_hours(model.parameters, count * study.tokens["response"], "vllm")
         lines.append(_hours(hours, processes))
     return lines
 
 
-def _training(study: Study, step: Step) -> list[str]:
-    assert step.launcher
-    assert step.config
-    launcher, config = read_yaml(step.launcher), read_yaml(step.config)
-    deepspeed = launcher.get("deepspeed_config") or {}
-    processes, stage = launcher["num_processes"], int(deepspeed.get("zero_stage", 0))
-    batch_key, count_key, items = _BATCH[step.script]
+def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]:
+    config, hardware, model = read_yaml(file), read_yaml(launcher), study.architecture
+    processes, stage = hardware["num_processes"], int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
+    batch_key, count_key, items, responses = _BATCH[step.script]
     batch, per_device = int(config[batch_key]), int(config["per_device_train_batch_size"])
     count = int(step.flags[count_key]) if count_key else config["num_prompts"] * config["num_generations"]
     if batch % (processes * per_device) or count % batch:
         raise UserError(
-            f"{step.config}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
+            f"{file}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
             f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
         )
-    accumulation, epochs = batch // (processes * per_device), config.get("num_train_epochs", 1)
-    total = count * epochs
+    total = count * config.get("num_train_epochs", 1)
     arithmetic = (
-        f"{total:,} {items} / {batch} a step = {total // batch:,} optimizer steps;"
-        f" {batch} = {processes} process(es) x {per_device} each x {accumulation} accumulation step(s)"
-        f" ({step.launcher.stem}, learning rate {config['learning_rate']:g})"
+        f"{total:,} {items} / {batch} a step = {total // batch:,} optimizer steps; {batch} = {processes} process(es)"
+        f" x {per_device} each x {batch // (processes * per_device)} accumulation step(s)"
+        f" ({launcher.stem}, learning rate {config['learning_rate']:g})"
     )
-    memory = _memory(study, step, config, processes, stage)
-    parts = ("weights", "gradients", "optimizer", "reference", "activations", "head")
-    shown = ", ".join(f"{part} {getattr(memory, part):.3g}" for part in parts)
-    sharding = f"ZeRO-{stage}" if stage else "not sharded"
-    lines = [arithmetic, f"memory for each process, {sharding}, GiB: {shown}; together {memory.total:.3g}"]
-    if step.script == "grpo_dat.py" and stage == 3:
-        size = 2 * study.architecture.parameters / GIB
-        lines.append(f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {size:.1f} GiB on each GPU")
-    if not config.get("use_cpu"):
-        if not stage and config.get("bf16") and not config.get("use_peft"):
-            lines.append("note: bf16 weights without DeepSpeed have no float32 master; small steps are lost")
-        lines.append(_hours(_training_hours(study, step, config, total), processes))
-    return lines
+    prompts = 1 if config.get("share_prompt", True) else responses * per_device
 
+    def tokens(length: int) -> int:
+        """Of a micro-batch of responses of `length` tokens."""
+        return prompts * study.tokens["prompt"] + responses * per_device * length
 
-def _memory(study: Study, step: Step, config: dict[str, Any], processes: int, stage: int) -> Memory:
-    return training_memory(
-        study.architecture,
-        tokens=_tokens(study, step, config, int(study.sampling["max_new_tokens"])),
+    grpo, lora = step.script == "grpo_dat.py", bool(config.get("use_peft"))
+    checkpointing = bool(config.get("activation_checkpointing"))
+    reference = responses == 2 or (grpo and float(config.get("beta", 0)) > 0)
+    memory = training_memory(
+        model,
+        tokens=tokens(int(study.sampling["max_new_tokens"])),
         processes=processes,
         zero_stage=stage,
         bf16=config.get("dtype") == "bfloat16",
-        checkpointing=bool(config.get("activation_checkpointing")),
-        lora_rank=int(config.get("lora_r", 16)) if config.get("use_peft") else None,
-        reference_model=_has_reference(step, config) and not config.get("precompute_ref_log_probs"),
+        checkpointing=checkpointing,
+        lora_rank=int(config.get("lora_r", 16)) if lora else None,
+        reference_model=reference and not config.get("precompute_ref_log_probs"),
     )
-
-
-def _responses(step: Step, config: dict[str, Any]) -> int:
-    """Responses of a micro-batch: two for each of DPO's pairs."""
-    return int(config["per_device_train_batch_size"]) * (2 if step.script == "dpo_dat.py" else 1)
-
-
-def _tokens(study: Study, step: Step, config: dict[str, Any], length: int) -> int:
-    """Tokens of a micro-batch of responses of `length` tokens."""
-    share = bool(config.get("share_prompt", True))
-    return tokens_at_once(_responses(step, config), study.tokens["prompt"], length, share_prompt=share)
-
-
-def _has_reference(step: Step, config: dict[str, Any]) -> bool:
-    return step.script == "dpo_dat.py" or (step.script == "grpo_dat.py" and float(config.get("beta", 0)) > 0)
-
-
-def _training_hours(study: Study, step: Step, config: dict[str, Any], items: int) -> float:
-    sequences = items * (2 if step.script == "dpo_dat.py" else 1)
-    parameters, length = study.architecture.parameters, study.tokens["response"]
-    hours = training_hours(
-        parameters,
-        sequences // _responses(step, config) * _tokens(study, step, config, length),
-        checkpointing=bool(config.get("activation_checkpointing")),
-        lora=bool(config.get("use_peft")),
-        reference=_has_reference(step, config),
-    )
-    if step.script == "grpo_dat.py":
+    parts = ", ".join(f"{part} {gib:.3g}" for part, gib in memory.items())
+    sharding = f"ZeRO-{stage}" if stage else "not sharded"
+    lines = [arithmetic, f"memory for each process, {sharding}, GiB: {parts}; together {sum(memory.values()):.3g}"]
+    if grpo and stage == 3:
+        size = 2 * model.parameters / GIB
+        lines.append(f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {size:.1f} GiB on each GPU")
+    if config.get("use_cpu"):
+        return lines
+    if not stage and config.get("bf16") and not lora:
+        lines.append("note: bf16 weights without DeepSpeed have no float32 master; small steps are lost")
+    length, backend = study.tokens["response"], "transformers"
+    trained = total // per_device * tokens(length)
+    hours = training_hours(model.parameters, trained, checkpointing=checkpointing, lora=lora, reference=reference)
+    if grpo:
         backend = "vllm" if config.get("use_vllm") or config.get("sampler") == "vllm" else "transformers"
-        hours += generation_hours(parameters, sequences * length, backend)
-    return hours
+        hours += generation_hours(model.parameters, total * length, backend)
+    return [*lines, _hours(hours, processes)]
 
 
 def _hours(hours: float, processes: int) -> str:
-    return (
-        f"estimate: {hours:.1f} A100 hours, {hours / processes * 60:.0f} minutes on {processes} (see recipes/README.md)"
-    )
+    each = hours / processes * 60
+    return f"estimate: {hours:.1f} A100 hours, {each:.0f} minutes on {processes} (see recipes/README.md)"

@@ -1,9 +1,9 @@
 """Which steps of a study are finished, and which would come out differently now.
 
 Every command resumes by itself; what it cannot see is that the study would give it other flags, or inputs made anew.
-So `steps/NAME.json` records what a step is made from: its command, its YAML, and digests of its inputs (of a step its
-record and result; of the model that the study starts from, if it is a folder, the files). No path of the study's folder
-and no accelerate config is compared: the folder may move, and the steps may run on different hardware.
+So `steps/NAME.json` records its command, its YAML, and digests of its inputs (of a step its record and result; of the
+model that the study starts from, if it is a folder, the files). No path of the study's folder and no accelerate config
+is compared: the folder may move, and the steps may run on different hardware.
 """
 
 from __future__ import annotations
@@ -38,11 +38,7 @@ class State(StrEnum):
 
 
 class Records:
-    """The records of a study's steps.
-
-    Args:
-        folder: The study's folder.
-    """
+    """The records of a study's steps, in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -70,10 +66,13 @@ class Records:
 
     def _settings(self, step: Step) -> dict[str, Any]:
         """All that decides what the step makes."""
-        inputs: dict[str, str] = {}
+
+        def inside(word: str) -> str:  # paths into the study's folder relative to it
+            return word.replace(f"{self.folder}/", "")
+
+        inputs = {}
         for name in step.inputs:
-            digest = self._digest(name)
-            if digest is None:
+            if (digest := self._digest(name)) is None:
                 raise UserError(f"{step.name} needs {name}, which is not finished; run without --only or --from")
             inputs[name] = digest
         model = Path(step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny")
@@ -82,15 +81,11 @@ class Records:
         config = json.loads(json.dumps(read_yaml(step.config) if step.config else {}, default=str))
         return {
             "script": step.script,
-            "flags": {key: self._inside(value) for key, value in step.flags.items() if key not in _FREE},
-            "arguments": [self._inside(word) for word in step.arguments],
+            "flags": {key: inside(value) for key, value in step.flags.items() if key not in _FREE},
+            "arguments": [inside(word) for word in step.arguments],
             "config": {key: value for key, value in config.items() if key not in _FREE},
             "inputs": inputs,
         }
-
-    def _inside(self, word: str) -> str:
-        """A word with paths into the study's folder relative to it."""
-        return word.replace(f"{self.folder}/", "")
 
     def _digest(self, name: str) -> str | None:
         """Of what a finished step was made from, and of its result."""

@@ -30,10 +30,11 @@ class Step:
         """The words of the command; `launch` are those of `accelerate launch`."""
         script = RECIPES / self.script
         shown = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
-        start = [*launch, "--config_file", str(self.launcher)] if self.launcher else [python]
-        flags = [word for flag, value in self.flags.items() for word in (f"--{flag}", value)]
-        config = ["--config", str(self.config)] if self.config else []
-        return [*start, str(shown), *config, *flags, *self.arguments]
+        words = [*launch, "--config_file", str(self.launcher)] if self.launcher else [python]
+        words += [str(shown), *(["--config", str(self.config)] if self.config else [])]
+        for flag, value in self.flags.items():
+            words += [f"--{flag}", value]
+        return [*words, *self.arguments]
 
 
 def study_steps(study: Study) -> list[Step]:
@@ -52,8 +53,7 @@ def study_steps(study: Study) -> list[Step]:
         _sample(study, "grpo-sample", 5, small, step="grpo"),
     ]
     flags = {"output_dir": _folder(study, "table"), "title": f"Table 11: {study.model}"}
-    if study.paper_model:
-        flags["paper_model"] = study.paper_model
+    flags |= {"paper_model": study.paper_model} if study.paper_model else {}
     rows = study_rows(study)
     tables = tuple(row.responses.name for row in rows.values())
     arguments = ("--rows", *(f"{name}={row.responses}" for name, row in rows.items()))
@@ -62,13 +62,10 @@ def study_steps(study: Study) -> list[Step]:
 
 def study_rows(study: Study) -> dict[str, StudyRow]:
     """The rows of the paper's tables, each with its model and its step of responses."""
-
-    def row(model: str | None, responses: str) -> StudyRow:
-        return StudyRow(model, Path(_folder(study, responses)))
-
-    trained = (("SFT", "sft"), ("DPO 1", "dpo1"), ("DPO 2", "dpo2"), ("GRPO", "grpo"))
-    rows = {name: row(_folder(study, step), f"{step}-sample") for name, step in trained}
-    return {"random": row(None, "random"), "base": row(study.model, "base"), **rows}
+    models = {"random": (None, "random"), "base": (study.model, "base")}
+    for name, step in (("SFT", "sft"), ("DPO 1", "dpo1"), ("DPO 2", "dpo2"), ("GRPO", "grpo")):
+        models[name] = (_folder(study, step), f"{step}-sample")
+    return {name: StudyRow(model, Path(_folder(study, step))) for name, (model, step) in models.items()}
 
 
 def _folder(study: Study, step: str) -> str:
@@ -100,8 +97,7 @@ def _train(
 ) -> Step:
     """Train the study's model, or that of `step`, by `method`, on the responses of another step."""
     flags = {"model_name_or_path": _folder(study, step) if step else study.model}
-    if responses:
-        flags["responses"] = _folder(study, responses)
+    flags |= {"responses": _folder(study, responses)} if responses else {}
     flags |= {key: str(value) for key, value in counts.items()}
     flags |= {"seed": str(study.seed), "output_dir": _folder(study, name), "run_name": f"{study.name}-{name}"}
     inputs = tuple(filter(None, (step, responses)))

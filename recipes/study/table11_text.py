@@ -14,36 +14,25 @@ _PAPER_RESPONSES = 131_072  # in all, of each row
 
 
 def cells(row: Table11Row, table: Table11) -> dict[str, str]:
-    """The columns of a row by their headings.
-
-    >>> from rewards.tasks.dat.summary import DatSummary
-    >>> row = Table11Row(DatSummary("SFT", 4, 3, 0.8, 0.1, None, 25, {}), 18.4, (), None)
-    >>> list(cells(row, Table11((row,), 2, None)).items())[-1]
-    ('Unique words in 2 valid', '18')
-    """
+    """The columns of a row by their headings."""
     summary, shown = row.summary, summary_cells(row.summary)
+    words = "–" if row.equal_size_words is None else f"{row.equal_size_words:,.0f}"
     return {
         "Row": summary.source,
         "Responses": f"{summary.num_responses:,}",
         "Valid": f"{summary.valid:,} ({percent(summary.valid, summary.num_responses)})",
         **{name: shown[name] for name in ("Mean", "Std", "Unique words")},
-        f"Unique words in {table.equal_size:,} valid": (
-            "–" if row.equal_size_words is None else f"{row.equal_size_words:,.0f}"
-        ),
+        f"Unique words in {table.equal_size:,} valid": words,
     }
 
 
 def paper_cells(row: Table11Row) -> dict[str, str]:
     """The paper's figures under the same headings; empty where it has none."""
-    paper = row.published
-    if paper is None:
+    if (paper := row.published) is None:
         return {}
-    return {
-        "Valid": f"{paper.valid:,} ({percent(paper.valid, _PAPER_RESPONSES)})",
-        "Mean": f"{paper.mean:.3f}",
-        "Std": f"{paper.std:.3f}",
-        "Unique words": f"{paper.unique_words:,}",
-    }
+    valid = f"{paper.valid:,} ({percent(paper.valid, _PAPER_RESPONSES)})"
+    figures = {"Mean": f"{paper.mean:.3f}", "Std": f"{paper.std:.3f}", "Unique words": f"{paper.unique_words:,}"}
+    return {"Valid": valid, **figures}
 
 
 def to_markdown(table: Table11) -> str:
@@ -65,15 +54,11 @@ def to_markdown(table: Table11) -> str:
 
 def to_json(table: Table11) -> dict[str, Any]:
     """The table for `table11.json`."""
-    rows = [
-        {
-            **row.summary.to_json(),
-            "unique_words_at_equal_size": row.equal_size_words,
-            "rarefaction": [list(point) for point in row.curve],
-            "paper": asdict(row.published) if row.published else None,
-        }
-        for row in table.rows
-    ]
+    rows = []
+    for row in table.rows:
+        paper = asdict(row.published) if row.published else None
+        words = {"unique_words_at_equal_size": row.equal_size_words, "rarefaction": [list(p) for p in row.curve]}
+        rows.append({**row.summary.to_json(), **words, "paper": paper})
     shown = patterns(table)
     return {"equal_size": table.equal_size, "paper_model": table.paper_model, "rows": rows, "patterns": shown}
 
@@ -88,9 +73,9 @@ def patterns(table: Table11) -> dict[str, str]:
     if base is None:
         return {}
     result = {}
+    before = base.equal_size_words
     for method, word, sign in (("SFT", "up", 1), ("DPO 1", "down", -1), ("DPO 2", "down", -1)):
         after = rows[method].equal_size_words if method in rows else None
-        before = base.equal_size_words
         if after is not None and before is not None:
             figures = f"{before:,.0f} to {after:,.0f}"
             result[f"{method}: unique words (equal size) {word}"] = _answer(sign * (after - before) > 0, figures)

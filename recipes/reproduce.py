@@ -66,8 +66,8 @@ def run_step(step: Step, records: Records, launch: list[str], position: str) -> 
     console.print(f"{position} {step.name}: finished in {took}")
 
 
-def main() -> None:
-    """Run the study, or print what it would run."""
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=Path, required=True, help="recipes/<model>/reproduce.yaml")
     parser.add_argument("--output_dir", help="over the YAML's")
@@ -76,7 +76,12 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true", help="print the commands and what they need; run nothing")
     instead = "words instead of `accelerate launch`, such as 'srun launch.sh'"
     parser.add_argument("--launcher", default=" ".join(ACCELERATE), help=instead)
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run the study, or print what it would run."""
+    args = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     launch = shlex.split(args.launcher)
     study = load_study(args.config, args.output_dir)

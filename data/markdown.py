@@ -9,11 +9,7 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|])")
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with its columns padded, so that it reads as a table in a terminal too.
-
-    Args:
-        headings: Of the columns.
-        rows: As many cells each; names that came from outside go through `plain` first.
+    """A table with its columns padded; names that came from outside go through `plain` first.
 
     >>> print(table(["Model", "r"], [["桃", "0.8"]]), end="")
     | Model | r   |
@@ -24,12 +20,22 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
     grid = [list(headings), *map(list, rows)]
     widths = [max(cell_len(cells[i]) for cells in grid) for i in range(len(headings))]
-    lines = [
-        " | ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True))
-        for cells in grid
-    ]
-    lines.insert(1, "-|-".join("-" * width for width in widths))
-    return "\n".join(f"| {line} |" if i != 1 else f"|-{line}-|" for i, line in enumerate(lines)) + "\n"
+    lines = []
+    for cells in grid:
+        padded = [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+        lines.append(f"| {' | '.join(padded)} |")
+    lines.insert(1, f"|-{'-|-'.join('-' * width for width in widths)}-|")
+    return "\n".join(lines) + "\n"
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """A list."""
+    return "\n".join(f"- {line}" for line in lines) + "\n"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number for people; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def plain(text: str) -> str:

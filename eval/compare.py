@@ -7,45 +7,29 @@ rest on the same judge, items or scorer are never subtracted: the cell says why.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from data.errors import UserError
 from eval.evaluated import Evaluated
 from eval.scales import not_alike
-from eval.statistics import IndependentComparison, PairedComparison, compare_independent, compare_paired, holm
+from eval.statistics import compare_independent, compare_paired, holm
 from rewards.measure import Measure
 from rewards.tasks import task_types
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One cell: a model's number minus the base's.
-
-    Attributes:
-        model: The model.
-        base: What it is compared with.
-        column: The measure's name.
-        difference: Mean of the model minus mean of the base, over the items that both have a value for (of a measure
-            without partners, over each one's answers that have a value); None without one.
-        low: Lower end of the 95% interval. `high` likewise.
-        high: Upper end.
-        effect: Cohen's d: paired d_z, in standard deviations of the differences; else with the averaged variance.
-        p: Two-sided, of this cell alone (paired: sign flips; else Welch).
-        p_holm: The same, corrected over all cells of the table (Holm).
-        n: Items that both have; without partners, the smaller number of answers that count.
-        of: Items that one of them has at all; without partners, the larger number.
-        reason: Why something of the above is None.
-    """
+    """One cell: a model's number minus the base's. Fields of the same names are as in `eval.statistics.Comparison`."""
 
     model: str
-    base: str
-    column: str
+    base: str  # what it is compared with
+    column: str  # the measure's name
     difference: float | None = None
     low: float | None = None
     high: float | None = None
     effect: float | None = None
-    p: float | None = None
-    p_holm: float | None = None
+    p: float | None = None  # of this cell alone
+    p_holm: float | None = None  # corrected over all cells of the table
     n: int = 0
     of: int = 0
     reason: str | None = None
@@ -77,43 +61,25 @@ def groups() -> dict[str, list[Measure]]:
 def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Evaluated]:
     """What each model is compared with, by its name; a base itself has none.
 
-    Args:
-        models: All.
-        name: The base of all; None takes for a study's rows the study's own base, and else the first model.
+    Without the `name` of a base for all, the rows of a study have the study's own, and other models the first model.
     """
-    if name is not None and name not in [model.name for model in models]:
-        raise UserError(f"there is no model {name}; there are {', '.join(model.name for model in models)}")
+    by_name = {model.name: model for model in models}
+    if name is not None and name not in by_name:
+        raise UserError(f"there is no model {name}; there are {', '.join(by_name)}")
     of_study = {model.study: model for model in models if model.method == "base"}
-    against = {}
-    for model in models:
-        if name is None:
-            base = of_study.get(model.study, models[0]) if model.study else models[0]
-        else:
-            base = next(other for other in models if other.name == name)
-        if base is not model:
-            against[model.name] = base
-    return against
+    against = {m.name: of_study.get(m.study, models[0]) if name is None else by_name[name] for m in models}
+    return {model.name: against[model.name] for model in models if against[model.name] is not model}
 
 
-def all_changes(
-    models: Sequence[Evaluated], against: Mapping[str, Evaluated]
-) -> dict[str, dict[tuple[str, str], Change]]:
-    """Every table of changes by its name; see `groups` and `changes`."""
-    return {name: changes(models, against, measures) for name, measures in groups().items()}
+def all_changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> dict[str, Changes]:
+    """Every table of changes by its name (`groups`); `against` is what each model is compared with (`bases`)."""
+    return {name: _changes(models, against, measures) for name, measures in groups().items()}
 
 
-def changes(
-    models: Sequence[Evaluated], against: Mapping[str, Evaluated], measures: Sequence[Measure]
-) -> dict[tuple[str, str], Change]:
-    """The table of all changes, by model and measure's name; p-values are corrected over its cells.
-
-    Args:
-        models: The rows. One that `against` does not have is a base and has no cells.
-        against: See `bases`.
-        measures: The columns. One that neither side has gives no cell.
-    """
+def _changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated], measures: Sequence[Measure]) -> Changes:
+    """One table. A measure that neither side has gives no cell."""
     cells = [
-        change(against[model.name], model, measure)
+        _change(against[model.name], model, measure)
         for model in models
         for measure in measures
         if model.name in against and (against[model.name].run(measure.task) or model.run(measure.task))
@@ -122,8 +88,7 @@ def changes(
     return {(cell.model, cell.column): replace(cell, p_holm=p) for cell, p in zip(cells, corrected, strict=True)}
 
 
-def change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:
-    """One cell, its p-value not corrected."""
+def _change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:
     cell = Change(other.name, base.name, measure.name)
     before, after = base.run(measure.task), other.run(measure.task)
     if before is None or after is None:
@@ -131,21 +96,8 @@ def change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:
         return replace(cell, reason=f"{lacking.name} has no run of it")
     if (reason := not_alike(before, after)) is not None:
         return replace(cell, reason=f"not on one scale: {reason}")
-    comparison: PairedComparison | IndependentComparison
     if measure.per_item:
-        comparison = paired = compare_paired(before.by_item(measure), after.by_item(measure))
-        effect, n, of = paired.d_z, paired.n, paired.of
+        comparison = compare_paired(before.by_item(measure), after.by_item(measure))
     else:
-        comparison = free = compare_independent(before.by_answer(measure), after.by_answer(measure))
-        effect, (n, of) = free.d_av, sorted((free.n_base, free.n_other))
-    return replace(
-        cell,
-        difference=comparison.difference,
-        low=comparison.low,
-        high=comparison.high,
-        effect=effect,
-        p=comparison.p,
-        n=n,
-        of=of,
-        reason=comparison.reason,
-    )
+        comparison = compare_independent(before.by_answer(measure), after.by_answer(measure))
+    return replace(cell, **asdict(comparison))

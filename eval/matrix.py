@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,17 +25,15 @@ class Matrix:
         >>> Matrix.of("human", {"A": {"1": 1.0, "2": 0.5}, "B": {"1": 0.0}}).values.tolist()
         [[1.0, 0.5], [0.0, nan]]
         """
-        items = tuple(
-            dict.fromkeys(item for by_item in scores.values() for item, v in by_item.items() if v is not None)
-        )
-        values = [
-            [math.nan if (v := by_item.get(item)) is None else v for item in items] for by_item in scores.values()
-        ]
-        return cls(name, tuple(scores), items, np.array(values, np.float64).reshape(len(scores), len(items)))
+        scored = (item for by_item in scores.values() for item, score in by_item.items() if score is not None)
+        items = tuple(dict.fromkeys(scored))
+        # None becomes NaN.
+        values = np.array([[by_item.get(item) for item in items] for by_item in scores.values()], np.float64)
+        return cls(name, tuple(scores), items, values.reshape(len(scores), len(items)))
 
     def mean(self, model: str) -> tuple[float | None, int]:
-        """A model's mean over the items where it has a score, and how many these are."""
-        row = self.values[self.models.index(model)]
+        """A model's mean over the items where it has a score, and how many these are; None and 0 without any."""
+        row = self.values[self.models.index(model)] if model in self.models else np.array([])
         scored = row[~np.isnan(row)]
         return (float(scored.mean()) if len(scored) else None), len(scored)
 
@@ -73,10 +70,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class RankedModel:
-    """One row of Table 23: a model in every evaluation, by the evaluation's name."""
+    """One row of Table 23."""
 
     model: str
-    by_evaluation: dict[str, Placed]
+    by_evaluation: dict[str, Placed]  # by the evaluation's name
 
 
 def rank_models(matrices: Sequence[Matrix]) -> tuple[RankedModel, ...]:
@@ -88,13 +85,11 @@ def rank_models(matrices: Sequence[Matrix]) -> tuple[RankedModel, ...]:
     >>> [(row.model, [placed.place for placed in row.by_evaluation.values()]) for row in rank_models(matrices)]
     [('B', [1, None]), ('A', [2, 1])]
     """
-    placed: dict[str, dict[str, Placed]] = defaultdict(dict)
-    models = dict.fromkeys(model for matrix in matrices for model in matrix.models)
+    ranked = {model: RankedModel(model, {}) for matrix in matrices for model in matrix.models}
     for matrix in matrices:
-        means = {model: matrix.mean(model) if model in matrix.models else (None, 0) for model in models}
+        means = {model: matrix.mean(model) for model in ranked}
         for model, (mean, n) in means.items():
             place = None if mean is None else 1 + sum(m is not None and m > mean for m, _ in means.values())
-            placed[model][matrix.name] = Placed(mean, n, place)
+            ranked[model].by_evaluation[matrix.name] = Placed(mean, n, place)
     first = matrices[0].name if matrices else ""
-    rows = [RankedModel(model, placed[model]) for model in models]
-    return tuple(sorted(rows, key=lambda row: row.by_evaluation[first].place or math.inf))
+    return tuple(sorted(ranked.values(), key=lambda row: row.by_evaluation[first].place or math.inf))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -17,6 +17,8 @@ from eval.matrix import Matrix
 PEOPLE = "human"  # the name of people's matrix, as in Table 23
 RANKING = "ranking"
 _TEXTS = ("model", "item", "criterion", "rater")
+_COLUMNS = (*_TEXTS, "score")
+_LOWEST, _HIGHEST = 1, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,50 +29,76 @@ class Rating:
     item: str  # which question (or story) it answers
     criterion: str  # what was rated, such as 流暢性
     rater: str  # who rated it
-    score: float  # finite, and within the scale that the file was read with
+    score: float  # 1 to 5; of a ranking 0 to 1
 
 
-def read_ratings(path: Path, scale: tuple[float, float] = (1.0, 5.0)) -> list[Rating]:
+def read_ratings(path: Path) -> list[Rating]:
     """All ratings of a file, in order; further columns are left alone.
 
-    Args:
-        path: `.jsonl` (an object per line, blank lines allowed) or `.csv` (a line of headings first), UTF-8.
-        scale: Lowest and highest score that there can be.
-
-    A line of JSONL:
+    It is `.jsonl` (an object per line, blank lines allowed) or `.csv` (a line of headings first), in UTF-8. A line:
 
         {"model": "GPT-4o", "item": "uu-001", "criterion": "流暢性", "rater": "A", "score": 4}
     """
     if not path.is_file():
         raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give JSONL or CSV")
-    readers: dict[str, Callable[[Path], Iterator[tuple[str, dict[str, Any]]]]] = {
-        ".jsonl": read_objects,
-        ".csv": _csv_lines,
-    }
-    if path.suffix.lower() not in readers:
+    kind = path.suffix.lower()
+    if kind not in (".jsonl", ".csv"):
         raise UserError(f"{path}: the name ends in neither .jsonl nor .csv; rename the file to what it is")
     ratings: list[Rating] = []
     seen: dict[tuple[str, ...], str] = {}
-    for where, row in readers[path.suffix.lower()](path):
-        rating = _rating(where, row, scale)
+    for where, row in read_objects(path) if kind == ".jsonl" else _csv_lines(path):
+        rating = _rating(where, row)
         key = (rating.model, rating.item, rating.criterion, rating.rater)
         if key in seen:
             raise UserError(f"{where}: the rater {rating.rater!r} rated this already ({seen[key]}); keep one")
         seen[key] = where
         ratings.append(rating)
     if not ratings:
-        raise UserError(f"{path}: holds no ratings; give the columns {', '.join(_TEXTS)}, score")
+        raise UserError(f"{path}: holds no ratings; give the columns {', '.join(_COLUMNS)}")
     return ratings
+
+
+def _rating(where: str, row: dict[str, Any]) -> Rating:
+    for name in _COLUMNS:
+        if row.get(name) in (None, ""):
+            raise UserError(f"{where}: the column {name} is missing or empty")
+    for name in _TEXTS:
+        if isinstance(row[name], bool) or not isinstance(row[name], str | int):
+            raise UserError(f"{where}: {name} is neither text nor a whole number")
+    try:
+        score = math.nan if isinstance(row["score"], bool | list | dict) else float(row["score"])
+    except ValueError:
+        score = math.nan
+    if not _LOWEST <= score <= _HIGHEST:  # NaN is not within any scale
+        raise UserError(f"{where}: the score {row['score']!r} is no number from {_LOWEST} to {_HIGHEST}")
+    return Rating(**{name: str(row[name]) for name in _TEXTS}, score=score)
+
+
+def _csv_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")  # Excel and other Windows tools begin with a byte order mark
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}, line {line}: not UTF-8; convert the file to UTF-8") from None
+    reader = csv.DictReader(StringIO(text, newline=""), strict=True)
+    try:
+        missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
+        if missing:
+            raise UserError(f"{path}, line 1: no column {', '.join(missing)}; name the columns in the first line")
+        for row in reader:
+            if None in row:
+                raise UserError(f"{path}, line {reader.line_num}: more cells than headings; quote cells with commas")
+            yield f"{path}, line {reader.line_num}", row
+    except csv.Error as error:
+        raise UserError(f"{path}, line {reader.reader.line_num}: not CSV ({error})") from None
 
 
 def read_rankings(path: Path) -> list[Rating]:
     """Rankings of the models on one item, best first, as ratings by the criterion `ranking` (`place_score`).
 
-    A line of JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`.
-
-    Raises:
-        UserError: A line is no ranking of two models or more, a model comes twice, the line ranks other models
-            than the first one (scores would not compare), a rater ranks an item twice, or there is no ranking.
+    A line of JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`. All must rank the
+    same models, or their scores would not compare.
     """
     ratings: list[Rating] = []
     first: list[str] = []
@@ -100,8 +128,8 @@ def read_rankings(path: Path) -> list[Rating]:
 def place_score(place: int, models: int) -> float:
     """Score of a place from 1: 1 - (place - 1) / (models - 1), so 1 for the first and 0 for the last.
 
-    The paper gives 1, 0.9, 0.8 and so on down to 0 points: that is this for its eleven models. With another number the
-    ends stay, since Pearson's correlation knows no scale.
+    The paper gives its eleven models 1, 0.9, 0.8 and so on down to 0. With another number the ends stay, since
+    Pearson's correlation knows no scale.
 
     >>> [place_score(place, 11) for place in (1, 2, 3, 11)]
     [1.0, 0.9, 0.8, 0.0]
@@ -125,54 +153,9 @@ def mean_scores(ratings: Iterable[Rating]) -> dict[tuple[str, str], dict[str, fl
     }
 
 
-def people_matrix(ratings: Iterable[Rating], criterion: str = RANKING) -> Matrix:
-    """Models x items by one criterion, each score the mean over the raters."""
+def people_matrix(rankings: Iterable[Rating]) -> Matrix:
+    """Models x items, each score the mean over the raters."""
     scores: dict[str, dict[str, float]] = {}
-    for (model, item), means in mean_scores(ratings).items():
-        if criterion in means:
-            scores.setdefault(model, {})[item] = means[criterion]
+    for (model, item), means in mean_scores(rankings).items():
+        scores.setdefault(model, {})[item] = means[RANKING]
     return Matrix.of(PEOPLE, scores)
-
-
-def _rating(where: str, row: dict[str, Any], scale: tuple[float, float]) -> Rating:
-    values = {}
-    for name in (*_TEXTS, "score"):
-        value = row.get(name)
-        if value is None or value == "":
-            raise UserError(f"{where}: the column {name} is missing or empty")
-        values[name] = value
-    for name in _TEXTS:
-        if isinstance(values[name], bool) or not isinstance(values[name], str | int):
-            raise UserError(f"{where}: {name} is neither text nor a whole number")
-    low, high = scale
-    try:
-        score = math.nan if isinstance(values["score"], bool | list | dict) else float(values["score"])
-    except ValueError:
-        score = math.nan
-    if not low <= score <= high:  # NaN is not within any scale
-        raise UserError(f"{where}: the score {values['score']!r} is no number from {low:g} to {high:g}")
-    return Rating(**{name: str(values[name]) for name in _TEXTS}, score=score)
-
-
-def _csv_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    reader = csv.DictReader(StringIO(_text(path), newline=""), strict=True)
-    try:
-        headings = reader.fieldnames or ()
-        missing = [name for name in (*_TEXTS, "score") if name not in headings]
-        if missing:
-            raise UserError(f"{path}, line 1: no column {', '.join(missing)}; name the columns in the first line")
-        for row in reader:
-            if None in row:
-                raise UserError(f"{path}, line {reader.line_num}: more cells than headings; quote cells with commas")
-            yield f"{path}, line {reader.line_num}", row
-    except csv.Error as error:
-        raise UserError(f"{path}, line {reader.reader.line_num}: not CSV ({error})") from None
-
-
-def _text(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        return content.decode("utf-8-sig")  # Excel and other Windows tools begin with a byte order mark
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {line}: not UTF-8; convert the file to UTF-8") from None

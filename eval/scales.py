@@ -14,19 +14,12 @@ def not_alike(run: Finished, other: Finished) -> str | None:
     difference = first_difference(run.scale, other.scale)
     if difference is None:
         return None
-    key, *values = difference
-    before, after = ("not set" if value is MISSING else value for value in values)
+    key, before, after = ("not set" if value is MISSING else value for value in difference)
     return f"{key} is {before} and {after}"
 
 
 def check_alike(what: str, runs: Sequence[tuple[str, Finished]], remedy: str) -> None:
-    """Refuse runs of which one has its scores on another scale than the first.
-
-    Args:
-        what: The benchmark.
-        runs: Model and run.
-        remedy: What to do about it.
-    """
+    """Refuse models' runs of a benchmark of which one has its scores on another scale than the first."""
     for name, run in runs[1:]:
         first, other = runs[0]
         if reason := not_alike(other, run):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,43 +11,8 @@ from eval.matrix import Matrix, aligned
 from eval.statistics.correlation import few, pearson
 
 MIN_MODELS = 3
+DRAWS, SEED = 1000, 0
 _SAME = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Pearson's correlation of the models' mean scores in two evaluations, over the stories that both have whole.
-
-    Attributes:
-        evaluation: The one that is tested.
-        reference: What it is tested against: people.
-        models: Models that both have.
-        stories: Stories on which all those models have a score in both: the means are over these.
-        pearson: In [-1, 1]; None with fewer than three models, no story, or the same mean for all models.
-        p: Two-sided p-value of no correlation; None where `pearson` is.
-        ci95: Fisher's 95% interval; None where `pearson` is, or with fewer than four models. Eleven still make it wide.
-    """
-
-    evaluation: str
-    reference: str
-    models: int
-    stories: int
-    pearson: float | None
-    p: float | None
-    ci95: tuple[float, float] | None
-
-    @property
-    def reason(self) -> str | None:
-        """Why there is no correlation, or else why it says little; None if neither."""
-        if self.pearson is not None:
-            return few(self.models, "models")
-        if self.models < MIN_MODELS:
-            return f"{self.models} models have both: a correlation needs {MIN_MODELS}"
-        return "all models have the same mean" if self.stories else "no story has scores of all models in both"
-
-    def to_json(self) -> dict[str, Any]:
-        """For a results file."""
-        return {**asdict(self), "ci95": list(self.ci95) if self.ci95 else None, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +26,34 @@ class CurvePoint:
     subsets: int  # how many subsets have a correlation
     undefined: int  # how many have none (all models with the same mean); they are left out of the three numbers
 
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Pearson's correlation of the models' mean scores in two evaluations, over the stories that both have whole."""
+
+    evaluation: str  # the one that is tested
+    reference: str  # what it is tested against: people
+    models: int  # that both have
+    stories: int  # on which all those models have a score in both: the means are over these
+    pearson: float | None = None  # None with fewer than three models, no story, or the same mean for all models
+    p: float | None = None  # two-sided, of no correlation
+    ci95: tuple[float, float] | None = None  # Fisher's; None with fewer than four models. Eleven still make it wide.
+    p_holm: float | None = None  # p corrected for the number of evaluations compared with this reference
+    curve: tuple[CurvePoint, ...] = ()  # Figure 1; empty without a correlation, or against the second reference
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no correlation, or else why it says little; None if neither."""
+        if self.pearson is not None:
+            return few(self.models, "models")
+        if self.models < MIN_MODELS:
+            return f"{self.models} models have both: a correlation needs {MIN_MODELS}"
+        return "all models have the same mean" if self.stories else "no story has scores of all models in both"
+
     def to_json(self) -> dict[str, Any]:
-        """For a results file."""
-        return asdict(self)
+        """For a results file, with neither correction nor curve."""
+        names = ("evaluation", "reference", "models", "stories", "pearson", "p", "ci95", "reason")
+        return {name: getattr(self, name) for name in names}
 
 
 def agreement(matrix: Matrix, reference: Matrix) -> Agreement:
@@ -77,44 +66,27 @@ def agreement(matrix: Matrix, reference: Matrix) -> Agreement:
     """
     ours, theirs = aligned(matrix, reference)
     models, items = ours.shape
-    r = p = ci95 = None
-    if models >= MIN_MODELS and items and _differ(ours.mean(axis=1)) and _differ(theirs.mean(axis=1)):
-        result = pearson(ours.mean(axis=1), theirs.mean(axis=1), unit="models")
-        r, p = result.r, result.p
-        ci95 = None if result.low is None or result.high is None else (result.low, result.high)
-    return Agreement(matrix.name, reference.name, models, items, r, p, ci95)
+    names = (matrix.name, reference.name, models, items)
+    if models < MIN_MODELS or not items or not (_differ(ours.mean(axis=1)) and _differ(theirs.mean(axis=1))):
+        return Agreement(*names)
+    result = pearson(ours.mean(axis=1), theirs.mean(axis=1), unit="models")
+    ci95 = None if result.low is None or result.high is None else (result.low, result.high)
+    return Agreement(*names, result.r, result.p, ci95)
 
 
 def agreement_curve(
-    matrix: Matrix, reference: Matrix, sizes: Sequence[int] | None = None, *, draws: int = 1000, seed: int = 0
+    matrix: Matrix, reference: Matrix, *, draws: int = DRAWS, seed: int = SEED
 ) -> tuple[CurvePoint, ...]:
-    """Figure 1: correlation with `reference` against the number of stories, over random subsets without replacement.
+    """Figure 1: correlation with `reference` by the number of stories, over random subsets without replacement.
 
-    One shuffle of the stories gives a subset of every size, its first so many. So a point does not depend on which
-    other sizes are asked for.
-
-    Args:
-        matrix: The evaluation that is tested.
-        reference: What it is tested against: people.
-        sizes: Numbers of stories; None takes every one from 1.
-        draws: Shuffles.
-        seed: Of the shuffles.
-
-    Raises:
-        ValueError: A size is not in 1..stories (both evaluations, all models), or there are fewer than three models.
+    One shuffle of the stories, of `draws`, gives a subset of every size, its first so many. Three models and one story
+    must have scores in both.
     """
     ours, theirs = aligned(matrix, reference)
-    models, n = ours.shape
-    if models < MIN_MODELS or not n:
-        raise ValueError(
-            f"{matrix.name} and {reference.name} share {models} models and {n} stories; 3 and 1 are needed"
-        )
-    sizes = list(sizes) if sizes is not None else list(range(1, n + 1))
-    if not all(1 <= size <= n for size in sizes) or draws < 1:
-        raise ValueError(f"cannot draw {draws} subsets of {sizes} stories: there are {n} that all models have")
+    n = ours.shape[1]
     rng = np.random.default_rng(seed)
     orders = np.stack([rng.permutation(n) for _ in range(draws)])
-    return tuple(_point(ours, theirs, orders[:, :size] if size < n else np.arange(n)[None]) for size in sizes)
+    return tuple(_point(ours, theirs, orders[:, :size] if size < n else np.arange(n)[None]) for size in range(1, n + 1))
 
 
 def _point(ours: np.ndarray, theirs: np.ndarray, subsets: np.ndarray) -> CurvePoint:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from eval.matrix import Matrix
 from rewards.finished import Finished
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Judge
-from rewards.judges.rubric import Asked, Rubric
+from rewards.judges.rubric import Rubric
 from rewards.judges.run import NOT_ASKED, Judging, judge_answers
 
 NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
@@ -22,17 +22,11 @@ NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block):
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """What holds after judging.
+    """What holds after judging."""
 
-    Attributes:
-        matrix: Mean over the criteria and an item's answers, divided by the highest score.
-        statuses: Model -> the status of each of its answers; `no_rewrite` where there is nothing to judge.
-        judging: Of what there was something to ask about: tokens, cost, why it stopped.
-    """
-
-    matrix: Matrix
-    statuses: dict[str, list[str]]
-    judging: Judging
+    matrix: Matrix  # mean over the criteria and an item's answers, divided by the highest score
+    statuses: dict[str, list[str]]  # model -> the status of each of its answers; `no_rewrite` with nothing to judge
+    judging: Judging  # of what there was something to ask about: tokens, cost, why it stopped
 
     def to_json(self) -> dict[str, Any]:
         """For a results file; the judgements themselves are in the ledger."""
@@ -47,7 +41,7 @@ def grade_answers(
     """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
     to_judge = {model: list(run.to_judge()) for model, run in runs.items()}
     questions = [
-        Asked(f"{model}/{answer.id}", answer.question_id, answer.question, answer.answer)
+        replace(answer, id=f"{model}/{answer.id}")
         for model, answers in to_judge.items()
         for answer in answers
         if answer.answer

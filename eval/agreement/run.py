@@ -43,11 +43,11 @@ def agree(
 ) -> PageRun:
     """Rank the models of finished runs by encoders, people and a judge, and see how far these agree.
 
-    The folder gets `agreement.md`, `agreement.json`, `agreement-curve.svg` if there is a curve, and with a judge
-    `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
+    The folder `output` gets `agreement.md`, `agreement.json`, `agreement-curve.svg` if there is a curve, and with a
+    judge `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
 
     Args:
-        places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.evaluated.find_evaluated`.
+        places: Folders of finished runs; see `eval.evaluated.find_evaluated`.
         output: The run's folder.
         benchmark: The task; None takes the only one whose answers other encoders and a judge can score too.
         encoders: Encoders that score the answers; none takes the scores that the runs hold.
@@ -64,8 +64,9 @@ def agree(
     rubric = next(iter(runs.values())).rubric
     if judging is not None and rubric is None:
         raise UserError(f"{task} has no rubric by which a judge could grade its answers; leave --judge out")
-    judge = None if judging is None else make_judge(judging)
+    judge = None
     if judging is not None:
+        judge = make_judge(judging)
         judging.price()  # a price that cannot be shows before anything is loaded
     folder = _folder(output, runs, encoders, rankings, judge)
     finished = folder.metrics()
@@ -81,16 +82,17 @@ def agree(
     result = appendix_c([m for m, _ in scored] or [_own_scores(runs)], people, graded.matrix if graded else None)
     page = to_markdown(task, result, graded, notes)
     files = ["config.json", "metrics.json", VALUES, PAGE]
-    if any(row.curve for row in result.compared):
-        write_whole(output / CURVE, curve_figure(result.compared))
+    if curves := [row for row in result.compared if row.curve]:
+        write_whole(output / CURVE, curve_figure(curves))
         files.append(CURVE)
-    cost = graded.to_json() if graded else None
-    files += [LEDGER] if graded else []
+    cost = stopped = None
+    if graded:
+        cost, stopped = graded.to_json(), graded.judging.stopped
+        files.append(LEDGER)
     write_json(output / VALUES, {**result.to_json(), "notes": notes, "judge": cost})
     write_whole(output / PAGE, page.encode())
-    stopped = graded.judging.stopped if graded else None
     if stopped is None:
-        agreement = [row.agreement.to_json() for row in result.compared]
+        agreement = [row.to_json() for row in result.compared]
         folder.finish({"models": len(runs), "agreement": agreement, "judge": cost, "files": files})
     return PageRun(output, page, tuple(files), False, stopped)
 
@@ -142,16 +144,14 @@ def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[Matrix, di
 
 
 def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Matrix, list[str]]:
-    """People's scores of the runs' models on the runs' items, and what of the file was left out.
-
-    A place counts among all models that were ranked, those too that there is no run of.
-    """
+    """People's scores of the runs' models on the runs' items, and what of the file was left out."""
+    # A place counts among all models that were ranked, those too that there is no run of.
     matrix = people_matrix(read_rankings(path))
-    models, names = [name for name in matrix.models if name in runs], ", ".join(runs)
+    models = [name for name in matrix.models if name in runs]
     if len(models) < MIN_MODELS:
         raise UserError(
-            f"{path}: ranks {', '.join(matrix.models)}, and the runs are of {names}: they share {len(models)} "
-            f"models where {MIN_MODELS} are needed; name the folders as the file does: NAME=DIR"
+            f"{path}: ranks {', '.join(matrix.models)}, and the runs are of {', '.join(runs)}: they share "
+            f"{len(models)} models where {MIN_MODELS} are needed; name the folders as the file does: NAME=DIR"
         )
     shared = [item for item in matrix.items if item in items]
     if not shared:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from data.errors import UserError
 from data.published import CORRELATIONS
-from eval.correlate.across import Cell, make_cells
+from eval.correlate.across import PEOPLE
+from eval.correlate.cells import MEAN, Cell, complete_table, judge_human_correlations
 from eval.evaluated import Evaluated
-from eval.human import MEAN, judge_human_correlations
 from eval.ratings import Rating, read_ratings
 from eval.report.labels import labels
 from rewards.finished import ScoredAnswer
 from rewards.task import Task
 from rewards.tasks import task_types
-
-PEOPLE = "people"
 
 
 def rated_task() -> type[Task]:
@@ -30,52 +28,43 @@ def rated_task() -> type[Task]:
 class People:
     """People's ratings of answers in finished runs, and what the judge gave these answers.
 
-    Attributes:
-        task: The task whose answers were rated.
-        ratings: Those that are about an answer of a run; criteria in English, items as in `task_of`.
-        judged: (model, item, criterion) -> the judge's score, None where it gave none.
-        task_of: Item -> kind of item. An item is a question's id and an answer's: answer ids alone may differ between
-            runs.
-        raters: How many people there are.
-        left_out: Why ratings of the file are not among them -> how many.
+    An item is a question's id and an answer's: answer ids alone may differ between runs.
     """
 
-    task: type[Task]
-    ratings: tuple[Rating, ...]
-    judged: dict[tuple[str, str, str], float | None]
-    task_of: dict[str, str]
-    raters: int
-    left_out: dict[str, int]
+    ratings: tuple[Rating, ...]  # those that are about an answer of a run; criteria in English
+    judged: dict[tuple[str, str, str], float | None]  # (model, item, criterion) -> score, None where there is none
+    task_of: dict[str, str]  # item -> kind of item
+    left_out: dict[str, int]  # why ratings of the file are not among them -> how many
+
+    @property
+    def raters(self) -> int:
+        """How many people there are."""
+        return len({rating.rater for rating in self.ratings})
 
     def table8(self) -> tuple[Cell, ...]:
         """Judge and people over answers, by those kinds of item and criteria that were rated (paper, section 4.3.1)."""
-        correlated = judge_human_correlations(self.ratings, self.judged, self.task_of)
-        names = [(cell.task, cell.criterion) for cell in correlated]
-        correlations, rated = [cell.correlation for cell in correlated], [cell.rated for cell in correlated]
-        cells = make_cells(names, correlations, rated, self.task.name, PEOPLE)
-        if {rating.criterion for rating in self.ratings} == set(criteria(self.task)):
-            return cells
+        task = rated_task()
+        cells = judge_human_correlations(self.ratings, self.judged, self.task_of)
+        table = complete_table(cells, task.name, PEOPLE)
+        if {rating.criterion for rating in self.ratings} == set(_criteria(task)):
+            return table
         # The paper's mean is that of all criteria.
-        return tuple(replace(cell, paper=None) if cell.criterion == MEAN else cell for cell in cells)
+        return tuple(replace(cell, paper=None) if cell.criterion == MEAN else cell for cell in table)
 
 
-def criteria(task: type[Task]) -> list[str]:
+def _criteria(task: type[Task]) -> list[str]:
     """The criteria of a task's grid, in order."""
     return [name for name in dict.fromkeys(criterion for _, criterion in task.Finished.grid) if name != MEAN]
 
 
 def read_people(path: Path, models: Sequence[Evaluated]) -> People:
-    """The ratings of a file that are about answers of these models' runs of the task that has a judge.
+    """The ratings of a file (1 to 5, `eval.ratings.read_ratings`) that are about answers which a judge scored.
 
     `model` is a model's name as the runs have it, `item` the question's id (where a model gave it several answers, the
     answer's id, such as `12-0`) and `criterion` `fluency` or 流暢性, and so on.
-
-    Args:
-        path: See `eval.ratings.read_ratings`; scores from 1 to 5.
-        models: Those with such runs count.
     """
     task = rated_task()
-    known = criteria(task)
+    known = _criteria(task)
     criterion_of = {name.casefold(): key for key in known for name in (key, *labels().get(key, ()))}
     answers: dict[str, _Answers] = {}
     task_of: dict[str, str] = {}
@@ -87,34 +76,34 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
         answers[model.name] = _Answers(model.name, list(run.answers()))
         for answer in answers[model.name].by_id.values():
             task_of[_item(answer)] = answer.group
-            scores = {criterion: answer.values.get(f"{task.name}/{criterion}") for criterion in known}
-            judged |= {(model.name, _item(answer), criterion): score for criterion, score in scores.items()}
+            for criterion in known:
+                judged[model.name, _item(answer), criterion] = answer.values.get(f"{task.name}/{criterion}")
     kept: dict[tuple[str, str, str, str], Rating] = {}
     left_out: Counter[str] = Counter()
     for rating in read_ratings(path):
-        criterion = criterion_of.get(rating.criterion.strip().casefold())
-        answer_or_none = answers[rating.model].find(path, rating.item) if rating.model in answers else None
+        name = criterion_of.get(rating.criterion.strip().casefold())
+        about = answers[rating.model].find(path, rating.item) if rating.model in answers else None
         if rating.model not in answers:
             left_out[f"no {task.name.upper()} run of the model {rating.model}"] += 1
-        elif criterion is None:
+        elif name is None:
             left_out[f"no criterion {rating.criterion}"] += 1
-        elif answer_or_none is None:
+        elif about is None:
             left_out[f"no answer {rating.item} of {rating.model}"] += 1
         else:
-            item = _item(answer_or_none)
-            key = (rating.model, item, criterion, rating.rater)
+            key = (rating.model, _item(about), name, rating.rater)
             if key in kept:
                 raise UserError(
-                    f"{path}: the rater {rating.rater!r} rates {criterion} of {rating.model}'s {rating.item!r} twice, "
+                    f"{path}: the rater {rating.rater!r} rates {name} of {rating.model}'s {rating.item!r} twice, "
                     "under two names; keep one"
                 )
-            kept[key] = replace(rating, item=item, criterion=criterion)
+            kept[key] = Rating(*key, rating.score)
     if not kept:
-        raise UserError(f"{path}: no rating is about an answer of these runs ({_nothing_fits(left_out, answers)})")
+        why, most = left_out.most_common(1)[0]
+        reason = f"{most} of {left_out.total()}: {why}; the runs are of {', '.join(answers) or 'no model'}"
+        raise UserError(f"{path}: no rating is about an answer of these runs ({reason})")
     groups = list(dict.fromkeys(group for group, _ in task.Finished.grid))
     ordered = sorted(kept.values(), key=lambda r: (groups.index(task_of[r.item]), known.index(r.criterion)))
-    raters = len({rating.rater for rating in ordered})
-    return People(task, tuple(ordered), judged, task_of, raters, dict(left_out))
+    return People(tuple(ordered), judged, task_of, dict(left_out))
 
 
 class _Answers:
@@ -128,7 +117,6 @@ class _Answers:
             self.by_question.setdefault(answer.item, []).append(answer)
 
     def find(self, path: Path, item: str) -> ScoredAnswer | None:
-        """The answer; None if there is none."""
         to_question = self.by_question.get(item, [])
         if len(self.by_id) == len(self.by_question):  # numbers of answers and of questions may not agree
             return to_question[0] if to_question else self.by_id.get(item)
@@ -142,8 +130,3 @@ class _Answers:
 
 def _item(answer: ScoredAnswer) -> str:
     return f"{answer.item}#{answer.id}"
-
-
-def _nothing_fits(left_out: Mapping[str, int], runs: Mapping[str, object]) -> str:
-    why = max(left_out, key=lambda reason: left_out[reason])
-    return f"{left_out[why]} of {sum(left_out.values())}: {why}; the runs are of {', '.join(runs) or 'no model'}"

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from data.errors import UserError
 from data.record import write_json, write_whole
@@ -19,12 +18,9 @@ _FILES = ("config.json", "metrics.json", "correlations.json", "correlations.md")
 def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None = None) -> PageRun:
     """Correlate the tasks over the models of finished runs (Tables 9 and 10, DAT and SAT), people with the judge.
 
-    The folder gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are.
-
-    Args:
-        places: Folders of finished runs, `DIR` or `NAME=DIR`; see `eval.evaluated.find_evaluated`.
-        output: The run's folder; another set of scores needs another one.
-        ratings: People's ratings of answers that a judge scored (`eval.ratings`): adds Table 8.
+    The folder `output` gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are;
+    another set of scores needs another one. `places` are as in `eval.evaluated.find_evaluated`; people's `ratings` of
+    answers that a judge scored (`eval.ratings`) add Table 8.
     """
     from eval.correlate.across import ENOUGH, across_models
     from eval.correlate.people import rated_task, read_people
@@ -51,7 +47,8 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
         "judged": people and [[*key, score] for key, score in people.judged.items()],
     }
     settings = {"task": "correlate_runs", "models": [row.model for row in rows], "ratings": people is not None}
-    folder = RunFolder(output, {**settings, "scores_sha256": _digest(inputs)})
+    digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+    folder = RunFolder(output, {**settings, "scores_sha256": digest})
     # A folder that has lost a file is written again.
     if folder.metrics() is not None and all((output / name).is_file() for name in _FILES):
         return PageRun(output, (output / _FILES[-1]).read_text("utf-8"), _FILES, True)
@@ -62,7 +59,3 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     write_whole(output / _FILES[-1], page.encode())
     folder.finish(result.metrics())
     return PageRun(output, page, _FILES, False)
-
-
-def _digest(values: Any) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

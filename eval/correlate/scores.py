@@ -14,8 +14,6 @@ from rewards.finished import Finished
 from rewards.task import Task
 from rewards.tasks import task_types
 
-_REMEDY = "score one of them again as the other, or leave it out"
-
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -28,16 +26,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """One model's scores.
-
-    Attributes:
-        model: Its name.
-        scores: Task -> its first measure's mean; None for a task that the model has no finished run of.
-        grids: Task that has a grid -> the mean in each cell, None where no answer has scores; empty without a run.
-    """
+    """One model's scores."""
 
     model: str
-    scores: Mapping[str, Scored | None]
+    scores: Mapping[str, Scored | None]  # task -> its first measure's mean; None without a finished run
+    # Task that has a grid -> the mean in each cell, None where no answer has scores; empty without a run.
     grids: Mapping[str, Mapping[tuple[str, str], float | None]]
 
     def to_json(self) -> dict[str, Any]:
@@ -45,8 +38,7 @@ class ModelRow:
         values: dict[str, Any] = {"model": self.model}
         # A task with a grid after the others, and its cells after it.
         for task in sorted(self.scores, key=lambda name: name in self.grids):
-            scored = self.scores[task]
-            values[task] = None if scored is None else asdict(scored)
+            values[task] = (scored := self.scores[task]) and asdict(scored)
         for task, grid in self.grids.items():
             cells = [{"task": kind, "criterion": criterion, "mean": mean} for (kind, criterion), mean in grid.items()]
             values[f"{task}_cells"] = cells
@@ -72,7 +64,7 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
 def check_task_alike(task: type[Task], models: Sequence[Evaluated]) -> None:
     """Refuse models whose scores in a task are on different scales."""
     runs = [(model.name, run) for model in models if (run := model.run(task.name))]
-    check_alike(task.name.upper(), runs, _REMEDY)
+    check_alike(task.name.upper(), runs, "score one of them again as the other, or leave it out")
 
 
 def scales(models: Sequence[Evaluated]) -> tuple[str, ...]:

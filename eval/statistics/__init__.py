@@ -5,21 +5,8 @@ equal values have no correlation, NaN has no mean. What is drawn at random is a 
 `seed`.
 """
 
-from eval.statistics.bootstrap import MeanInterval, mean_interval
-from eval.statistics.correlation import Correlation, correlate_models, pearson
-from eval.statistics.holm import holm
-from eval.statistics.independent import IndependentComparison, compare_independent
-from eval.statistics.paired import PairedComparison, compare_paired
+from eval.statistics.bootstrap import mean_interval
+from eval.statistics.comparison import compare_independent, compare_paired
+from eval.statistics.correlation import correlate_models, holm, pearson
 
-__all__ = [
-    "Correlation",
-    "IndependentComparison",
-    "MeanInterval",
-    "PairedComparison",
-    "compare_independent",
-    "compare_paired",
-    "correlate_models",
-    "holm",
-    "mean_interval",
-    "pearson",
-]
+__all__ = ["compare_independent", "compare_paired", "correlate_models", "holm", "mean_interval", "pearson"]

@@ -11,63 +11,47 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.statistics.checks import as_floats, check_options, no_spread, not_finite
+from eval.statistics.checks import as_floats, no_spread, not_finite
 
+LEVEL = 0.95  # coverage of all intervals
 RESAMPLES = 10_000
 _DRAWS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class MeanInterval:
-    """A mean and how far it may be off.
+    """A mean and how far it may be off; `reason` says why something is None."""
 
-    `mean` is None without values or with one that is not finite, `low` and `high` where there is no interval; `reason`
-    says why. `n` values, of which `clusters` units were resampled (as many), aim at the coverage `level`.
-    """
-
-    mean: float | None
-    low: float | None
+    mean: float | None  # None without values, or with one that is not finite
+    low: float | None  # with `high` the interval
     high: float | None
-    n: int
-    clusters: int
-    level: float
+    n: int  # number of values
+    clusters: int  # units that were resampled: as many
+    level: float = LEVEL  # coverage that the interval aims at
     reason: str | None = None
 
 
-def mean_interval(
-    values: Sequence[float] | np.ndarray,
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> MeanInterval:
-    """Mean of scores with its percentile bootstrap interval (Efron, 1979).
+def mean_interval(values: Sequence[float] | np.ndarray, *, resamples: int = RESAMPLES, seed: int = 0) -> MeanInterval:
+    """Mean of scores, shape (n,), with its 95% percentile bootstrap interval (Efron, 1979).
 
     The scores are drawn anew with replacement, as many as there are, `resamples` times; the interval holds the middle
-    `level` of the means. Under about 20 values it is somewhat too narrow. Several answers to one question are not
-    independent: give one value for each question, the mean over its answers.
-
-    Args:
-        values: Scores, shape (n,); unscored items are left out by the caller, who knows the N.
-        level: Coverage, between 0 and 1.
-        resamples: Bootstrap samples.
-        seed: Of the draws.
+    95% of the means. Under about 20 values it is somewhat too narrow. Several answers to one question are not
+    independent: give one value for each question, the mean over its answers. Unscored items are left out by the caller,
+    who knows the N.
 
     >>> mean_interval([1, 1, 5, 5]).mean
     3.0
     >>> mean_interval([2.5]).reason
     'only one of values'
     """
-    check_options(level, resamples)
     scores = as_floats(values)
     n = len(scores)
     if reason := not_finite(scores):
-        return MeanInterval(None, None, None, n, n, level, reason)
+        return MeanInterval(None, None, None, n, n, reason=reason)
     mean = float(scores.mean())
     if reason := no_spread(scores):
-        return MeanInterval(mean, None, None, n, n, level, reason)
-    low, high = percentiles(resampled_means(scores, resamples, np.random.default_rng(seed)), level)
-    return MeanInterval(mean, low, high, n, n, level)
+        return MeanInterval(mean, None, None, n, n, reason=reason)
+    return MeanInterval(mean, *middle(resampled_means(scores, resamples, np.random.default_rng(seed))), n, n)
 
 
 def resampled_means(values: np.ndarray, resamples: int, rng: np.random.Generator) -> np.ndarray:
@@ -79,7 +63,7 @@ def resampled_means(values: np.ndarray, resamples: int, rng: np.random.Generator
     return np.concatenate([values[drawn].sum(axis=1) / n for drawn in draws])
 
 
-def percentiles(statistics: np.ndarray, level: float) -> tuple[float, float]:
-    """The ends of the middle `level` of some numbers."""
-    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
+def middle(statistics: np.ndarray) -> tuple[float, float]:
+    """The ends of the middle 95% of some numbers."""
+    low, high = np.quantile(statistics, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

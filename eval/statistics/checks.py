@@ -39,11 +39,3 @@ def as_floats(values: Sequence[float] | np.ndarray) -> np.ndarray:
     if vector.ndim != 1:
         raise ValueError(f"values must be one list of numbers, not of shape {vector.shape}")
     return vector
-
-
-def check_options(level: float, resamples: int = 1) -> None:
-    """Raise ValueError for a level outside (0, 1) or fewer than one resample."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, not {level}")
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, not {resamples}")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.statistics.checks import as_floats, check_options, no_spread, not_finite
+from eval.statistics.bootstrap import LEVEL
+from eval.statistics.checks import as_floats, no_spread, not_finite
 
 _FEW = 10
 
@@ -22,24 +23,16 @@ class Correlation:
     low: float | None  # with `high` the interval by Fisher's z; None where there is none
     high: float | None
     n: int  # number of pairs
-    level: float  # coverage of the interval
+    level: float = LEVEL  # coverage of the interval
     reason: str | None = None  # why there is no correlation, or no interval
     note: str | None = None  # with fewer than 10 pairs, a sentence that warns the reader
 
 
-def pearson(
-    x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *, level: float = 0.95, unit: str = "pairs"
-) -> Correlation:
-    """Pearson correlation (paper, sections 4.3.1 to 4.3.4), exact p-value, interval by Fisher's z.
+def pearson(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *, unit: str = "pairs") -> Correlation:
+    """Pearson correlation (paper, sections 4.3.1 to 4.3.4) of shapes (n,), exact p-value, 95% interval by Fisher's z.
 
-    The interval is tanh(atanh r -+ z / sqrt(n - 3)), z = 1.96 for 95%: it needs at least four pairs, and points
-    that are not all on a line. Two pairs are always on a line: no correlation is given.
-
-    Args:
-        x: Shape (n,).
-        y: Shape (n,).
-        level: Coverage, between 0 and 1.
-        unit: What a pair is, for the note: `models`, `answers`.
+    The interval is tanh(atanh r -+ 1.96 / sqrt(n - 3)): it needs at least four pairs, and points that are not all on a
+    line. Two pairs are always on a line: no correlation is given. `unit` says for the note what a pair is.
 
     >>> result = pearson([1, 2, 3, 4, 5], [1, 3, 2, 5, 4], unit="models")
     >>> round(result.r, 3), round(result.p, 3), round(result.low, 3), round(result.high, 3)
@@ -49,7 +42,6 @@ def pearson(
     >>> pearson([1, 2, 3], [4, 4, 4]).reason
     'all 3 values of y are equal'
     """
-    check_options(level)
     a, b = as_floats(x), as_floats(y)
     n = len(a)
     if len(b) != n:
@@ -58,32 +50,31 @@ def pearson(
     if not reason and n < 3:
         reason = f"{n} {unit}: a line goes through any two" if n == 2 else f"only one of {unit}"
     if reason := reason or no_spread(a, "values of x") or no_spread(b, "values of y"):
-        return Correlation(None, None, None, None, n, level, reason)
+        return Correlation(None, None, None, None, n, reason=reason)
     from scipy import stats
 
-    note = few(n, unit)
     r, p = (float(value) for value in stats.pearsonr(a, b))
+    low = high = None
     if n == 3:
-        return Correlation(r, p, None, None, n, level, f"3 {unit}: an interval needs at least 4", note)
-    if abs(r) > 1 - 1e-12:
-        return Correlation(r, p, None, None, n, level, "all points are on a line: no interval", note)
-    margin = float(stats.norm.ppf((1 + level) / 2)) / math.sqrt(n - 3)
-    z = math.atanh(r)
-    return Correlation(r, p, math.tanh(z - margin), math.tanh(z + margin), n, level, None, note)
+        reason = f"3 {unit}: an interval needs at least 4"
+    elif abs(r) > 1 - 1e-12:
+        reason = "all points are on a line: no interval"
+    else:
+        margin = float(stats.norm.ppf((1 + LEVEL) / 2)) / math.sqrt(n - 3)
+        low, high = math.tanh(math.atanh(r) - margin), math.tanh(math.atanh(r) + margin)
+    return Correlation(r, p, low, high, n, reason=reason, note=few(n, unit))
 
 
-def correlate_models(
-    x: Mapping[str, float | None], y: Mapping[str, float | None], *, level: float = 0.95, unit: str = "models"
-) -> Correlation:
+def correlate_models(x: Mapping[str, float | None], y: Mapping[str, float | None]) -> Correlation:
     """Correlation of two benchmarks over the models that have a score in both: a cell of Tables 9 and 10, or DAT-SAT.
 
-    Both are model -> score, None where it has none; models that one of them lacks are left out.
+    Both are model -> score, None where it has none.
 
     >>> correlate_models({"a": 1, "b": 2, "c": 4, "d": None}, {"c": 5, "a": 2, "b": 3, "d": 1}).n
     3
     """
     pairs = [(a, b) for model, a in x.items() if a is not None and (b := y.get(model)) is not None]
-    return pearson([a for a, _ in pairs], [b for _, b in pairs], level=level, unit=unit)
+    return pearson([a for a, _ in pairs], [b for _, b in pairs], unit="models")
 
 
 def few(n: int, unit: str) -> str | None:
@@ -95,3 +86,25 @@ def few(n: int, unit: str) -> str | None:
     if n <= 3:
         return f"{n} {unit}: too few for an interval"
     return f"{n} {unit}: the interval is wide" if n < _FEW else None
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """P-values of a table's cells, corrected for their number (Holm, 1979); one that is not in 0..1 is a ValueError.
+
+    In at most 5% of tables some cell with nothing behind it comes out below 0.05. The smallest is multiplied by the
+    number of tests m, the next by m - 1, and so on; none may fall below one before it, nor exceed 1. Bonferroni's finds
+    less; both hold for cells that depend on each other. A cell with no p-value (None) was no test: it stays None and is
+    not counted.
+
+    >>> holm([0.01, 0.04, None, 0.03])
+    [0.03, 0.06, None, 0.06]
+    """
+    tests = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    corrected: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, i) in enumerate(tests):
+        if not 0 <= p <= 1:
+            raise ValueError(f"a p-value must be in 0..1, not {p}")
+        largest = max(largest, min(1.0, p * (len(tests) - rank)))
+        corrected[i] = largest
+    return corrected

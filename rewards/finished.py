@@ -64,7 +64,7 @@ class Finished:
 
     @property
     def kind(self) -> str:
-        """Which of a model's runs this is: it has one of each kind. A benchmark of trials stands beside a table."""
+        """Which of a model's runs this is: it has one of each kind."""
         return self.task
 
     @property
@@ -93,15 +93,10 @@ class Finished:
         import pyarrow as pa
 
         rows = list(self.answers())
-        return pa.table(
-            {
-                "id": [row.id for row in rows],
-                "item": [row.item for row in rows],
-                "text": [row.text for row in rows],
-                "score": pa.array([row.values.get(self.main.name) for row in rows], pa.float64()),
-                "reason": pa.array([row.reason for row in rows], pa.string()),
-            }
-        )
+        columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in ("id", "item", "text")}
+        columns["score"] = pa.array([row.values.get(self.main.name) for row in rows], pa.float64())
+        columns["reason"] = pa.array([row.reason for row in rows], pa.string())
+        return pa.table(columns)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Item -> mean over its answers that have a value; None where none has."""

@@ -53,7 +53,7 @@ class Summary:
     """Base of a task's row in the paper's tables, which is the content of its `metrics.json`; it has a `ci95`."""
 
     def to_json(self) -> dict[str, Any]:
-        """For `metrics.json`, as it is read back: JSON knows no tuples."""
+        """As it is read back: JSON knows no tuples."""
         values = asdict(self)
         return values | {"ci95": values["ci95"] and list(values["ci95"])}
 

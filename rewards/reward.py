@@ -1,9 +1,4 @@
-"""A reward as TRL takes it: what a completion is worth alone, and what it is worth among others, around one gather.
-
-A subclass says the first in `alone`, which each process asks about its own completions, and the second in `among`,
-which sees those of all processes at once. What is gathered, logged, and told to the others when one fails is written
-here.
-"""
+"""A reward as TRL takes it: what a completion is worth alone, and what it is worth among others, around one gather."""
 
 from __future__ import annotations
 
@@ -25,34 +20,24 @@ _NO_COLUMNS = {"completion_ids", "environments"}
 
 @dataclass(frozen=True, slots=True)
 class ScoredCompletion:
-    """One completion with all that a reward knows of it.
+    """One completion with all that a reward knows of it."""
 
-    Args:
-        text: What was written.
-        score: What it is worth by the reward's measure; None when invalid.
-        reason: Why it is invalid; None when valid.
-        reward: What is paid; None is TRL's word for a completion that gets no number from this reward.
-        duplicate: Whether this run has seen it before, if that is penalised.
-        facts: What else a reader wants to know.
-        group: Digest of what was asked: completions of the same group answer the same prompt.
-        key: What tells it from another response; None for one that is never a duplicate.
-    """
-
-    text: str
-    score: float | None
-    reason: str | None
-    reward: float | None
-    duplicate: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    group: str = field(default="", compare=False)
-    key: bytes | None = field(default=None, compare=False)
+    text: str  # what was written
+    score: float | None  # what it is worth by the reward's measure; None when invalid
+    reason: str | None  # why it is invalid; None when valid
+    reward: float | None  # what is paid; None is TRL's word for a completion that gets no number from this reward
+    duplicate: bool = False  # whether this run has seen it before, if that is penalised
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know
+    group: str = field(default="", compare=False)  # digest of what was asked: one prompt is one group
+    key: bytes | None = field(default=None, compare=False)  # tells it from others; None for what is no duplicate ever
 
 
 class Reward:
     """Base class of sozo's reward functions: lists in, one number (or None) for each completion out.
 
-    A subclass gives `alone`, and `among` where a completion's worth depends on others. In a distributed run every
-    process must call it together, as TRL does.
+    A subclass gives `alone`, which each process asks about its own completions, and, where a completion's worth depends
+    on others, `among`, which sees those of all processes at once. In a distributed run all processes must call it
+    together, as TRL does.
 
     Args:
         name: TRL's name for it: W&B shows `rewards/NAME/mean`.
@@ -74,6 +59,9 @@ class Reward:
 
     console: Sequence[tuple[str, str, str]] = ()
     free: frozenset[str] = frozenset()  # names of arguments that decide no reward: a resumed run may change them
+    loaded = ""  # name of a cached property that every process loads for itself
+    # Of its metrics: the share that is valid, the mean score, what stands before a reason.
+    logged = ("valid_rate", "mean_score", "reason")
 
     def __init__(self, name: str, prefix: str, *, scale: float = 1.0, penalise_duplicates: bool = False) -> None:
         self.__name__ = name
@@ -83,17 +71,14 @@ class Reward:
         self.seen = SeenResponses()
         self.last: list[ScoredCompletion] = []
 
-    # The two hooks.
-
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """What each answer is worth by itself; `items[k]` is what `answers[k]` answers. An invalid one is worth 0."""
         raise NotImplementedError
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
-        """What each is worth among all processes' completions, in rank order, and those of earlier calls.
+        """What each is worth among all processes' completions, in rank order: here, the duplicate penalty.
 
-        Every process calls it with the same completions and must come to the same result. Here it is the duplicate
-        penalty; a subclass begins with `super().among(completions)`.
+        Every process must come to the same result. A subclass begins with `super().among(completions)`.
         """
         seen = self.seen.check([completion.key for completion in completions])
         if not self.penalise_duplicates:
@@ -103,8 +88,6 @@ class Reward:
             for completion, duplicate in zip(completions, seen, strict=True)
         ]
 
-    # What is recorded and shown.
-
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record; loads what scores, so that errors show before training."""
         return {"scale": self.scale, "penalise_duplicates": self.penalise_duplicates}
@@ -113,13 +96,14 @@ class Reward:
         """Numbers of one call over all processes (at least one completion), for TRL's `log_metric`."""
         scores = [completion.score for completion in completions if completion.score is not None]
         reasons = Counter(completion.reason for completion in completions if completion.reason is not None)
+        count, (valid, mean, reason) = len(completions), self.logged
         metrics = {
-            "valid_rate": sum(completion.reason is None for completion in completions) / len(completions),
-            "duplicate_share": sum(completion.duplicate for completion in completions) / len(completions),
-            **{f"reason/{reason}": count / len(completions) for reason, count in sorted(reasons.items())},
+            valid: (count - reasons.total()) / count,
+            "duplicate_share": sum(c.duplicate for c in completions) / count,
         }
+        metrics |= {f"{reason}/{name}": number / count for name, number in sorted(reasons.items())}
         if scores:
-            metrics["mean_score"] = sum(scores) / len(scores)
+            metrics[mean] = sum(scores) / len(scores)
         return {f"{self.prefix}/{name}": value for name, value in metrics.items()}
 
     def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
@@ -131,14 +115,11 @@ class Reward:
     ) -> ScoredCompletion:
         """The result for one text: `scale` times its score, 0 for an invalid one."""
         group = hashlib.blake2b(item.prompt.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES)
-        reward = 0.0 if score is None else self.scale * score
-        key = None
-        if score is not None:
-            whole = group.digest() + text.encode("utf-8", "surrogatepass")
-            key = hashlib.blake2b(whole, digest_size=KEY_BYTES).digest()
-        return ScoredCompletion(text, score, reason, reward, False, facts, group.hexdigest(), key)
-
-    # What TRL calls.
+        if score is None:
+            return ScoredCompletion(text, None, reason, 0.0, False, facts, group.hexdigest())
+        whole = group.digest() + text.encode("utf-8", "surrogatepass")
+        key = hashlib.blake2b(whole, digest_size=KEY_BYTES).digest()
+        return ScoredCompletion(text, score, reason, self.scale * score, False, facts, group.hexdigest(), key)
 
     def __call__(
         self,
@@ -154,8 +135,8 @@ class Reward:
         Args:
             prompts: What was asked; may be left out where the reward asks for nothing but completions.
             completions: What was written.
-            log_metric: TRL's, for the metrics over all processes.
-            log_extra: TRL's, for columns beside this process's completions.
+            log_metric: TRL's; it gets the metrics over all processes.
+            log_extra: TRL's; it gets columns beside this process's completions.
             kwargs: Columns of the dataset, each with one value for each completion; the rest is TRL's.
 
         Raises:
@@ -175,15 +156,12 @@ class Reward:
         if failure is not None:
             raise failure
         everyone: list[ScoredCompletion] = []
-        offset = 0
         for number, part in enumerate(parts):
             if isinstance(part, str):
                 raise RuntimeError(f"the {self.prefix.upper()} reward failed on process {number}: {part}")
-            if number < rank():
-                offset += len(part)
             everyone += part
-
         self.last = self.among(everyone)
+        offset = sum(len(part) for part in parts[: rank()])
         mine = self.last[offset : offset + len(local)]
         if log_metric and self.last:
             metrics = self.metrics(self.last) | {f"{self.prefix}/seconds": time.perf_counter() - start}
@@ -196,7 +174,7 @@ class Reward:
         return [completion.reward for completion in mine]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "last": []}
+        return {name: value for name, value in self.__dict__.items() if name != self.loaded} | {"last": []}
 
 
 def _asked_and_answered(
@@ -204,11 +182,8 @@ def _asked_and_answered(
 ) -> tuple[list[Item], list[Answer]]:
     """TRL's lists as items and answers; a column `item` is the item's id."""
     count = len(completions)
-    columns = {
-        name: values
-        for name, values in kwargs.items()
-        if name not in _NO_COLUMNS and isinstance(values, list) and len(values) == count
-    }
+    whole = {name: values for name, values in kwargs.items() if isinstance(values, list) and len(values) == count}
+    columns = {name: values for name, values in whole.items() if name not in _NO_COLUMNS}
     ids = columns.pop("item", [""] * count)
     items = [
         Item(str(ids[k]), "" if prompts is None else prompt_text(prompts[k]), {n: v[k] for n, v in columns.items()})

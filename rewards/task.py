@@ -1,8 +1,6 @@
 """A task: what is asked, and what an answer is worth. Who answers, how often and what for is nobody's business here.
 
-Three readers build on it, each written once: evaluation (`eval.run`), rewards (`rewards.reward`) and training data
-(`training.selection`). A task of one's own is a subclass with a name, measures, `items` and `score`; CONTRIBUTING.md
-shows one.
+Three readers build on it: evaluation (`eval.run`), rewards (`rewards.reward`) and training data (`training.selection`).
 """
 
 from __future__ import annotations
@@ -81,7 +79,10 @@ class NoSettings:
 
 
 class Task:
-    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; the defaults do the rest."""
+    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; the defaults do the rest.
+
+    CONTRIBUTING.md shows one.
+    """
 
     name: ClassVar[str]  # on the command line, in YAML, in every file
     title: ClassVar[str] = ""  # for people
@@ -116,7 +117,7 @@ class Task:
     def reward(self, *args: Any, **options: Any) -> Callable[..., list[float | None]] | None:
         """The task's own reward, as TRL takes it; None if it is a measure as it stands (`rewards.task_reward`).
 
-        A task that has one names its options as keyword arguments: they are keys of a GRPO run's `tasks`.
+        Its keyword arguments are keys of a GRPO run's `tasks`.
         """
         return None
 
@@ -140,13 +141,9 @@ class Task:
 
     def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
         """A part's columns `text`, `score` (of the first measure), `reason` and, with more measures, `values`."""
-        rows = self.score(items, answers)
-        main = self.measures[0].name
-        columns: dict[str, Any] = {
-            "text": [answer.text for answer in answers],
-            "score": [row.values.get(main) for row in rows],
-            "reason": [row.reason for row in rows],
-        }
+        rows, main = self.score(items, answers), self.measures[0].name
+        columns: dict[str, Any] = {"text": [answer.text for answer in answers]}
+        columns |= {"score": [row.values.get(main) for row in rows], "reason": [row.reason for row in rows]}
         if len(self.measures) > 1:
             columns["values"] = [dict(row.values) or None for row in rows]
         return columns

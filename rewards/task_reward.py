@@ -33,7 +33,7 @@ class TaskReward(Reward):
         super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        """See the class."""
+        """The measure's value, 0 without one."""
         rows = self.task.score(items, answers)
         return [
             self.scored(item, answer.text, row.values.get(self.measure), row.reason, **row.facts)
@@ -61,5 +61,5 @@ def make_task_reward(
     'sat_reward'
     """
     kind = task_type(task)
-    scorer = kind(settings_of(kind.Settings, settings))
-    return TaskReward(scorer, measure, scale=scale, penalise_duplicates=penalise_duplicates)
+    built = kind(settings_of(kind.Settings, settings))
+    return TaskReward(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)

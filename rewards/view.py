@@ -12,19 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from rewards.cells import estimate_text
 from rewards.finished import Finished
 from rewards.measure import Measure
-from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section, estimate_text
+from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section
 
 Run = TypeVar("Run", bound=Finished)
-
-
-@dataclass(frozen=True, slots=True)
-class WandbTable:
-    """The table that W&B shows of a run."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+Values = dict[str, float | None]
+Rows = tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +32,9 @@ class CardMetric:
     args: Mapping[str, Any]  # what it rests on
 
 
+Card = tuple[dict[str, str], list[CardMetric]]
+
+
 class View(Generic[Run]):
     """How results are shown. `measures` are the task's, `metrics` the content of a run's `metrics.json`."""
 
@@ -44,6 +42,7 @@ class View(Generic[Run]):
     artifacts: tuple[str, ...] = ("responses",)  # in W&B's artifact beside config.json and metrics.json
     words: tuple[str, ...] = ()  # labels that the report's reader needs (`Entry.more`)
     sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
+    row: tuple[str, ...] = ()  # of a task with a row (`rewards.measure.Summary`): its numbers in W&B beside the mean
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """The terminal's table: heading -> cell."""
@@ -56,9 +55,13 @@ class View(Generic[Run]):
         reasons = {f"No score: {reason}": f"{n:,} of {answers:,}" for reason, n in metrics["reasons"].items() if n}
         return cells | reasons
 
-    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
+    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
         """Numbers for W&B, by their names below `eval/TASK/`."""
-        values: dict[str, float | None] = {}
+        if self.row:
+            low, high = metrics["ci95"] or (None, None)
+            mean = {"mean": metrics["mean"], "std": metrics["std"], "ci95_low": low, "ci95_high": high}
+            return mean | {name: metrics[name] for name in self.row}
+        values: Values = {}
         for measure in measures:
             name = "mean" if measure is measures[0] else measure.short
             values |= estimate_values(name, metrics["measures"][measure.name])
@@ -68,14 +71,12 @@ class View(Generic[Run]):
         """What is no number, for W&B's summary."""
         return {}
 
-    def wandb_table(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> WandbTable:
-        """The run's table in W&B: by default one row, all values."""
+    def wandb_table(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], Rows]:
+        """Columns and rows of the run's table in W&B: by default one row, all values."""
         values = self.values(measures, metrics)
-        return WandbTable(("source", *values), ((metrics["source"], *values.values()),))
+        return ("source", *values), ((metrics["source"], *values.values()),)
 
-    def card(
-        self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
-    ) -> tuple[dict[str, str], list[CardMetric]]:
+    def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
         """Of the model card: the task and dataset (`task_name`, `dataset_name`, `dataset_type`), and the metrics."""
         name = measures[0].task
         rows = []
@@ -96,8 +97,7 @@ class View(Generic[Run]):
 
     def section(self, measures: Sequence[Measure], runs: Sequence[Run]) -> Section:
         """Tables and pictures of the report; `runs` are the best ones of the models that have any."""
-        columns = tuple(Column(measure.short, measure) for measure in measures)
-        return Section((ModelTable(measures[0].task, columns),))
+        return (ModelTable(measures[0].task, tuple(Column(measure.short, measure) for measure in measures)),), ()
 
     def settings_shown(self, run: Run) -> list[tuple[str, Any]]:
         """What the run's numbers rest on, for the report: labels and values; None for what is not known."""
@@ -131,14 +131,7 @@ def stored_ci95(estimate: Mapping[str, Any]) -> tuple[float, float] | None:
     return None if estimate["low"] is None else (estimate["low"], estimate["high"])
 
 
-def estimate_values(name: str, estimate: Mapping[str, Any]) -> dict[str, float | None]:
+def estimate_values(name: str, estimate: Mapping[str, Any]) -> Values:
     """The numbers of a stored estimate for W&B."""
     ends = {f"{name}_ci95_low": estimate["low"], f"{name}_ci95_high": estimate["high"]}
     return {name: estimate["mean"], **ends, f"{name}_n": estimate["n"]}
-
-
-def row_values(metrics: Mapping[str, Any], *names: str) -> dict[str, float | None]:
-    """The numbers of a task's row (`rewards.measure.Summary`) for W&B: its mean and interval, and those named."""
-    low, high = metrics["ci95"] or (None, None)
-    mean = {"mean": metrics["mean"], "std": metrics["std"], "ci95_low": low, "ci95_high": high}
-    return mean | {name: metrics[name] for name in names}

@@ -304,7 +304,7 @@ def test_any_texts_give_a_score_or_a_reason(texts, reasoning, by_representative,
         assert (result.words is None) == (result.reason is Reason.FORMAT)
         if result.score is not None:
             assert math.isfinite(result.score)
-            assert 0 <= result.score <= 2 * rules.scale
+            assert 0 <= result.score <= 2 * (100 if rules.olson else 1)
 
 
 @given(st.lists(any_text, max_size=6))

@@ -17,7 +17,8 @@ from rewards.judges.ledger import Ledger, read_judgements
 from rewards.judges.protocol import Reply
 from rewards.judges.rubric import Rubric
 from rewards.judges.workers import _GIVE_UP_AFTER
-from rewards.tasks.jcq import held_out
+from rewards.task import Item
+from rewards.tasks.jcq import task as jcq_task
 from rewards.tasks.jcq.rubric import JCQ_V1
 from rewards.tasks.jcq.task import Jcq
 from rewards.tasks.sat.rubric import SAT_V1
@@ -164,7 +165,7 @@ def test_failures_that_are_the_rule_end_the_run(tmp_path):
 
 
 def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(tmp_path, monkeypatch):
-    prints = held_out.held_out()
+    prints = jcq_task.held_out()
     assert len(prints) == 700
     assert not prints & {fingerprint(question.question) for question in trial_questions()}
     judge = FakeJudge(lambda _: GOOD)
@@ -172,7 +173,7 @@ def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(tm
     reward = make_judge_reward("jcq-v1-guarded", judge=judge, ledger=tmp_path / "j.jsonl")
     assert reward(trial, ["答え"] * 35) == [3.5] * 35
     # The benchmark's own are not in this repository.
-    monkeypatch.setattr(held_out, "held_out", lambda: {fingerprint("箱の使い方を10個。")})
+    monkeypatch.setattr(jcq_task, "held_out", lambda: {fingerprint("箱の使い方を10個。")})
     for prompt, question in (
         ("箱の使い方を１０個。\n", None),
         ("答えよ。\n箱の使い方を 10個。", None),
@@ -185,7 +186,7 @@ def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(tm
     items = Jcq().Settings(trial=True)
     Jcq(items).refuse_training(Jcq(items).items())
     with pytest.raises(UserError, match="JCQ benchmark"):
-        held_out.refuse_held_out(["ほか", "箱の使い方を10個。"])
+        Jcq.refuse_training([Item("1", "ほか"), Item("2", "箱の使い方を10個。")])
 
 
 def test_a_rubric_of_ones_own(tmp_path):

@@ -167,7 +167,7 @@ def test_pickles_with_its_history_but_without_its_scorer():
     assert reward(completions=[list_text(TEN)]) == [5.0]
     copy = pickle.loads(pickle.dumps(reward))
     assert copy.__name__ == "dat_reward"
-    assert copy._scorer is None
+    assert "scorer" not in vars(copy)
     assert copy(completions=[list_text(TEN), list_text(SHIFTED)]) == [0.0, 5.0]
 
 

@@ -30,13 +30,13 @@ class Described:
 def describe(run: TaskRun) -> Described:
     """What W&B shows of a run: every mean beside what it rests on."""
     task, view, metrics = run.task, run.task.view, run.metrics
-    table = view.wandb_table(task.measures, metrics)
+    columns, rows = view.wandb_table(task.measures, metrics)
     return Described(
         task.name,
         metrics["source"],
         view.values(task.measures, metrics),
         view.facts(metrics),
-        table.columns,
-        table.rows,
+        columns,
+        rows,
         view.artifacts,
     )

@@ -94,9 +94,9 @@ def _summary(
         runs = [run for model in models if (run := model.run(task.name))]
         if not runs:
             continue
-        section = task.view.section(task.measures, runs)
-        tables += section_tables(task, models, section.tables, cells)
-        for picture in section.pictures:
+        declared, pictures = task.view.section(task.measures, runs)
+        tables += section_tables(task, models, declared, cells)
+        for picture in pictures:
             if isinstance(picture, Radar):
                 every_radar.append((picture.name, radars(picture, task, models, against)))
             elif isinstance(picture, Ridge):

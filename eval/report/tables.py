@@ -10,9 +10,10 @@ from eval.evaluated import Evaluated
 from eval.report.cells import change_cell, estimate_cell, with_change
 from eval.report.labels import labels
 from eval.report.paper import figure, paper_row, paper_rows
+from rewards.cells import DASH, Cell
 from rewards.finished import Finished
 from rewards.measure import Measure
-from rewards.page_parts import DASH, Cell, Column, ModelTable, RowTable
+from rewards.page_parts import Column, ModelTable, RowTable
 from rewards.task import Task
 
 

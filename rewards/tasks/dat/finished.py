@@ -33,14 +33,14 @@ class FinishedDat(Finished):
         """The one prompt."""
         return {"": prompt("dat")}
 
-    def shown(self, measure: Measure) -> Measure:
-        """Two decimals for Olson's scores (0 to 200)."""
-        return replace(measure, digits=self.summary.digits)
-
     @cached_property
     def summary(self) -> DatSummary:
         """The row of Table 11."""
         return DatSummary.from_json(self.metrics)
+
+    def shown(self, measure: Measure) -> Measure:
+        """Two decimals for Olson's scores (0 to 200)."""
+        return replace(measure, digits=self.summary.digits)
 
     def table(self) -> pa.Table:
         """Read in columns: a million responses become no Python objects."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class DatReward(Reward):
         ("valid", "dat/valid_rate", "6.1%"),
         ("unique words", "dat/unique_words", "5.0f"),
     )
+    loaded = "scorer"
 
     def __init__(
         self, build: Callable[[], DatScorer], *, scale: float = 10.0, penalise_duplicates: bool = True
@@ -53,36 +54,24 @@ class DatReward(Reward):
         # The name is the same whatever the settings: it is the key in W&B.
         super().__init__("dat_reward", "dat", scale=scale, penalise_duplicates=penalise_duplicates)
         self._build = build
-        self._scorer: DatScorer | None = None
 
-    @property
+    @cached_property
     def scorer(self) -> DatScorer:
         """The scorer, built when first asked for: ask before training to see errors early."""
-        if self._scorer is None:
-            self._scorer = self._build()
-        return self._scorer
+        return self._build()
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """`scale` times the score, 0 without one."""
-        texts = [answer.text for answer in answers]
-        results = self.scorer.score(texts)
+        results = self.scorer.score([answer.text for answer in answers])
         # In float32, like the scores: the product in float64 would differ in the last digits.
         rewards = (np.nan_to_num(results.scores, nan=0.0) * self.scale).tolist()
-        return [
-            ScoredCompletion(
-                texts[k],
-                result.score,
-                result.reason,
-                rewards[k],
-                facts={
-                    "words": result.words,
-                    "proper_nouns": int(results.proper_nouns[k]),
-                    "wikipedia_words": int(results.wikipedia_words[k]),
-                },
-                key=results.keys[k],
-            )
-            for k, result in enumerate(results)
-        ]
+        proper, wikipedia = results.proper_nouns.tolist(), results.wikipedia_words.tolist()
+        completions = []
+        for k, result in enumerate(results):
+            facts = {"words": result.words, "proper_nouns": proper[k], "wikipedia_words": wikipedia[k]}
+            text, key = results.texts[k], results.keys[k]
+            completions.append(ScoredCompletion(text, result.score, result.reason, rewards[k], facts=facts, key=key))
+        return completions
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         """See the class; every reason is there, those of nothing too."""
@@ -103,9 +92,6 @@ class DatReward(Reward):
         """Settings for the run's record, and the scorer as loaded."""
         return {**super().describe(), **self.scorer.describe()}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_scorer": None}
-
 
 def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **settings: Any) -> DatReward:
     """A configured DAT reward. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
@@ -118,18 +104,14 @@ def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **
     >>> make_dat_reward(embedding_model="ja-ginza", scale=1.0).__name__
     'dat_reward'
     """
-    return DatReward(
-        partial(DatScorer.of, settings_of(DatSettings, settings)), scale=scale, penalise_duplicates=penalise_duplicates
-    )
+    build = partial(DatScorer.of, settings_of(DatSettings, settings))
+    return DatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)
 
 
 def _scorer_from_environment() -> DatScorer:
     """For `dat_reward`, which nobody can pass arguments to: SOZO_NOUN_CHECKER and SOZO_EMBEDDING_MODEL choose."""
-    settings = DatSettings(
-        noun_checker=os.environ.get("SOZO_NOUN_CHECKER", "auto"),
-        embedding_model=os.environ.get("SOZO_EMBEDDING_MODEL", DEFAULT_ENCODER),
-    )
-    return DatScorer.of(settings)
+    encoder = os.environ.get("SOZO_EMBEDDING_MODEL", DEFAULT_ENCODER)
+    return DatScorer.of(DatSettings(noun_checker=os.environ.get("SOZO_NOUN_CHECKER", "auto"), embedding_model=encoder))
 
 
 dat_reward = DatReward(_scorer_from_environment)

@@ -98,19 +98,19 @@ class DatScorer:
 
     @classmethod
     def of(cls, settings: DatSettings) -> Self:
-        """Load the checker and the encoder; see `make_noun_checker` and `make_encoder` for the errors."""
+        """Load the checker and the encoder."""
         encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision)
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
         return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache)
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""
-        noun_rules = getattr(self.checker, "rules", None)
+        noun_rules, encoder = getattr(self.checker, "rules", None), self.vectors.encoder
         return {
             "noun_checker": self.checker.name,
             "noun_rules": _as_dict(noun_rules, NounRules) if noun_rules else None,
-            "embedding_model": self.vectors.encoder.name,
-            "embedding_revision": self.vectors.encoder.revision,
+            "embedding_model": encoder.name,
+            "embedding_revision": encoder.revision,
             "dat_rules": _as_dict(self.rules, DatRules),
         }
 
@@ -129,7 +129,7 @@ class DatScorer:
         good, at = numbers[reasons == 0], at[reasons == 0]
         scores = np.full(n, np.nan, np.float32)
         distances = mean_pairwise_distance(self.vectors.matrix, self._words.rows[good])
-        scores[at] = distances * np.float32(self.rules.scale)
+        scores[at] = distances * np.float32(100 if self.rules.olson else 1)
         keys: list[bytes | None] = [None] * n
         for i, key in zip(at.tolist(), response_keys(self._words.hashes[good]), strict=True):
             keys[i] = key
@@ -148,9 +148,8 @@ class DatScorer:
             if words is not None:
                 lists.append(i)
                 flat += words
-        return lists, self._words.look_up([w.lower() for w in flat] if self.rules.olson else flat).reshape(
-            -1, NUM_WORDS
-        )
+        numbers = self._words.look_up([word.lower() for word in flat] if self.rules.olson else flat)
+        return lists, numbers.reshape(-1, NUM_WORDS)
 
 
 def _as_dict(settings: Any, rules: type[Any]) -> dict[str, Any]:

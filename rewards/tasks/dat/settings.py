@@ -21,19 +21,10 @@ class DatRules:
     repeated_by_representative: bool = setting(False, "Count りんご and 林檎 as one word, by 代表表記.")
     olson: bool = setting(False, "Olson et al. (2021), English: first 7 valid words, times 100.")
 
-    @property
-    def scale(self) -> float:
-        """Factor on the mean distance."""
-        return 100.0 if self.olson else 1.0
-
 
 @dataclass(frozen=True)
 class DatSettings(NounRules, DatRules):
-    """Checker, encoder and rules: all that a DAT score depends on.
-
-    >>> DatSettings(noun_checker="jumandic").embedding_model
-    'ja-ginza'
-    """
+    """Checker, encoder and rules: all that a DAT score depends on."""
 
     noun_checker: str = setting("auto", "auto, jumanpp or jumandic; auto takes jumanpp where the command is found.")
     embedding_model: str = setting(

@@ -75,17 +75,15 @@ class DatAccumulator:
             state = "neither a score nor" if row["score"] is None else "both a score and"
             raise UserError(f"response {row['id']} has {state} a reason; score the table first: python -m eval score")
         valid = table.filter(is_valid)
-        self._add_scores(len(table), valid["score"].to_numpy().astype(np.float64))
-        for column, counts in (
-            (table["reason"].drop_null(), self._reasons),
-            (pc.list_flatten(valid["words"]), self._words),
-        ):
+        self._total += len(table)
+        self._add_scores(valid["score"].to_numpy().astype(np.float64))
+        words = pc.list_flatten(valid["words"])
+        for column, counts in ((table["reason"].drop_null(), self._reasons), (words, self._words)):
             values, numbers = pc.value_counts(column).flatten()
             counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
         self._sources.update(dict.fromkeys(pc.unique(table["source"]).to_pylist()))
 
-    def _add_scores(self, total: int, scores: np.ndarray) -> None:
-        self._total += total
+    def _add_scores(self, scores: np.ndarray) -> None:
         n = len(scores)
         if not n:
             return
@@ -99,7 +97,11 @@ class DatAccumulator:
     def summary(self, source: str | None = None, checker: NounChecker | None = None) -> DatSummary:
         """The row of everything added so far; see `summarise` for the arguments."""
         std = math.sqrt(self._squares / (self._valid - 1)) if self._valid > 1 else None
-        proper, wikipedia = _kinds(self._words, checker) if checker else (None, None)
+        proper = wikipedia = None
+        if checker:
+            verdicts = list(zip(self._words.values(), checker.check(list(self._words)), strict=True))
+            proper = sum(n for n, verdict in verdicts if verdict.proper)
+            wikipedia = sum(n for n, verdict in verdicts if verdict.wikipedia)
         return DatSummary(
             source=", ".join(self._sources) if source is None else source,
             num_responses=self._total,
@@ -147,9 +149,3 @@ def valid_scores(path: Path) -> np.ndarray:
     """Scores of the valid responses of a table on disk, float32, shape (valid,), for a histogram."""
     parts = [table["score"].drop_null().to_numpy() for table in iter_tables(path, ("score",))]
     return np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float32)
-
-
-def _kinds(words: Counter[str], checker: NounChecker) -> tuple[int, int]:
-    """How many word occurrences are proper nouns, and how many come from Wikipedia."""
-    verdicts = list(zip(words.values(), checker.check(list(words)), strict=True))
-    return sum(n for n, v in verdicts if v.proper), sum(n for n, v in verdicts if v.wikipedia)

@@ -1,13 +1,14 @@
 """The paper's Table 11 of a study: a row per training method, from its table of responses, beside the paper's figures.
 
 Unique words grow with the number of valid responses, and training changes that number. So each row also gives unique
-words at equal sample size: what its smallest row's number of valid responses would show (`rarefaction`).
+words at equal sample size: what its smallest row's number of valid responses would show.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,6 @@ import numpy as np
 
 from data.errors import UserError
 from data.published import load
-from rewards.tasks.dat.rarefaction import expected_unique_words
 from rewards.tasks.dat.summary import DatAccumulator, DatSummary, counted_tables
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def table11(
         n, counts = summary.valid, list(words.values())
         sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
         curve = tuple((m, expected_unique_words(counts, n, m)) for m in sizes)
-        at_equal_size = dict(curve).get(equal_size)
-        rows.append(Table11Row(summary, at_equal_size, curve, paper.get(summary.source)))
+        rows.append(Table11Row(summary, dict(curve).get(equal_size), curve, paper.get(summary.source)))
     return Table11(tuple(rows), equal_size, paper_model)
 
 
@@ -107,3 +106,44 @@ def _paper_rows(model: str | None) -> dict[str, Published]:
         raise UserError(f"the paper's Table 11 has no model {model!r}; it has {', '.join(known)}")
     names = Published.__dataclass_fields__
     return {r["method"]: Published(**{n: r[n] for n in names}) for r in rows if r["model"] in (model, None)}
+
+
+def expected_unique_words(occurrences: Iterable[int], responses: int, size: int) -> float:
+    """Expected number of distinct words in `size` valid responses drawn without replacement from `responses`.
+
+    Sample-based rarefaction (Gotelli & Colwell, 2001, Ecology Letters 4, 379), exact and without simulation: responses
+    are drawn, not words. With N responses of which n_w hold the word w, a draw of m misses w with the probability
+    C(N - n_w, m) / C(N, m); the expectation is the sum over the words of one minus that. In log-gamma the error is
+    below 1e-4 words at N = 131,072.
+
+    Args:
+        occurrences: n_w for each word, in any order: in how many valid responses it stands, 1 to `responses`.
+        responses: N, all valid responses.
+        size: m, 0 to N. At m = N the result is the number of words, at m = 1 the mean number of words in a response.
+
+    Raises:
+        ValueError: `size` is not in 0..N, or a word stands in no response or in more than there are.
+
+    Three responses, one word in all of them, another in one. Of two responses drawn, the first word is always there,
+    the second in 1 - C(2, 2) / C(3, 2) = 2/3 of the draws:
+
+    >>> round(expected_unique_words([3, 1], responses=3, size=2), 6)
+    1.666667
+    """
+    if not 0 <= size <= responses:
+        raise ValueError(f"cannot draw {size} of {responses} responses")
+    # Words that stand in equally many responses share a probability: a million words have a few thousand of them.
+    n, words = np.unique(np.fromiter(occurrences, np.int64), return_counts=True)
+    if len(n) and not (n[0] >= 1 and n[-1] <= responses):
+        raise ValueError(f"a word stands in {n[0]} to {n[-1]} responses of {responses}")
+    missed = responses - n
+    possible = missed >= size  # with fewer responses without the word than are drawn, it cannot be missed
+    log_miss = _log_factorial(missed[possible]) - _log_factorial(missed[possible] - size)
+    log_miss = log_miss - math.lgamma(responses + 1) + math.lgamma(responses - size + 1)
+    seen = np.ones(len(n))
+    seen[possible] = -np.expm1(np.minimum(log_miss, 0.0))  # 1 - exp(x), without losing the digits of rare words
+    return float(seen @ words)
+
+
+def _log_factorial(values: np.ndarray) -> np.ndarray:
+    return np.array([math.lgamma(value + 1) for value in values.tolist()])

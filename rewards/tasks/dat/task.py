@@ -30,10 +30,7 @@ class Dat(Task):
     name = "dat"
     title = "Divergent Association Task"
     Settings = DatSettings
-    measures = (
-        Measure("dat", per_item=False, paper="mean"),
-        Measure("dat/valid", share=True, per_item=False),
-    )
+    measures = (Measure("dat", per_item=False, paper="mean"), Measure("dat/valid", share=True, per_item=False))
     max_new_tokens = 256
     batch_size = 1024
     random_nouns = True

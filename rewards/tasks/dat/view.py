@@ -6,26 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from rewards.cells import DASH, Cell, ends_text, mean_cell, number, percent
 from rewards.measure import Measure
-from rewards.page_parts import (
-    DASH,
-    Cell,
-    Column,
-    ModelTable,
-    Point,
-    ReaderItem,
-    Ridge,
-    Scatter,
-    Section,
-    ends_text,
-    mean_cell,
-    number,
-    percent,
-)
+from rewards.page_parts import Column, ModelTable, Point, ReaderItem, Ridge, Scatter, Section
 from rewards.tasks.dat.finished import FinishedDat
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import table11
-from rewards.view import CardMetric, View, row_values
+from rewards.view import Card, CardMetric, View
 
 _PAPER_RESPONSES = 131_072
 
@@ -34,6 +21,7 @@ class DatView(View[FinishedDat]):
     """A row of Table 11, and what is wrong with the invalid responses."""
 
     sample = 20
+    row = ("valid", "num_responses", "valid_rate", "unique_words")
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """The row, the share of odd nouns, and the reasons."""
@@ -48,13 +36,7 @@ class DatView(View[FinishedDat]):
                 cells[f"Invalid: {reason}"] = f"{count:,} ({percent(count, summary.num_responses)})"
         return cells
 
-    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
-        """The numbers of the row."""
-        return row_values(metrics, "valid", "num_responses", "valid_rate", "unique_words")
-
-    def card(
-        self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
-    ) -> tuple[dict[str, str], list[CardMetric]]:
+    def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
         """Score, valid rate and unique words."""
         row = DatSummary.from_json(metrics)
         of = f"{row.valid} of {row.num_responses} responses valid"
@@ -75,6 +57,12 @@ class DatView(View[FinishedDat]):
         words = {row.summary.source: row.equal_size_words for row in table.rows}
         score, valid = measures
 
+        def mean(run: FinishedDat) -> Cell:
+            return mean_cell(run.summary.mean, run.shown(score), run.summary.ci95)
+
+        def std(run: FinishedDat) -> Cell:
+            return Cell(number(run.summary.std, run.shown(score)))
+
         def equal_words(run: FinishedDat) -> Cell:
             count = words[str(run.folder)]
             return Cell(DASH if count is None else f"{count:,.0f}", (f"n = {table.equal_size:,}",))
@@ -86,16 +74,16 @@ class DatView(View[FinishedDat]):
         responses = (
             Column("trials", cell=lambda run: Cell(f"{run.summary.num_responses:,}")),
             Column("valid", cell=_valid, change=valid, paper="valid", figure=_figure),
-            Column("mean", cell=_mean, change=score, paper="mean"),
-            Column("std", cell=_std, paper="std"),
+            Column("mean", cell=mean, change=score, paper="mean"),
+            Column("std", cell=std, paper="std"),
             Column("unique_words", cell=_unique_words, paper="unique_words", figure=lambda n: f"{int(n):,}"),
             Column("equal_words", cell=equal_words),
         )
         trials = (
             Column("valid_trials", cell=lambda run: Cell(f"{run.summary.valid:,}")),
-            Column("attempts", cell=_attempts),
-            Column("mean", cell=_mean),
-            Column("std", cell=_std),
+            Column("attempts", cell=lambda run: Cell(f"{run.summary.num_responses:,}", (_rate(run.summary),))),
+            Column("mean", cell=mean),
+            Column("std", cell=std),
         )
         tables = (
             ModelTable("table11", responses, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
@@ -103,7 +91,7 @@ class DatView(View[FinishedDat]):
         )
         ridges = Ridge("dat_chart", "ridges", "score_axis", score)
         scatter = Scatter("words_chart", "words", "words_axis", "score_axis", [point(run) for run in runs])
-        return Section(tables, (ridges, scatter))
+        return tables, (ridges, scatter)
 
     def settings_shown(self, run: FinishedDat) -> list[tuple[str, Any]]:
         """Encoder and noun checker."""
@@ -115,24 +103,11 @@ class DatView(View[FinishedDat]):
 
     def reader(self, run: FinishedDat) -> Iterator[ReaderItem]:
         """The first responses."""
-        entries = [entry for _, entry in islice(self.entries(run), self.sample)]
-        yield ReaderItem(("", ""), "", "DAT", "", entries)
+        yield ReaderItem(("", ""), "", "DAT", "", [entry for _, entry in islice(self.entries(run), self.sample)])
 
 
 def _valid(run: FinishedDat) -> Cell:
-    return Cell(f"{run.summary.valid:,}", (percent(run.summary.valid, run.summary.num_responses),))
-
-
-def _attempts(run: FinishedDat) -> Cell:
-    return Cell(f"{run.summary.num_responses:,}", (percent(run.summary.valid, run.summary.num_responses),))
-
-
-def _mean(run: FinishedDat) -> Cell:
-    return mean_cell(run.summary.mean, run.shown(run.main), run.summary.ci95)
-
-
-def _std(run: FinishedDat) -> Cell:
-    return Cell(number(run.summary.std, run.shown(run.main)))
+    return Cell(f"{run.summary.valid:,}", (_rate(run.summary),))
 
 
 def _unique_words(run: FinishedDat) -> Cell:
@@ -144,6 +119,10 @@ def _figure(valid: str) -> str:
     return f"{int(valid):,} ({int(valid) / _PAPER_RESPONSES:.2%})"
 
 
+def _rate(summary: DatSummary) -> str:
+    return percent(summary.valid, summary.num_responses)
+
+
 def summary_cells(summary: DatSummary) -> dict[str, str]:
     """The columns of a row by their headings.
 
@@ -153,7 +132,7 @@ def summary_cells(summary: DatSummary) -> dict[str, str]:
     score = Measure("dat", summary.digits)
     return {
         "Source": summary.source,
-        "Valid": f"{summary.valid:,} of {summary.num_responses:,} ({percent(summary.valid, summary.num_responses)})",
+        "Valid": f"{summary.valid:,} of {summary.num_responses:,} ({_rate(summary)})",
         "Mean": number(summary.mean, score),
         "Std": number(summary.std, score),
         "95% CI of mean": ends_text(summary.ci95, score) or DASH,

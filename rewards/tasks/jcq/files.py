@@ -60,9 +60,8 @@ def read_answers(path: Path, source: str = "") -> tuple[Answer, ...]:
 
 def write_answers(path: Path, answers: Sequence[Answer]) -> None:
     """Write a file of answers, whole or not at all."""
-    write_objects(
-        path, ({"id": _theirs(a.id), "question_id": _theirs(a.item), "answer": utf8_safe(a.text)} for a in answers)
-    )
+    rows = ({"id": _theirs(a.id), "question_id": _theirs(a.item), "answer": utf8_safe(a.text)} for a in answers)
+    write_objects(path, rows)
 
 
 def read_jcq_judgements(path: Path, judge: str, answers: Sequence[Asked]) -> tuple[Judgement | None, ...]:
@@ -83,16 +82,9 @@ def read_jcq_judgements(path: Path, judge: str, answers: Sequence[Asked]) -> tup
         refused = row.get("judgement", "") is None
         reply = None if refused else utf8_safe(text_column(row, "judgement", where))
         scores = parse_verdict(reply or "")
-        judgements[answer_id] = Judgement(
-            key=judgement_key(asked.question, asked.answer, judge, PROMPT, PARAMETERS),
-            question_id=asked.question_id,
-            answer_id=answer_id,
-            judge=judge,
-            prompt=PROMPT,
-            status=Status.OK if scores else Status.UNPARSEABLE,
-            scores=scores,
-            reply=reply,
-        )
+        key = judgement_key(asked.question, asked.answer, judge, PROMPT, PARAMETERS)
+        status = Status.OK if scores else Status.UNPARSEABLE
+        judgements[answer_id] = Judgement(key, asked.question_id, answer_id, judge, PROMPT, status, scores, reply)
     return tuple(judgements.get(asked.id) for asked in answers)
 
 
@@ -110,14 +102,6 @@ def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequ
                 reply = write_verdict(judgement.scores) if judgement.scores else ""
             rows.append({"answer_id": _theirs(answer.id), "judgement": utf8_safe(reply)})
     write_objects(path, rows)
-
-
-def write_jcq_files(
-    data: Path, model: str, judge: str, answers: Sequence[Answer], judgements: Sequence[Judgement | None]
-) -> None:
-    """Write a model's answers and a judge's replies where the tool keeps them: `data` is its `--data-dir`."""
-    write_answers(answers_path(data, model), answers)
-    write_jcq_judgements(judgements_path(data, judge, model), answers, judgements)
 
 
 def _their_scores(reply: str) -> Scores | None:

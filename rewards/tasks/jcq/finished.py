@@ -63,10 +63,14 @@ class FinishedJcq(Finished):
         return model_scores(tuple(self.questions.values()), self.written, self.judgements)
 
     def answers(self) -> Iterator[ScoredAnswer]:
-        """Every answer with its judgement's values."""
+        """Every answer with its judgement's values by the measures' names."""
         for answer, judgement in zip(self.written, self.judgements, strict=True):
-            task = self.questions[answer.item].task
-            values = answer_values(task, judgement)
+            task, values = self.questions[answer.item].task, dict[str, float]()
+            if judgement and judgement.scores:
+                scores = {criterion: float(judgement.scores[criterion]) for criterion in CRITERIA}
+                mean = sum(scores.values()) / len(CRITERIA)
+                values = {f"jcq/{name}": value for name, value in (scores | {MEAN: mean}).items()}
+                values |= {f"jcq/{task}": mean} | {f"jcq/{task}/{name}": value for name, value in scores.items()}
             reason = None if values else str(judgement.status) if judgement else "not_asked"
             yield ScoredAnswer(answer.id, answer.item, answer.text, values, reason, task)
 
@@ -107,14 +111,3 @@ def task_and_criterion(measure: Measure) -> tuple[str | None, str | None]:
     """
     parts = measure.short.split("/")
     return next((p for p in parts if p in TASKS), None), next((p for p in parts if p in CRITERIA), None)
-
-
-def answer_values(task: str, judgement: Judgement | None) -> dict[str, float]:
-    """The values of one answer by the measures' names; none without scores."""
-    if judgement is None or judgement.scores is None:
-        return {}
-    scores: dict[str, float] = {criterion: float(judgement.scores[criterion]) for criterion in CRITERIA}
-    scores["mean"] = sum(scores.values()) / len(CRITERIA)
-    values = {f"jcq/{name}": value for name, value in scores.items()}
-    values[f"jcq/{task}"] = scores.pop("mean")
-    return values | {f"jcq/{task}/{criterion}": value for criterion, value in scores.items()}

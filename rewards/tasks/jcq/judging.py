@@ -22,21 +22,23 @@ from rewards.tasks.jcq.settings import JcqSettings
 
 def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, Any]:
     """What decides the judgements, for a run's record; `judge` is what their keys are made of."""
-    if settings.judgements:
-        _refuse_asking(settings)
-        path = Path(settings.judgements)
-        try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            message = f"{path}: cannot be read ({error.strerror}); give JCQ-judge's file of judgements"
-            raise UserError(message) from error
-        return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
-    if settings.judge_prompt not in JCQ_RUBRICS:
-        raise UserError(f"judge_prompt must be one of {', '.join(JCQ_RUBRICS)}, not {settings.judge_prompt}")
-    settings.price()  # raises before anybody is asked if it is half a price
-    if judge is None:
-        raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
-    return {"judge": {"model": judge.name, "prompt": settings.judge_prompt, **judge.parameters}}
+    if not settings.judgements:
+        if settings.judge_prompt not in JCQ_RUBRICS:
+            raise UserError(f"judge_prompt must be one of {', '.join(JCQ_RUBRICS)}, not {settings.judge_prompt}")
+        settings.price()  # raises before anybody is asked if it is half a price
+        if judge is None:
+            raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
+        return {"judge": {"model": judge.name, "prompt": settings.judge_prompt, **judge.parameters}}
+    for field in fields(settings):
+        asking = field.name.startswith(("judge_", "price_")) or field.name in ("max_cost", "retry_failed")
+        if asking and field.name != "judge_model" and getattr(settings, field.name) != field.default:
+            raise UserError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")
+    path = Path(settings.judgements)
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give JCQ-judge's file of judgements") from error
+    return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
 
 
 def import_judgements(settings: JcqSettings, answers: Sequence[Asked], ledger: Path) -> Judging:
@@ -62,10 +64,3 @@ def asked_of(questions: Iterable[Question], answers: Sequence[Answer]) -> list[A
         if answer.item not in texts:
             raise UserError(f"answer {answer.id!r} is to question {answer.item!r}, which is not among the questions")
     return [Asked(answer.id, answer.item, texts[answer.item], answer.text) for answer in answers]
-
-
-def _refuse_asking(settings: JcqSettings) -> None:
-    for field in fields(settings):
-        asking = field.name.startswith(("judge_", "price_")) or field.name in ("max_cost", "retry_failed")
-        if asking and field.name != "judge_model" and getattr(settings, field.name) != field.default:
-            raise UserError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")

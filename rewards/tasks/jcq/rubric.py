@@ -30,8 +30,7 @@ def parse_verdict(reply: str) -> Scores | None:
     together with a number or a colon: a reply that says two things about a criterion, even the same thing twice, says
     nothing. So no verdict that the judge quotes from the answer counts. A leading `<think>...</think>` is cut off.
 
-    Of the 77,000 replies of gpt-4o-2024-08-06 that the benchmark's authors once published, it reads the 76,971 that
-    they read, with the same values; the others say in prose that they cannot judge.
+    Of 77,000 replies of gpt-4o-2024-08-06 by the benchmark's authors, it reads the 76,971 that they read, as they do.
 
     >>> parse_verdict("流暢性: 4\\n柔軟性: [3]\\n独創性：２\\n**精緻性**: 5")
     {'fluency': 4, 'flexibility': 3, 'originality': 2, 'elaboration': 5}

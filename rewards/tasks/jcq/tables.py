@@ -11,9 +11,6 @@ from data.jcq import CRITERIA, Question
 from rewards.judges.judgement import Judgement
 from rewards.task import Answer
 
-Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
-Values = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -29,9 +26,9 @@ class ModelScores:
     """One model's scores, question by question: what means, intervals and comparisons are made of."""
 
     questions: tuple[Question, ...]  # those that have answers, in their order
-    values: Values  # shape (questions, 4), 1 to 5: mean over the question's scored answers; NaN where there is none
-    scored: Counts  # shape (questions,): how many answers have scores
-    asked: Counts  # shape (questions,): how many answers there are
+    values: np.ndarray  # shape (questions, 4), 1 to 5: mean over the question's scored answers; NaN where there is none
+    scored: np.ndarray  # shape (questions,): how many answers have scores
+    asked: np.ndarray  # shape (questions,): how many answers there are
 
 
 def model_scores(
@@ -40,9 +37,7 @@ def model_scores(
     """Gather one model's judgements, one for each answer (None where it was not asked), by question.
 
     Several answers to a question are averaged first, so that every question weighs the same, however many of its
-    answers have scores. With all answers scored this is the mean over all answers.
-
-    Two answers to one question, one of them refused:
+    answers have scores.
 
     >>> from rewards.judges.protocol import Status
     >>> questions, answers = [Question("1", "situation", "?")], [Answer("a", "1", "x"), Answer("b", "1", "y")]

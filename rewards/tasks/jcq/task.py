@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from data.held_out import refuse
 from data.jcq import CRITERIA, TASKS, Question, content_hash, write_questions
 from data.progress import responses_bar
 from rewards.judges.options import JudgeSettings
@@ -15,9 +17,8 @@ from rewards.judges.rubric import judged_part
 from rewards.judges.run import Judging, judge_answers
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Task
-from rewards.tasks.jcq.files import read_answers, write_answers, write_jcq_files
+from rewards.tasks.jcq.files import answers_path, judgements_path, read_answers, write_answers, write_jcq_judgements
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
-from rewards.tasks.jcq.held_out import refuse_held_out
 from rewards.tasks.jcq.judging import asked_of, import_judgements, judging_settings
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
 from rewards.tasks.jcq.settings import JcqSettings
@@ -95,16 +96,19 @@ class Jcq(Task):
         write_questions(run.folder / QUESTIONS, self.questions)
         write_answers(run.folder / ANSWERS, answers)
         judged = self._judge(answers, run.folder / LEDGER)
-        source, files = run.source or "", run.folder / JCQ_JUDGE
+        source, tool = run.source or "", run.folder / JCQ_JUDGE
         # A second try that stops early leaves a judgement of every answer: what an earlier one finished still holds.
-        if judged.stopped is None or files.exists():
-            write_jcq_files(files, source, self.settings.judge_model, answers, judged.judgements)
+        if judged.stopped is None or tool.exists():
+            write_answers(answers_path(tool, source), answers)
+            path = judgements_path(tool, self.settings.judge_model, source)
+            write_jcq_judgements(path, answers, judged.judgements)
         return Outcome(self._metrics(run, source, answers, judged), judged.stopped)
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
-        """The 700 questions of the benchmark, whoever wrote the prompt around them."""
-        refuse_held_out(text for item in items for text in (item.prompt, str(item.columns.get("question", ""))))
+        """The 700 questions of the benchmark, whoever wrote the prompt around them; the 35 trial questions are none."""
+        texts = (text for item in items for text in (item.prompt, str(item.columns.get("question", ""))))
+        refuse(texts, held_out(), "questions of the JCQ benchmark")
 
     def _judge(self, answers: Sequence[Answer], ledger: Path) -> Judging:
         settings, judge, asked = self.settings, self.judge, asked_of(self.questions, answers)
@@ -145,3 +149,9 @@ class Jcq(Task):
             "unknown_cost": judged.unknown_cost,
             "cost_at_most": round(judged.cost_at_most, 9),
         }
+
+
+@cache
+def held_out() -> frozenset[str]:
+    """Fingerprints of the questions of nlp-waseda/JCQ, split test: who trains on them measures nothing with them."""
+    return frozenset(files(__package__).joinpath("held_out.txt").read_text("ascii").split())

@@ -7,22 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
+from rewards.cells import estimate_text, mean_cell, n_of
 from rewards.measure import Measure
-from rewards.page_parts import (
-    Column,
-    Entry,
-    ModelTable,
-    Radar,
-    ReaderItem,
-    RowTable,
-    Section,
-    estimate_text,
-    mean_cell,
-    n_of,
-)
+from rewards.page_parts import Column, Entry, ModelTable, Radar, ReaderItem, RowTable, Section
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.tables import means
-from rewards.view import CardMetric, View, WandbTable, estimate_values, stored_ci95
+from rewards.view import Card, CardMetric, Rows, Values, View, estimate_values, stored_ci95
 
 
 class JcqView(View[FinishedJcq]):
@@ -35,11 +25,8 @@ class JcqView(View[FinishedJcq]):
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """Every mean with its interval and its n of N, what is not scored, and what the judge cost."""
         answers, questions = sum(metrics["statuses"].values()), metrics["num_questions"]
-        cells = {
-            "Source": metrics["source"],
-            "Judge": f"{metrics['judge']}, {metrics['prompt']}",
-            "Questions": f"{questions:,}",
-        }
+        judge = f"{metrics['judge']}, {metrics['prompt']}"
+        cells = {"Source": metrics["source"], "Judge": judge, "Questions": f"{questions:,}"}
         cells |= {f"Answers: {s}": f"{count:,} of {answers:,}" for s, count in metrics["statuses"].items() if count}
         for name, mean in metrics["means"].items():
             text = estimate_text(measures[0], mean["mean"], (mean["low"], mean["high"]), mean["n"], questions)
@@ -55,9 +42,9 @@ class JcqView(View[FinishedJcq]):
         cost = f"cost of {unknown:,} replies unknown" if unknown else f"cost {metrics['cost']:.4f}"
         return {**cells, "Judge's tokens": f"{tokens}, {cost}"}
 
-    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
+    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
         """The means of the criteria and of the four, and how many answers came out how."""
-        values: dict[str, float | None] = {}
+        values: Values = {}
         for name, mean in metrics["means"].items():
             values |= estimate_values(name, mean)
         statuses = metrics["statuses"]
@@ -68,16 +55,13 @@ class JcqView(View[FinishedJcq]):
         """Who judged."""
         return {"judge": metrics["judge"], "judge_prompt": metrics["prompt"]}
 
-    def wandb_table(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> WandbTable:
+    def wandb_table(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], Rows]:
         """A row for each task."""
-        table = metrics["by_task"]
-        by_task = zip(table["columns"], table["cells"][0], strict=True)
+        by_task = zip(metrics["by_task"]["columns"], metrics["by_task"]["cells"][0], strict=True)
         rows = tuple((task, cell["mean"], cell["scored"], cell["asked"]) for task, cell in by_task)
-        return WandbTable(("task", "mean", "scored answers", "answers"), rows)
+        return ("task", "mean", "scored answers", "answers"), rows
 
-    def card(
-        self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
-    ) -> tuple[dict[str, str], list[CardMetric]]:
+    def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
         """The means, and how many answers have scores."""
         total, judge = metrics["num_questions"], self.facts(metrics)
         rows = []
@@ -88,11 +72,10 @@ class JcqView(View[FinishedJcq]):
         answers, scored = sum(metrics["statuses"].values()), metrics["statuses"]["ok"]
         title = f"JCQ answers with scores ({scored} of {answers}, judge {metrics['judge']})"
         rows.append(CardMetric("jcq_scored_rate", title, scored / answers, {**judge, **metrics["statuses"]}))
-        where = {"task_name": "Japanese Creativity Questions"}
+        where = {"dataset_name": f"{total} questions that are not JCQ's", "dataset_type": "other-questions"}
         if settings["questions_sha256"] == CONTENT_SHA256:
-            return {**where, "dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}, rows
-        other = {"dataset_name": f"{total} questions that are not JCQ's", "dataset_type": "other-questions"}
-        return {**where, **other}, rows
+            where = {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
+        return {"task_name": "Japanese Creativity Questions", **where}, rows
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> Section:
         """Models by criteria and by tasks, tasks by criteria over all models, and a radar of the criteria."""
@@ -106,29 +89,30 @@ class JcqView(View[FinishedJcq]):
             shown = tuple(Column(measure.short, measure) for measure in (*columns, measures[0]))
             return ModelTable(name, shown, notes, heat=True, paper=paper, training=training)
 
+        rows = []  # tasks by criteria, over all models (ACL, table 5)
+        for task in TASKS:
+            cells = means([run.scores for run in runs], task)
+            shown = [mean_cell(cell.mean, measures[0], None, n_of(cell.scored, cell.asked)) for cell in cells]
+            rows.append((task, tuple(replace(s, heat=cell.mean) for s, cell in zip(shown, cells, strict=True))))
         tables = (
             table("table12", criteria, "jcq_by_criterion", "jcq_training_by_criterion"),
             table("table13", tasks, "jcq_by_task", "jcq_training_by_task"),
-            _task_by_criterion(measures[0], runs),
+            RowTable("table5", ("task", *CRITERIA, "mean"), tuple(rows), "jcq_by_task_and_criterion"),
         )
-        return Section(tables, (Radar("radar", criteria, 1.0, 5.0),))
+        return tables, (Radar("radar", criteria, 1.0, 5.0),)
 
     def settings_shown(self, run: FinishedJcq) -> list[tuple[str, Any]]:
         """Judge, prompt and questions, and how many answers have no score."""
         judge = run.settings["judge"]
-        failed = {status: n for status, n in run.metrics["statuses"].items() if status != "ok" and n}
-        return [
-            ("jcq_judge", judge["model"]),
-            ("jcq_prompt", judge["prompt"]),
-            ("jcq_questions", f"{len(run.questions):,}"),
-            ("jcq_failed", ", ".join(f"{n:,} {status}" for status, n in failed.items()) or "0"),
-        ]
+        failed = [f"{n:,} {status}" for status, n in run.metrics["statuses"].items() if status != "ok" and n]
+        asked = [("jcq_judge", judge["model"]), ("jcq_prompt", judge["prompt"])]
+        return [*asked, ("jcq_questions", f"{len(run.questions):,}"), ("jcq_failed", ", ".join(failed) or "0")]
 
     def scale_text(self, run: FinishedJcq) -> str:
         """Judge, prompt and questions."""
-        judge, benchmark = run.settings["judge"], run.settings["questions_sha256"] == CONTENT_SHA256
-        other = f"not the 700 questions of {DATASET}: these are no JCQ scores"
-        questions = f"the questions of {DATASET}" if benchmark else other
+        judge, questions = run.settings["judge"], f"the questions of {DATASET}"
+        if run.settings["questions_sha256"] != CONTENT_SHA256:
+            questions = f"not the 700 questions of {DATASET}: these are no JCQ scores"
         return f"judge {judge['model']} with the prompt {judge['prompt']}; {questions}"
 
     def entries(self, run: FinishedJcq) -> Iterator[tuple[str, Entry]]:
@@ -143,13 +127,3 @@ class JcqView(View[FinishedJcq]):
         """The question with its answers."""
         question = run.questions[item]
         return ReaderItem((item, question.question), question.task, item, question.question, entries)
-
-
-def _task_by_criterion(mean: Measure, runs: Sequence[FinishedJcq]) -> RowTable:
-    """Tasks by criteria, over all models (ACL, table 5)."""
-    rows = []
-    for task in TASKS:
-        cells = means([run.scores for run in runs], task)
-        shown = [replace(mean_cell(c.mean, mean, None, n_of(c.scored, c.asked)), heat=c.mean) for c in cells]
-        rows.append((task, tuple(shown)))
-    return RowTable("table5", ("task", *CRITERIA, "mean"), tuple(rows), "jcq_by_task_and_criterion")

@@ -18,20 +18,12 @@ _GRAM = 8
 
 @dataclass(frozen=True, slots=True)
 class Compliance:
-    """How far a rewrite keeps to the prompt's conditions.
+    """How far a rewrite keeps to the prompt's conditions; `copied` is none of them: near 1 the story was said again."""
 
-    Attributes:
-        length: Characters (code points) without outer white space and line breaks.
-        one_line: Whether it holds no line break of any kind (\\n, \\r, \\u2028, ...).
-        extras: What it holds beside the story (`rewards.tasks.sat.extras.Extra`).
-        copied: Share of the story's distinct character 8-grams that stand in it, 0 to 1; None for a story of fewer than
-            8 characters. Not a condition of the prompt: near 1 says that the story was said again.
-    """
-
-    length: int
-    one_line: bool
-    extras: tuple[str, ...]
-    copied: float | None
+    length: int  # characters (code points) without outer white space and line breaks
+    one_line: bool  # whether it holds no line break of any kind (\\n, \\r, \\u2028, ...)
+    extras: tuple[str, ...]  # what it holds beside the story (`rewards.tasks.sat.extras.Extra`)
+    copied: float | None  # see `copied_share`
 
 
 def check(story: str, rewrite: str) -> Compliance:
@@ -41,13 +33,8 @@ def check(story: str, rewrite: str) -> Compliance:
     Compliance(length=21, one_line=True, extras=(), copied=0.0)
     """
     text = rewrite.strip()
-    lines = text.splitlines()
-    return Compliance(
-        length=sum(len(line) for line in lines),
-        one_line=len(lines) <= 1,
-        extras=tuple(str(extra) for extra in find_extras(text)),
-        copied=copied_share(story, text),
-    )
+    lines, extras = text.splitlines(), tuple(str(extra) for extra in find_extras(text))
+    return Compliance(sum(len(line) for line in lines), len(lines) <= 1, extras, copied_share(story, text))
 
 
 def length_ok(length: int) -> bool:
@@ -56,7 +43,9 @@ def length_ok(length: int) -> bool:
 
 
 def copied_share(story: str, rewrite: str) -> float | None:
-    """Share of the story's distinct character 8-grams found in the rewrite, after NFKC and without white space.
+    """Share of the story's distinct character 8-grams in the rewrite, 0 to 1, after NFKC and without white space.
+
+    None for a story of fewer than 8 characters.
 
     >>> copied_share("昔々、亀を助けた漁師がいた。", "昔々、亀を助けた刑事がいた。")  # 1 of 7: 昔々、亀を助けた
     0.14285714285714285

@@ -84,10 +84,7 @@ _CANNOT = re.compile(r"できません|できかね|いたしかね|お応え|ca
 
 
 def find_extras(text: str) -> tuple[Extra, ...]:
-    """What `text` holds beside a story, in the order of `Extra`; empty for nothing.
-
-    Args:
-        text: A rewrite without its reasoning and without outer white space.
+    """What `text`, a rewrite without its reasoning and outer white space, holds beside a story.
 
     >>> [str(extra) for extra in find_extras("はい、以下は現代風の物語です。\\n昔々、太郎がいた。（9文字）")]
     ['preface', 'note']
@@ -95,24 +92,18 @@ def find_extras(text: str) -> tuple[Extra, ...]:
     ()
     """
     head, tail = text[:_ENDS], text[-_ENDS:]
+    # The last sentence, but for one that somebody in the story speaks.
+    last = "" if tail.endswith(("」", "』")) else re.split(r"[。!！\n]", tail.rstrip("。!！?？ "))[-1].strip()
+    # Short lines of the prompt (改行はしない) could stand in a story.
+    asked = [line.removeprefix("- ") for line in prompt("sat").splitlines() if len(line) > 10]
     holds = {
         Extra.PREFACE: any(rule.match(head) for rule in _OPENINGS),
         Extra.HEADING: any(rule.search(text) for rule in _HEADINGS),
         Extra.LABEL: bool(_LABEL.search(text)),
         Extra.FENCE: bool(_FENCE.search(text)),
         Extra.NOTE: bool(_NOTES[0].search(text)) or any(rule.search(tail) for rule in _NOTES[1:]),
-        Extra.COMMENT: bool(_COMMENT.search(_last_sentence(tail))),
+        Extra.COMMENT: bool(_COMMENT.search(last)),
         Extra.REFUSAL: bool(_SORRY.match(head) and _CANNOT.search(head)),
-        Extra.PROMPT: any(line in text for line in _prompt_lines()),
+        Extra.PROMPT: any(line in text for line in asked),
     }
     return tuple(extra for extra, is_there in holds.items() if is_there)
-
-
-def _last_sentence(tail: str) -> str:
-    """The last sentence; nothing where somebody in the story speaks it."""
-    return "" if tail.endswith(("」", "』")) else re.split(r"[。!！\n]", tail.rstrip("。!！?？ "))[-1].strip()
-
-
-def _prompt_lines() -> list[str]:
-    # Short lines (改行はしない) could stand in a story.
-    return [line.removeprefix("- ") for line in prompt("sat").splitlines() if len(line) > 10]

@@ -63,7 +63,7 @@ class FinishedSat(Finished):
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Story -> mean over its rewrites with a value; every story is there."""
-        means = story_scores(self.rewrites) if measure is self.main else super().by_item(measure)
+        means = super().by_item(measure)
         return {story: means.get(story) for story in self.stories}
 
     def to_judge(self) -> Iterator[Asked]:
@@ -82,8 +82,7 @@ class FinishedSat(Finished):
         if measure.name != self.main.name:
             return None
         row = self.summary
-        low, high = row.ci95 or (None, None)
-        return Estimate(row.mean, low, high, row.scored_stories, row.num_stories)
+        return Estimate(row.mean, *(row.ci95 or (None, None)), row.scored_stories, row.num_stories)
 
 
 def rewrite_values(row: Rewrite) -> dict[str, float]:

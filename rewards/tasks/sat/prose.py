@@ -23,31 +23,24 @@ _UNKNOWN = "未定義語"
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A text as MeCab reads it.
+    """A text as MeCab reads it."""
 
-    Attributes:
-        terms: What it is about: its content words (nouns, verbs, adjectives, adverbs), each by its 代表表記, so that
-            走った and はしる are one, and its kanji, so that 漁師 and 漁村 have something in common.
-        joint: Mean connection cost of neighbouring morphemes, in MeCab's units. The costs were learned from newspapers:
-            what often follows what has a low one. Prose is near -3000, shuffled words near -1600, a bare list near 0.
-    """
-
+    # What it is about: its content words (nouns, verbs, adjectives, adverbs), each by its 代表表記, so that 走った and
+    # はしる are one, and its kanji, so that 漁師 and 漁村 have something in common.
     terms: frozenset[str]
+    # Mean connection cost of neighbouring morphemes, in MeCab's units. The costs were learned from newspapers: what
+    # often follows what has a low one. Prose is near -3000, shuffled words near -1600, a bare list near 0.
     joint: float
 
 
 def read_prose(text: str) -> Prose:
-    """Analyse a text.
-
-    Raises:
-        UserError: The packages jumandic and fugashi are not installed.
+    """Analyse a text; needs the packages jumandic and fugashi.
 
     >>> prose = read_prose("亀が浜辺を走った。")
     >>> sorted(prose.terms), prose.joint < -2500 < read_prose("亀浜辺、。がたを走っ").joint
     (['亀', '亀/かめ', '浜', '浜辺/はまべ', '走', '走る/はしる', '辺'], True)
     """
-    terms = set(_KANJI.findall(text))
-    costs = []
+    terms, costs = set(_KANJI.findall(text)), []
     for surface, cost, pos, sub, meaning in morphemes(text):
         costs.append(int(cost))
         if pos == _UNKNOWN:

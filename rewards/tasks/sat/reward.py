@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from data.errors import UserError
@@ -45,71 +44,51 @@ class SatReward(Reward):
     """
 
     console = (("mean distance", "sat/mean_distance", ".4f"), ("paid", "sat/paid_share", "6.1%"))
+    loaded = "tools"
+    logged = ("paid_share", "mean_distance", "gate")
 
     def __init__(
-        self,
-        build: Callable[[], tuple[SatScorer, Gate]],
-        *,
-        scale: float = 10.0,
-        penalise_duplicates: bool = True,
+        self, build: Callable[[], tuple[SatScorer, Gate]], *, scale: float = 10.0, penalise_duplicates: bool = True
     ) -> None:
         super().__init__("sat_reward", "sat", scale=scale, penalise_duplicates=penalise_duplicates)
         self._build = build
-        self._tools: tuple[SatScorer, Gate] | None = None
 
-    @property
+    @cached_property
     def tools(self) -> tuple[SatScorer, Gate]:
         """Scorer and gate, made when first asked for: ask before training to see errors early."""
-        if self._tools is None:
-            self._tools = self._build()
-        return self._tools
+        return self._build()
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        """See the class.
-
-        Raises:
-            UserError: The dataset has no column story.
-        """
+        """See the class; a dataset without the column story is a UserError."""
         scorer, gate = self.tools
         if any("story" not in item.columns for item in items):
             raise UserError("SAT's reward needs the dataset's column story: the text that was to be rewritten")
         scorer.forget(_MOST_VECTORS)
-        results = [ScoredCompletion(answer.text, None, None, None) for answer in answers]
+        stories, texts = [item.columns["story"] for item in items], [answer.text for answer in answers]
+        results = [ScoredCompletion(text, None, None, None) for text in texts]
         passed = []
-        for k, (item, answer) in enumerate(zip(items, answers, strict=True)):
-            if item.columns["story"] is None:
+        for k, story in enumerate(stories):
+            if story is None:
                 continue
-            reason = gate(item.columns["story"], answer.text)
+            reason = gate(story, texts[k])
             if reason is None:
                 passed.append(k)
             else:
-                results[k] = self.scored(item, answer.text, None, str(reason))
-        compared = scorer.compare([items[k].columns["story"] for k in passed], [answers[k].text for k in passed])
+                results[k] = self.scored(items[k], texts[k], None, str(reason))
+        compared = scorer.compare([stories[k] for k in passed], [texts[k] for k in passed])
         for k, (distance, invalid) in zip(passed, compared, strict=True):
-            results[k] = self.scored(items[k], answers[k].text, distance, None if invalid is None else str(invalid))
+            results[k] = self.scored(items[k], texts[k], distance, invalid)
         return results
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         """See the class."""
         ours = [completion for completion in completions if completion.reward is not None]
-        if not ours:
-            return {}
-        paid = [completion.score for completion in ours if completion.score is not None]
-        reasons = Counter(completion.reason for completion in ours if completion.reason is not None)
-        metrics = {
-            "sat/paid_share": len(paid) / len(ours),
-            "sat/duplicate_share": sum(completion.duplicate for completion in ours) / len(ours),
-            **{f"sat/gate/{reason}": count / len(ours) for reason, count in sorted(reasons.items())},
-        }
-        return metrics | ({"sat/mean_distance": sum(paid) / len(paid)} if paid else {})
+        return super().metrics(ours) if ours else {}
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record, and the scorer as loaded."""
         scorer, gate = self.tools
         return {**super().describe(), **scorer.describe(), "length_band": list(gate.length)}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_tools": None}
 
 
 def make_sat_reward(
@@ -129,9 +108,6 @@ def make_sat_reward(
         max_length: Most characters.
         settings: Fields of `rewards.tasks.sat.settings.SatSettings`. `stories`, a file, adds tales of one's own to the
             packaged ones, from which the gate tells a rewrite's story.
-
-    Raises:
-        UserError: There is no such setting, or no length is allowed.
     """
     if not 0 < min_length <= max_length:
         raise UserError(f"no rewrite has {min_length} to {max_length} characters; give min_length <= max_length")

@@ -9,7 +9,6 @@ from rewards.judges.rubric import Rubric, Scores
 from rewards.parse import without_reasoning
 
 CRITERION = "creativity"
-_GRADE = re.compile(r"[1-5]")
 
 
 def parse_grade(reply: str) -> int | None:
@@ -19,7 +18,7 @@ def parse_grade(reply: str) -> int | None:
     (4, 4, None, None)
     """
     answer = without_reasoning(reply)
-    return int(answer) if answer is not None and _GRADE.fullmatch(answer) else None
+    return int(answer) if answer is not None and re.fullmatch(r"[1-5]", answer) else None
 
 
 def _ask(story: str, rewrite: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,12 @@ class SatScorer:
     """Scores rewrites of stories.
 
     The score of a rewrite is 1 - cos(u, v) in [0, 2], u the embedding of the story and v that of the rewrite. Without a
-    score are: an empty rewrite, one with half a reasoning block, one for which (or whose story) the encoder gives
-    a zero or non-finite vector. The paper's encoder is `pkshatech/simcse-ja-bert-base-clcmlp`; any other of
-    `rewards.embeddings` works, on a scale of its own. Encoders cut what is longer than their window; the first 2,000
-    characters are embedded at most.
+    score are: an empty rewrite, one with half a reasoning block, one for which (or whose story) the encoder gives a
+    zero or non-finite vector. Encoders cut what is longer than their window; the first 2,000 characters are embedded
+    at most.
 
     Args:
-        encoder: Embeds stories and rewrites; see `rewards.embeddings.make_encoder`.
+        encoder: Embeds texts (`rewards.embeddings.make_encoder`); each has a scale of its own.
         stories: Those that were to be rewritten.
         cache_dir: Folder of the disk cache of vectors, which texts share with words; None keeps none.
 
@@ -56,52 +55,27 @@ class SatScorer:
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""
-        return {
-            "embedding_model": self.vectors.encoder.name,
-            "embedding_revision": self.vectors.encoder.revision,
-            "text_limit": TEXT_LIMIT,
-            "length_band": list(LENGTH_BAND),
-        }
+        encoder = {"embedding_model": self.vectors.encoder.name, "embedding_revision": self.vectors.encoder.revision}
+        return {**encoder, "text_limit": TEXT_LIMIT, "length_band": list(LENGTH_BAND)}
 
     def score(self, rewrites: Sequence[Rewrite]) -> list[Rewrite]:
         """The rewrites with score or reason and compliance, in order; what an earlier scorer said is replaced.
 
         Raises:
-            ValueError: A rewrite's story is not among the scorer's.
             UserError: The encoder gives no text a vector.
         """
-        for rewrite in rewrites:
-            if rewrite.story_id not in self.stories:
-                raise ValueError(f"rewrite {rewrite.id!r}: there is no story {rewrite.story_id!r}")
         return self.score_against([self.stories[rewrite.story_id].text for rewrite in rewrites], rewrites)
 
     def score_against(self, stories: Sequence[str], rewrites: Sequence[Rewrite]) -> list[Rewrite]:
         """As `score`, each rewrite against the text beside it, whichever story that is."""
         compared = self.compare(stories, [rewrite.text for rewrite in rewrites])
-        rows = []
-        for rewrite, story, (score, reason) in zip(rewrites, stories, compared, strict=True):
-            compliance = check(story, what_counts(rewrite.text)[0])
-            rows.append(
-                replace(
-                    rewrite,
-                    score=score,
-                    reason=None if reason is None else str(reason),
-                    length=compliance.length,
-                    one_line=compliance.one_line,
-                    extras=compliance.extras,
-                    copied=compliance.copied,
-                )
-            )
-        return rows
+        return [
+            replace(rewrite, score=score, reason=reason, **asdict(check(story, what_counts(rewrite.text)[0])))
+            for rewrite, story, (score, reason) in zip(rewrites, stories, compared, strict=True)
+        ]
 
-    def compare(
-        self, stories: Sequence[str], texts: Sequence[str]
-    ) -> list[tuple[float, None] | tuple[None, SatReason]]:
-        """The distance of each text from the story beside it, or the reason why there is none.
-
-        Raises:
-            UserError: The encoder gives no text a vector.
-        """
+    def compare(self, stories: Sequence[str], texts: Sequence[str]) -> list[tuple[float | None, str | None]]:
+        """The distance of each text from the story beside it, or the reason (`SatReason`) why there is none."""
         counted = [what_counts(text) for text in texts]
         # Stories first: should no rewrite get a vector, it is they that tell odd rewrites from a broken encoder.
         of_stories = self._rows(stories)
@@ -109,14 +83,11 @@ class SatScorer:
         good = (of_stories >= 0) & (of_texts >= 0)
         distances = np.full(len(texts), np.nan)
         distances[good] = paired_distance(self.vectors.matrix, of_stories[good], of_texts[good])
-        results: list[tuple[float, None] | tuple[None, SatReason]] = []
-        for k, (_, reason) in enumerate(counted):
-            if good[k]:
-                results.append((float(distances[k]), None))
-            else:
-                no_vector = SatReason.STORY_NO_VECTOR if of_stories[k] < 0 else SatReason.NO_VECTOR
-                results.append((None, reason or no_vector))
-        return results
+        no_vector = [SatReason.STORY_NO_VECTOR if row < 0 else SatReason.NO_VECTOR for row in of_stories]
+        return [
+            (float(distances[k]), None) if good[k] else (None, str(reason or no_vector[k]))
+            for k, (_, reason) in enumerate(counted)
+        ]
 
     def _rows(self, texts: Sequence[str | None]) -> np.ndarray:
         """Rows in the vectors' matrix; -1 without a vector or a text."""
@@ -128,8 +99,8 @@ class SatScorer:
 def what_counts(text: str) -> tuple[str, SatReason | None]:
     """What of a model's text is its rewrite: all that follows a reasoning block, without outer white space.
 
-    A text that shows half of a reasoning block has no rewrite that could be told from the reasoning, and one without
-    any letter or digit is none.
+    A text that shows half of a reasoning block has no rewrite that could be told from it; one without any letter or
+    digit is none.
 
     >>> what_counts("<think>亀を車に</think> 昔々"), what_counts("<think>亀を"), what_counts("。")
     (('昔々', None), ('', <SatReason.REASONING: 'reasoning'>), ('', <SatReason.EMPTY: 'empty'>))

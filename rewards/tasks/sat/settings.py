@@ -29,6 +29,5 @@ class SatSettings:
     def scorer(self, stories: tuple[Story, ...]) -> SatScorer:
         """Load the encoder; see `make_encoder` for the errors."""
         encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, texts=True)
-        return SatScorer(
-            encoder, stories, cache_dir=Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
-        )
+        cache = Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
+        return SatScorer(encoder, stories, cache_dir=cache)

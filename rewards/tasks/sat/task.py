@@ -74,10 +74,8 @@ class Sat(Task):
         """Distance from the story, and whether the prompt's conditions are kept."""
         stories = [item.columns["story"] for item in items]  # in training they are none of the benchmark's
         rows = self.scorer.score_against(stories, [_rewrite(answer) for answer in answers])
-        return [
-            Row(rewrite_values(r), r.reason, {"length": r.length, "one_line": r.one_line, "extras": r.extras})
-            for r in rows
-        ]
+        facts = ("length", "one_line", "extras")
+        return [Row(rewrite_values(row), row.reason, {name: getattr(row, name) for name in facts}) for row in rows]
 
     def reward(
         self,
@@ -88,13 +86,8 @@ class Sat(Task):
         max_length: int = LENGTH_BAND[1],
     ) -> SatReward:
         """See `make_sat_reward`."""
-        return make_sat_reward(
-            scale=scale,
-            penalise_duplicates=penalise_duplicates,
-            min_length=min_length,
-            max_length=max_length,
-            **asdict(self.settings),
-        )
+        lengths = {"min_length": min_length, "max_length": max_length}
+        return make_sat_reward(scale=scale, penalise_duplicates=penalise_duplicates, **lengths, **asdict(self.settings))
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:

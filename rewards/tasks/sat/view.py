@@ -6,26 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from data.stories import load_stories
+from rewards.cells import DASH, Cell, ends_text, mean_cell, n_of, number, percent
 from rewards.measure import Measure
-from rewards.page_parts import (
-    DASH,
-    Cell,
-    Column,
-    Entry,
-    ModelTable,
-    Point,
-    ReaderItem,
-    Scatter,
-    Section,
-    ends_text,
-    mean_cell,
-    n_of,
-    number,
-    percent,
-)
+from rewards.page_parts import Column, Entry, ModelTable, Point, ReaderItem, Scatter, Section
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from rewards.tasks.sat.summary import SatSummary
-from rewards.view import CardMetric, View, row_values
+from rewards.view import Card, CardMetric, View
 
 _SCORE, _LENGTH, _COPIED = Measure("sat"), Measure("sat/length", 0), Measure("sat/copied", share=True)
 
@@ -35,6 +21,7 @@ class SatView(View[FinishedSat]):
 
     files = ("config.json", "metrics.json", ROWS)
     artifacts = (ROWS, STORIES)
+    row = ("scored_stories", "num_stories", "compliant", "num_rewrites", "mean_length", "mean_copied")
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """Mean, compliance, and the rewrites without a score."""
@@ -56,37 +43,23 @@ class SatView(View[FinishedSat]):
         }
         return cells | {f"No score: {r}": f"{count:,} of {rewrites:,}" for r, count in row.reasons.items() if count}
 
-    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, float | None]:
-        """The numbers of the row."""
-        counts = ("scored_stories", "num_stories", "compliant", "num_rewrites")
-        return row_values(metrics, *counts, "mean_length", "mean_copied")
-
-    def card(
-        self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]
-    ) -> tuple[dict[str, str], list[CardMetric]]:
+    def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
         """Distance and compliance."""
         row = SatSummary.from_json(metrics)
-        of = f"{row.scored_stories} of {row.num_stories} stories"
-        args = {
-            "embedding_model": settings["sat_embedding_model"],
-            "scored_stories": row.scored_stories,
-            "stories": row.num_stories,
-            "std": row.std,
-            "ci95": row.ci95,
-        }
-        kept = f"{row.compliant} of {row.num_rewrites} rewrites"
+        of, kept = (
+            f"{row.scored_stories} of {row.num_stories} stories",
+            f"{row.compliant} of {row.num_rewrites} rewrites",
+        )
+        args = {"embedding_model": settings["sat_embedding_model"], "scored_stories": row.scored_stories}
+        args |= {"stories": row.num_stories, "std": row.std, "ci95": row.ci95}
         rate = row.compliant / row.num_rewrites if row.num_rewrites else None
-        packaged = settings["stories_sha256"] == stories_digest(load_stories())
-        where = {
-            "task_name": "Story Alteration Task",
-            "dataset_name": "113 tales retold for sozo" if packaged else f"{row.num_stories} stories of one's own",
-            "dataset_type": "sozo-stories" if packaged else "other-stories",
-        }
-        title = f"SAT rewrites that keep every condition ({kept})"
         counts = {"compliant": row.compliant, "rewrites": row.num_rewrites}
-        return where, [
+        where = {"dataset_name": f"{row.num_stories} stories of one's own", "dataset_type": "other-stories"}
+        if settings["stories_sha256"] == stories_digest(load_stories()):
+            where = {"dataset_name": "113 tales retold for sozo", "dataset_type": "sozo-stories"}
+        return {"task_name": "Story Alteration Task", **where}, [
             CardMetric("sat_distance", f"SAT mean distance (0 to 2; {of})", row.mean, args),
-            CardMetric("sat_compliance", title, rate, counts),
+            CardMetric("sat_compliance", f"SAT rewrites that keep every condition ({kept})", rate, counts),
         ]
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> Section:
@@ -100,7 +73,7 @@ class SatView(View[FinishedSat]):
         )
         table = ModelTable("table14", columns, ("sat_note", "scale_note"), paper="sat", training="sat_training")
         chart = Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", [_point(run) for run in runs])
-        return Section((table,), (chart,))
+        return (table,), (chart,)
 
     def settings_shown(self, run: FinishedSat) -> list[tuple[str, Any]]:
         """Encoder and stories."""

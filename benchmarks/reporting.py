@@ -23,8 +23,8 @@ from eval.report.evaluation_page import write_evaluation
 from eval.run import score_answers
 from rewards.tasks.dat.settings import DatSettings
 from rewards.tasks.dat.task import Dat
+from rewards.tasks.jcq.judging import JcqSettings
 from rewards.tasks.jcq.rubric import write_verdict
-from rewards.tasks.jcq.settings import JcqSettings
 from rewards.tasks.jcq.task import Jcq
 from rewards.tasks.sat.task import Sat
 

@@ -45,11 +45,6 @@ class Reward:
         scale: Reward per unit of the score.
         penalise_duplicates: Pay 0 for a response that this run has seen before.
 
-    Attributes:
-        seen: History of the duplicate penalty; save it with a checkpoint and load it on resume.
-        last: The previous call's completions of all processes, in rank order.
-        console: Name, metric and format of what a line per logging step shows.
-
     >>> class Length(Reward):
     ...     def alone(self, items, answers):
     ...         return [self.scored(item, answer.text, len(answer.text)) for item, answer in zip(items, answers)]
@@ -57,7 +52,7 @@ class Reward:
     [0.5, 1.5]
     """
 
-    console: Sequence[tuple[str, str, str]] = ()
+    console: Sequence[tuple[str, str, str]] = ()  # name, metric and format of what a line per logging step shows
     free: frozenset[str] = frozenset()  # names of arguments that decide no reward: a resumed run may change them
     loaded = ""  # name of a cached property that every process loads for itself
     # Of its metrics: the share that is valid, the mean score, what stands before a reason.
@@ -68,8 +63,8 @@ class Reward:
         self.prefix = prefix
         self.scale = scale
         self.penalise_duplicates = penalise_duplicates
-        self.seen = SeenResponses()
-        self.last: list[ScoredCompletion] = []
+        self.seen = SeenResponses()  # of the duplicate penalty: saved with a checkpoint, loaded on resume
+        self.last: list[ScoredCompletion] = []  # the previous call's completions of all processes, in rank order
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """What each answer is worth by itself; `items[k]` is what `answers[k]` answers. An invalid one is worth 0."""
@@ -132,15 +127,9 @@ class Reward:
     ) -> list[float | None]:
         """Rewards of this process's completions (texts or conversations), in order.
 
-        Args:
-            prompts: What was asked; may be left out where the reward asks for nothing but completions.
-            completions: What was written.
-            log_metric: TRL's; it gets the metrics over all processes.
-            log_extra: TRL's; it gets columns beside this process's completions.
-            kwargs: Columns of the dataset, each with one value for each completion; the rest is TRL's.
-
-        Raises:
-            RuntimeError: Scoring failed on another process. What failed here is raised as it is.
+        `prompts` may be left out where the reward asks for nothing but completions; `log_metric` gets the metrics over
+        all processes, `log_extra` columns beside this process's completions; `kwargs` are columns of the dataset, and
+        what else TRL hands over. A RuntimeError says that scoring failed on another process.
         """
         start = time.perf_counter()
         failure: Exception | None = None

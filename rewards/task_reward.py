@@ -48,14 +48,10 @@ class TaskReward(Reward):
 def make_task_reward(
     task: str, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False, **settings: Any
 ) -> TaskReward:
-    """A measure of the task with this name as a reward; see `TaskReward`.
+    """A measure of the task with this name as a reward; None takes the task's first measure.
 
-    Args:
-        task: `dat`, `sat`, ... or the name of a task that SOZO_TASKS lists.
-        measure: Name of the measure; None takes the task's first.
-        scale: Reward per unit of it.
-        penalise_duplicates: Pay 0 for an answer that this run has given to the same prompt before.
-        settings: Fields of the task's `Settings`.
+    `scale` is paid per unit of it; with `penalise_duplicates` an answer that this run has given to the same prompt
+    before is paid 0; `settings` are fields of the task's `Settings`.
 
     >>> make_task_reward("sat", "sat/compliant", scale=2.0).__name__
     'sat_reward'

@@ -22,8 +22,7 @@ from data.stories import Story, load_stories
 from eval.run import score_answers
 from rewards.embeddings import make_encoder
 from rewards.task import Answer, Item
-from rewards.tasks.sat.score import TEXT_LIMIT, SatScorer, what_counts
-from rewards.tasks.sat.settings import SatSettings
+from rewards.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
 from rewards.tasks.sat.summary import SatSummary, story_scores, summarise
 from rewards.tasks.sat.task import Sat
 

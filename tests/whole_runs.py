@@ -11,7 +11,7 @@ from eval.run import score_answers
 from rewards.judges.protocol import Reply
 from rewards.tasks.dat.settings import DatSettings
 from rewards.tasks.dat.task import Dat
-from rewards.tasks.jcq.settings import JcqSettings
+from rewards.tasks.jcq.judging import JcqSettings
 from rewards.tasks.jcq.task import Jcq
 from rewards.tasks.sat.task import Sat
 

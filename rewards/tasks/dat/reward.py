@@ -26,7 +26,7 @@ class DatReward(Reward):
     """Reward function: 10 x DAT score; 0 for an invalid response and for one seen before in this run.
 
     Args:
-        build: Makes the scorer, at the first call (or at `scorer`), in the process that uses it.
+        build: Makes the scorer, in the process that uses it.
         scale: Reward per unit of DAT score (the paper: 10), so rewards lie in [0, 20].
         penalise_duplicates: Pay 0 for a response that this run has seen before: the same words in the same order.
 
@@ -96,10 +96,8 @@ class DatReward(Reward):
 def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **settings: Any) -> DatReward:
     """A configured DAT reward. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
-    Args:
-        scale: Reward per unit of DAT score. With `olson`, scores are 0 to 200.
-        penalise_duplicates: Pay 0 for a response seen before in the run.
-        settings: Fields of `rewards.tasks.dat.settings.DatSettings`: noun_checker, embedding_model, ...
+    See `DatReward`; `settings` are fields of `rewards.tasks.dat.settings.DatSettings`, such as noun_checker. With
+    `olson`, scores are 0 to 200.
 
     >>> make_dat_reward(embedding_model="ja-ginza", scale=1.0).__name__
     'dat_reward'

@@ -5,7 +5,7 @@ parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -54,9 +54,6 @@ class DatScores(Sequence[DatResult]):
         reason = self.reason(index)
         return DatResult(self.words(index), float(self.scores[index]) if reason is None else None, reason)
 
-    def __iter__(self) -> Iterator[DatResult]:
-        return (self[i] for i in range(len(self)))
-
     def words(self, index: int) -> tuple[str, ...] | None:
         """The ten words of response `index`, or None if it is no list of ten.
 
@@ -73,13 +70,8 @@ class DatScores(Sequence[DatResult]):
 class DatScorer:
     """Scores DAT responses.
 
-    Args:
-        checker: Says which words are nouns.
-        encoder: Embeds them.
-        rules: Protocol settings.
-        cache_dir: Folder of the disk cache of vectors; None keeps none.
-
-    A score is the mean over the word pairs of 1 - cos, in [0, 2] (times 100 with `olson`).
+    A score is the mean over the word pairs of 1 - cos, in [0, 2] (times 100 with `olson`). `cache_dir` is the folder of
+    a disk cache of vectors; None keeps none.
 
     >>> scorer = DatScorer.of(DatSettings(noun_checker="jumandic"))
     >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))

@@ -121,11 +121,8 @@ def summarise(
 ) -> DatSummary:
     """The row of Table 11 of a table on disk (a part, a folder of parts or a run's folder).
 
-    Args:
-        responses: Where the table is.
-        source: Name of the row; None takes the sources of the responses.
-        checker: Counts proper nouns and Wikipedia words; give the one that scored the responses.
-        trials: Take the rows up to the valid response of this number.
+    Its name is `source`; None takes the sources of the responses. `checker`, the one that scored the responses, counts
+    proper nouns and Wikipedia words. With `trials`, rows count up to the valid response of this number.
     """
     accumulator = DatAccumulator()
     for table in counted_tables(responses, trials):

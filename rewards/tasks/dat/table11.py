@@ -119,13 +119,10 @@ def expected_unique_words(occurrences: Iterable[int], responses: int, size: int)
     Args:
         occurrences: n_w for each word, in any order: in how many valid responses it stands, 1 to `responses`.
         responses: N, all valid responses.
-        size: m, 0 to N. At m = N the result is the number of words, at m = 1 the mean number of words in a response.
+        size: m, 0 to N; else a ValueError.
 
-    Raises:
-        ValueError: `size` is not in 0..N, or a word stands in no response or in more than there are.
-
-    Three responses, one word in all of them, another in one. Of two responses drawn, the first word is always there,
-    the second in 1 - C(2, 2) / C(3, 2) = 2/3 of the draws:
+    Three responses, one word in all of them, another in one: of two drawn, the first is always there, the second in
+    1 - C(2, 2) / C(3, 2) = 2/3 of the draws.
 
     >>> round(expected_unique_words([3, 1], responses=3, size=2), 6)
     1.666667

@@ -1,23 +1,49 @@
-"""How a run's answers get their judgements where nobody is asked: from a file of those that JCQ-judge made."""
+"""What can be set about JCQ, and judgements where nobody is asked: from a file of those that JCQ-judge made."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jcq import Question
+from data.jcq import Question, load_questions, trial_questions
+from data.settings import setting
 from rewards.judges.ledger import Ledger
+from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Judge, Status
 from rewards.judges.rubric import Asked
 from rewards.judges.run import Judging, answer_keys, judging_of
 from rewards.task import Answer
 from rewards.tasks.jcq.files import PARAMETERS, PROMPT, read_jcq_judgements
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
-from rewards.tasks.jcq.settings import JcqSettings
+
+
+@dataclass(frozen=True)
+class JcqSettings(JudgeSettings):
+    """Which questions are asked, and who judges the answers."""
+
+    questions: str | None = setting(
+        None, "JSONL file or folder, or a hub dataset (default: nlp-waseda/JCQ, split test)."
+    )
+    questions_revision: str | None = setting(
+        None, "Hub revision of the questions; their content is checked in any case."
+    )
+    any_questions: bool = setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
+    trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
+    judgements: str | None = setting(
+        None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."
+    )
+
+    def load_questions(self) -> tuple[Question, ...]:
+        """The questions."""
+        if not self.trial:
+            return load_questions(self.questions, self.questions_revision, complete=not self.any_questions)
+        if self.questions:
+            raise UserError("give either --trial or --questions, not both")
+        return trial_questions()
 
 
 def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, Any]:

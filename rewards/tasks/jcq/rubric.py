@@ -24,11 +24,10 @@ _FENCE = re.compile(r"<(?=[\s/]*answer\b)", re.IGNORECASE)
 def parse_verdict(reply: str) -> Scores | None:
     """The four scores of a reply, each 1 to 5, or None: the judgement is then unparseable and has no score.
 
-    The rule: one line for each criterion with one value and nothing else on it, in the order asked for (ACL, table 20).
-    Accepted around them, since it leaves no doubt about the value: full-width digit, colon and brackets, one pair of
-    brackets, bold, a list mark. Other lines (a preamble, a code fence) are passed over, unless one names a criterion
-    together with a number or a colon: a reply that says two things about a criterion, even the same thing twice, says
-    nothing. So no verdict that the judge quotes from the answer counts. A leading `<think>...</think>` is cut off.
+    One line for each criterion with one value and nothing else on it, in the order asked for (ACL, table 20). Accepted,
+    since they leave no doubt: full-width digit, colon and brackets, a pair of brackets, bold, a list mark. Other lines
+    are passed over, unless one names a criterion with a number or a colon: a reply that says two things about a
+    criterion says nothing, so no verdict quoted from the answer counts.
 
     Of 77,000 replies of gpt-4o-2024-08-06 by the benchmark's authors, it reads the 76,971 that they read, as they do.
 

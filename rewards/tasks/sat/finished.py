@@ -81,8 +81,8 @@ class FinishedSat(Finished):
         """The mean over stories with its normal interval, beside the number of stories."""
         if measure.name != self.main.name:
             return None
-        row = self.summary
-        return Estimate(row.mean, *(row.ci95 or (None, None)), row.scored_stories, row.num_stories)
+        low, high = self.summary.ci95 or (None, None)
+        return Estimate(self.summary.mean, low, high, self.summary.scored_stories, self.summary.num_stories)
 
 
 def rewrite_values(row: Rewrite) -> dict[str, float]:

@@ -50,12 +50,8 @@ class GateReason(StrEnum):
 class Gate:
     """Says of a story and a text whether the text is paid.
 
-    Whether a text is a rewrite of its story is found by contrast: of all tales known, it must have most in common with
-    this one, and so must each of its halves, if less clearly. A threshold of similarity would depend on its vocabulary.
-
-    Args:
-        tales: Texts to tell the story from; those of one language and genre make the rule sharp.
-        length: Fewest and most characters.
+    Whether a text is a rewrite of its story is found by contrast: of all `tales`, it must have most in common with this
+    one, and so must each of its halves, if less clearly. A threshold of similarity would depend on its vocabulary.
 
     >>> gate = Gate(["川に大きな桃が流れてきた。", "亀を助けた漁師が竜宮へ行った。"], length=(10, 60))
     >>> story = "鶴を助けた若者の家に、美しい娘が来て機を織った。"

@@ -13,8 +13,7 @@ from rewards.reward import Reward, ScoredCompletion
 from rewards.task import Answer, Item
 from rewards.tasks.sat.compliance import LENGTH_BAND
 from rewards.tasks.sat.gate import Gate
-from rewards.tasks.sat.score import SatScorer
-from rewards.tasks.sat.settings import SatSettings
+from rewards.tasks.sat.score import SatScorer, SatSettings
 
 _MOST_VECTORS = 1 << 14  # every rewrite is new: without a limit, a long run would keep the vectors of all
 
@@ -29,7 +28,7 @@ class SatReward(Reward):
     task and gets no number.
 
     Args:
-        build: Makes scorer and gate, at the first call (or at `tools`), in the process that uses them.
+        build: Makes scorer and gate, in the process that uses them.
         scale: Reward per unit of distance; with 10 it is of the size of DAT's.
         penalise_duplicates: Pay 0 for a rewrite that this run has seen of the same story.
 
@@ -101,13 +100,9 @@ def make_sat_reward(
 ) -> SatReward:
     """A configured SAT reward. Nothing is loaded before the first call, or before `reward.tools` is asked for.
 
-    Args:
-        scale: Reward per unit of distance.
-        penalise_duplicates: Pay 0 for a rewrite that this run has seen of the same story.
-        min_length: Fewest characters that are paid; less for a model that does not write 300 yet.
-        max_length: Most characters.
-        settings: Fields of `rewards.tasks.sat.settings.SatSettings`. `stories`, a file, adds tales of one's own to the
-            packaged ones, from which the gate tells a rewrite's story.
+    See `SatReward`. Nothing of fewer than `min_length` or more than `max_length` characters is paid; `settings` are
+    fields of `rewards.tasks.sat.score.SatSettings`: `stories`, a file, adds tales of one's own to the packaged ones,
+    from which the gate tells a rewrite's story.
     """
     if not 0 < min_length <= max_length:
         raise UserError(f"no rewrite has {min_length} to {max_length} characters; give min_length <= max_length")

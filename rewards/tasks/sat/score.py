@@ -1,9 +1,9 @@
-"""SatScorer: stories and rewrites in, scored rows out (paper, section 3.3)."""
+"""SatScorer: stories and rewrites in, scored rows out (paper, section 3.3), and what can be set about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from data.rewrites import Rewrite, SatReason
 from data.schema import utf8_safe
-from data.stories import Story
+from data.settings import setting
+from data.stories import Story, load_stories
 from rewards.distance import paired_distance
-from rewards.embeddings import Encoder, WordVectors
+from rewards.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from rewards.parse import without_reasoning
 from rewards.tasks.sat.compliance import LENGTH_BAND, check
 
@@ -27,15 +28,9 @@ class SatScorer:
 
     The score of a rewrite is 1 - cos(u, v) in [0, 2], u the embedding of the story and v that of the rewrite. Without a
     score are: an empty rewrite, one with half a reasoning block, one for which (or whose story) the encoder gives a
-    zero or non-finite vector. Encoders cut what is longer than their window; the first 2,000 characters are embedded
-    at most.
+    zero or non-finite vector. Each encoder has a scale of its own and cuts what is longer than its window; at most the
+    first 2,000 characters are embedded. `cache_dir` is the folder of a disk cache of vectors; None keeps none.
 
-    Args:
-        encoder: Embeds texts (`rewards.embeddings.make_encoder`); each has a scale of its own.
-        stories: Those that were to be rewritten.
-        cache_dir: Folder of the disk cache of vectors, which texts share with words; None keeps none.
-
-    >>> from rewards.embeddings import make_encoder
     >>> tale = Story("1", "", "", "", "漁師が浜辺で亀を助けた。")
     >>> scorer = SatScorer(make_encoder("ja-ginza", texts=True), [tale])
     >>> rows = scorer.score([Rewrite("a", "1", "漁師が浜辺で亀を助けた。"), Rewrite("b", "1", " ")])
@@ -59,11 +54,7 @@ class SatScorer:
         return {**encoder, "text_limit": TEXT_LIMIT, "length_band": list(LENGTH_BAND)}
 
     def score(self, rewrites: Sequence[Rewrite]) -> list[Rewrite]:
-        """The rewrites with score or reason and compliance, in order; what an earlier scorer said is replaced.
-
-        Raises:
-            UserError: The encoder gives no text a vector.
-        """
+        """The rewrites with score or reason and compliance, in order; what an earlier scorer said is replaced."""
         return self.score_against([self.stories[rewrite.story_id].text for rewrite in rewrites], rewrites)
 
     def score_against(self, stories: Sequence[str], rewrites: Sequence[Rewrite]) -> list[Rewrite]:
@@ -110,3 +101,25 @@ def what_counts(text: str) -> tuple[str, SatReason | None]:
         return "", SatReason.REASONING
     # Some encoders give a vector to nothing at all.
     return (answer, None) if any(character.isalnum() for character in answer) else ("", SatReason.EMPTY)
+
+
+@dataclass(frozen=True)
+class SatSettings:
+    """What a SAT score rests on."""
+
+    stories: str | None = setting(None, "JSONL file of stories (default: the 113 packaged ones).", decides=False)
+    sat_embedding_model: str = setting(
+        DEFAULT_ENCODER, "Encoder of stories and rewrites (the paper: pkshatech/simcse-ja-bert-base-clcmlp)."
+    )
+    sat_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
+    sat_embedding_cache: str | None = setting(None, "Folder of a disk cache of its vectors.", decides=False)
+
+    def load_stories(self) -> tuple[Story, ...]:
+        """The stories; their content decides a score, wherever they come from."""
+        return load_stories(Path(self.stories) if self.stories else None)
+
+    def scorer(self, stories: tuple[Story, ...]) -> SatScorer:
+        """Load the encoder; see `make_encoder` for the errors."""
+        encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, texts=True)
+        cache = Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
+        return SatScorer(encoder, stories, cache_dir=cache)

@@ -19,8 +19,7 @@ from rewards.tasks.sat.compliance import LENGTH_BAND
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, rewrite_values, stories_digest
 from rewards.tasks.sat.reward import SatReward, make_sat_reward
 from rewards.tasks.sat.rubric import SAT_V1
-from rewards.tasks.sat.score import SatScorer
-from rewards.tasks.sat.settings import SatSettings
+from rewards.tasks.sat.score import SatScorer, SatSettings
 from rewards.tasks.sat.summary import summarise
 from rewards.tasks.sat.view import SatView
 

@@ -95,10 +95,12 @@ class Task:
     rubrics: ClassVar[tuple[Rubric, ...]] = ()  # how a judge may be asked about the answers
     Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
+    judge_settings: JudgeSettings | None = None  # who shall judge; None if nobody judges
+    judge: Judge | None = None  # whoever runs the task makes it of `judge_settings`
+    again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
 
     def __init__(self, settings: Any = None) -> None:
         self.settings = self.Settings() if settings is None else settings
-        self.judge: Judge | None = None
 
     def items(self) -> Sequence[Item]:
         """What is asked, in order; one item may be asked many times."""
@@ -128,16 +130,6 @@ class Task:
     def facts(self) -> dict[str, Any]:
         """What else the record shall hold."""
         return {}
-
-    @property
-    def judge_settings(self) -> JudgeSettings | None:
-        """Who shall judge; whoever runs the task makes the judge of it and sets `judge`. None if nobody judges."""
-        return None
-
-    @property
-    def again(self) -> bool:
-        """Whether a finished run shall be scored once more (as after judgements that failed)."""
-        return False
 
     def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
         """A part's columns `text`, `score` (of the first measure), `reason` and, with more measures, `values`."""

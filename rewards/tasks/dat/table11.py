@@ -11,16 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from data.errors import UserError
 from data.published import load
 from rewards.tasks.dat.summary import DatAccumulator, DatSummary, counted_tables
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _CURVE_POINTS = 40
 
@@ -78,23 +74,19 @@ def table11(
 
 
 def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, Counter[str]]:
-    accumulator, words = DatAccumulator(), Counter[str]()
-    for part in counted_tables(path, trials):
-        accumulator.add(part)
-        words.update(_responses_by_word(part))
-    return accumulator.summary(source=name), words
-
-
-def _responses_by_word(part: pa.Table) -> dict[str, int]:
-    """In how many valid responses of this part each word stands."""
+    """A row's summary, and in how many valid responses each word stands."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    lists = part.filter(pc.is_valid(part["score"]))["words"].combine_chunks()
-    pairs = pa.table({"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)})
-    once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
-    values, numbers = pc.value_counts(once["word"]).flatten()
-    return dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
+    accumulator, words = DatAccumulator(), Counter[str]()
+    for part in counted_tables(path, trials):
+        accumulator.add(part)
+        lists = part.filter(pc.is_valid(part["score"]))["words"].combine_chunks()
+        pairs = pa.table({"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)})
+        once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
+        values, numbers = pc.value_counts(once["word"]).flatten()
+        words.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
+    return accumulator.summary(source=name), words
 
 
 def _paper_rows(model: str | None) -> dict[str, Published]:

@@ -12,7 +12,6 @@ from typing import Any
 from data.held_out import refuse
 from data.jcq import CRITERIA, TASKS, Question, content_hash, write_questions
 from data.progress import responses_bar
-from rewards.judges.options import JudgeSettings
 from rewards.judges.rubric import judged_part
 from rewards.judges.run import Judging, judge_answers
 from rewards.measure import Measure
@@ -49,22 +48,14 @@ class Jcq(Task):
 
     def __init__(self, settings: JcqSettings | None = None) -> None:
         super().__init__(settings)
+        self.judge_settings = None if self.settings.judgements else self.settings
+        self.again = self.settings.retry_failed
         self._left = self.settings.max_cost  # of the budget, which is for all models of a command together
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
         """What is asked."""
         return self.settings.load_questions()
-
-    @property
-    def judge_settings(self) -> JudgeSettings | None:
-        """The judge; none where the judgements exist."""
-        return None if self.settings.judgements else self.settings
-
-    @property
-    def again(self) -> bool:
-        """After `--retry-failed`."""
-        return self.settings.retry_failed
 
     def items(self) -> Sequence[Item]:
         """One for each question."""

@@ -64,9 +64,9 @@ def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | No
     Its name is `source`; None takes the sources of the rewrites.
     """
     by_story = np.array(list(story_scores(rewrites).values()))
+    n = len(by_story)
     compliant = [row for row in rewrites if keeps_conditions(row)]
     compliant_scores = list(story_scores(compliant).values())
-    n = len(by_story)
     mean, std = float(by_story.mean()) if n else None, float(by_story.std(ddof=1)) if n > 1 else None
     extras = Counter(extra for row in rewrites for extra in row.extras or ())
     reasons = Counter(row.reason for row in rewrites)

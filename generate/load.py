@@ -51,7 +51,7 @@ class GeneratorSettings:
         return values | {"base_url": public_url(self.base_url)} if self.base_url else values
 
     def settled(self, max_new_tokens: int = 256) -> GeneratorSettings:
-        """With backend, source and length limit (or `max_new_tokens`) decided, after all checks without a model."""
+        """With backend, source and length limit decided, after all checks without a model."""
         if self.backend not in (*BACKENDS, RANDOM):
             raise UserError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
         limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
@@ -103,14 +103,13 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
     settings = settings.settled().pinned()
     if settings.backend == RANDOM:
         return RandomNouns(_nouns(settings.nouns), name=settings.source or RANDOM)
-    decoder: dict[str, Any] = {"name": settings.source, "temperature": settings.temperature}
-    decoder["max_new_tokens"] = settings.max_new_tokens
+    decoder: dict[str, Any] = {name: getattr(settings, name) for name in ("temperature", "max_new_tokens")}
+    decoder["name"] = settings.source
     if settings.backend == "openai":
         from generate.openai_endpoint import OpenAIGenerator
 
-        return OpenAIGenerator(
-            settings.model, base_url=settings.base_url, concurrency=settings.concurrency, keep=keep, **decoder
-        )
+        server = {"base_url": settings.base_url, "concurrency": settings.concurrency}
+        return OpenAIGenerator(settings.model, **server, keep=keep, **decoder)
     if settings.backend == "vllm":
         if find_spec("vllm") is None:
             raise UserError("the backend vllm needs the package vllm: pip install 'sozo[vllm]'")
@@ -120,6 +119,7 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
             return VllmGenerator(settings)
         except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
             raise cannot_load(settings.model, error) from error
+
     import torch
 
     model, tokenizer = load_model(settings.model, revision=settings.model_revision, dtype=settings.dtype)
@@ -128,7 +128,6 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
 
 
 def _nouns(name: str | None) -> Sequence[str]:
-    """The nouns of a file, of the embedded model, or JumanDIC's."""
     if name is None:
         return load_nouns()
     if name == TINY:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from data.prompts import messages
 from data.schema import Completion
@@ -17,7 +17,6 @@ from rewards.endpoint.retry import RetryPolicy
 
 _PATH = "chat/completions"
 _PROBE = "こんにちは"
-_FORMS = ("top_k", "generation_config", "openai")
 
 
 class OpenAIGenerator:
@@ -30,14 +29,8 @@ class OpenAIGenerator:
     that only `concurrency=1` is repeatable). What still fails after all attempts (see `Endpoint`) ends the batch. A
     reply without text is an empty response, and so is a prompt that a content filter declines.
 
-    Args:
-        model: The model's name on the server.
-        base_url: See `Endpoint`, as for `concurrency` and `retry`.
-        name: The responses' source; the model's name if None.
-        max_new_tokens: Length limit.
-        temperature: Above 0.
-        keep: Folder of the run's parts: a batch that fails half way leaves there what was paid for, and the next call
-            asks for what it lacks. None keeps nothing.
+    In `keep`, the folder of the run's parts, a batch that fails half way leaves what was paid for, and the next call
+    asks for what it lacks. See `Endpoint` for `base_url`, `concurrency` and `retry`.
     """
 
     def __init__(
@@ -55,7 +48,7 @@ class OpenAIGenerator:
         self._endpoint = Endpoint(model, base_url, concurrency=concurrency, retry=retry)
         self.name, self.url, self.temperature = name or model, self._endpoint.url, temperature
         self._model, self._limit, self._keep = model, max_new_tokens, keep
-        self._kept: Path | None = None
+        self._kept: Path | None = None  # the file of the latest batch
         self._form, self._request = self._accepted_form()
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
@@ -65,7 +58,11 @@ class OpenAIGenerator:
             missing = [k for k in range(len(prompts)) if k not in kept.completions]
 
             def keep(number: int, outcome: Outcome[Completion]) -> None:
-                kept.add(missing[number], self._completion(outcome))
+                # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
+                declined = Completion("", "content_filter") if outcome.code == "content_filter" else None
+                if (completion := declined or outcome.value) is None:
+                    raise self._endpoint.failure(outcome.error)
+                kept.add(missing[number], completion)
 
             bodies = [self._body(prompts[k], seeds[k], self._request) for k in missing]
             self._endpoint.post_all(_PATH, bodies, self._read, keep)
@@ -73,20 +70,10 @@ class OpenAIGenerator:
 
     def _file(self, batch: int) -> Path | None:
         """Where a batch is kept. Who asks for the next one has written the one before, which can go."""
-        if self._keep is None:
-            return None
-        before, self._kept = self._kept, self._keep / f".part-{batch:05d}.jsonl.tmp"
+        before, self._kept = self._kept, self._keep and self._keep / f".part-{batch:05d}.jsonl.tmp"
         if before not in (None, self._kept):
             before.unlink(missing_ok=True)
         return self._kept
-
-    def _completion(self, outcome: Outcome[Completion]) -> Completion:
-        # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
-        if outcome.code == "content_filter":
-            return Completion("", "content_filter")
-        if outcome.value is None:
-            raise self._endpoint.failure(outcome.error)
-        return outcome.value
 
     def _read(self, content: Any) -> Completion:
         if isinstance(content, dict) and content.get("choices") == []:
@@ -101,23 +88,15 @@ class OpenAIGenerator:
     def _accepted_form(self) -> tuple[str, dict[str, Any]]:
         """The first way to ask for the whole distribution that the server does not refuse, tried with one token."""
         outcomes: list[Outcome[Completion]] = []
-        for form in ("openai",) if self.url == OFFICIAL else _FORMS:
-            body = self._body(_PROBE, 0, self._extra(form, 1))
+        short = _forms(1)
+        for form in ("openai",) if self.url == OFFICIAL else short:
+            body = self._body(_PROBE, 0, short[form])
             self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
             if outcomes[-1].value is not None:
-                return form, self._extra(form, self._limit)
+                return form, _forms(self._limit)[form]
             if outcomes[-1].status not in (400, 422):
                 break
         raise self._endpoint.failure(outcomes[-1].error)
-
-    def _extra(self, form: str, max_tokens: int) -> dict[str, Any]:
-        if form == "top_k":
-            return {"max_tokens": max_tokens, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
-        if form == "generation_config":
-            # What is left out here would come from the model's own generation config.
-            config = {"do_sample": True, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0}
-            return {"max_tokens": max_tokens, "generation_config": json.dumps(config)}
-        return {"max_completion_tokens": max_tokens}
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: no key, and no credentials in the address."""
@@ -126,11 +105,23 @@ class OpenAIGenerator:
         return {"generator": "openai", **server, "temperature": self.temperature, "top_p": 1.0, **request}
 
 
-class KeptCompletions:
+def _forms(limit: int) -> dict[str, dict[str, Any]]:
+    """How servers are asked for the whole distribution, in at most `limit` tokens."""
+    whole = {"min_p": 0.0, "repetition_penalty": 1.0}
+    # What is left out here would come from the model's own generation config.
+    config = {"do_sample": True, "top_k": 0, "top_p": 1.0, **whole}
+    return {
+        "top_k": {"max_tokens": limit, "top_k": -1, **whole},
+        "generation_config": {"max_tokens": limit, "generation_config": json.dumps(config)},
+        "openai": {"max_completion_tokens": limit},
+    }
+
+
+class KeptCompletions(AbstractContextManager["KeptCompletions"]):
     """The completions of one batch by their numbers, each a line of a file, if there is one, the moment it arrives.
 
-    A batch that fails or is killed half way then costs only what it lacks. The caller vouches that the file belongs to
-    the same prompts and settings, as a run's folder does. Several threads may add at once.
+    The caller vouches that the file belongs to the same prompts and settings, as a run's folder does. Several threads
+    may add at once.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "kept"
@@ -161,9 +152,6 @@ class KeptCompletions:
             row = [number, completion.text, completion.finish_reason]
             os.write(self._file, json.dumps(row).encode() + b"\n")
         self.completions[number] = completion
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         if self._file is not None:

@@ -22,7 +22,7 @@ class SharedPrefixCache(Cache):
 
     Args:
         prefix: The cache that the prompt's forward pass has filled (batch of one).
-        slots: Live slots to begin with, none with a token of its own; see `branch` and `follow`.
+        slots: Live slots to begin with, none with a token of its own.
         most: Tokens that a response may have in the cache.
         room: Slots that may ever be live; None for no more than `slots`.
     """
@@ -88,7 +88,6 @@ class SharedPrefixCache(Cache):
         return was
 
     def _reserve(self, used: int) -> None:
-        """Make room for `used` tokens of each slot."""
         self.used = used
         if used > self.room:
             self.room = min(max(2 * self.room, used, 64), self._most)
@@ -102,10 +101,6 @@ class SharedPrefixCache(Cache):
         beyond = columns > self.lengths[:, None]
         # Where all are equally long, nothing is hidden from anybody.
         self.hidden = beyond[:, None, None] if bool(beyond.any()) else None
-
-    def end_step(self) -> None:
-        """The forward pass has stored one token per slot."""
-        self.lengths += 1
 
     def replace(
         self, rows: torch.Tensor, done: torch.Tensor, started: torch.Tensor, parents: torch.Tensor
@@ -205,7 +200,7 @@ AttentionInterface.register(_NAME, _attend)
 
 @contextmanager
 def shared_attention(model: Any) -> Iterator[None]:
-    """The model's layers call `_attend`, as long as this lasts."""
+    """The model's layers call `_attend` while this lasts."""
     config = without_adapter(model).config.get_text_config()
     before = config._attn_implementation
     config._attn_implementation = _NAME

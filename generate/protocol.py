@@ -12,21 +12,17 @@ from data.schema import Completion
 class Generator(Protocol):
     """Anything that writes responses."""
 
-    name: str
-    """Source of the responses."""
+    name: str  # the responses' source
 
     @property
     def temperature(self) -> float | None:
         """Sampling temperature; None where there is none."""
-        ...
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`, equal or not: the same for the same arguments, in any process."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: how the texts came about."""
-        ...
 
 
 def entropy(seed: int, batch: int) -> list[int]:

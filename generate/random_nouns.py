@@ -29,25 +29,18 @@ class RandomNouns:
     def __init__(self, nouns: Sequence[str], *, name: str = "random") -> None:
         if len(nouns) < NUM_WORDS or len(set(nouns)) < len(nouns):
             raise UserError(f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once")
-        self.name = name
-        self._nouns = np.array(nouns, dtype=object)
+        self.name, self._nouns = name, np.array(nouns, dtype=object)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """A list of ten nouns for each of `prompts`, whatever they say."""
-        rows = self._nouns[self._draw(len(prompts), np.random.default_rng(entropy(seed, batch)))]
-        return [Completion(_LIST % tuple(row)) for row in rows.tolist()]
-
-    def _draw(self, n: int, random: np.random.Generator) -> np.ndarray:
-        """Distinct numbers of nouns, shape (n, 10), without rejecting any draw.
-
-        The k-th draw is among the nouns that are left; stepping over the earlier ones, in order, gives its number.
-        """
-        numbers = random.integers(0, len(self._nouns) - np.arange(NUM_WORDS), size=(n, NUM_WORDS))
+        # Without rejecting any draw: the k-th is among the nouns that are left, and stepping over the earlier ones, in
+        # order, gives its number.
+        left = len(self._nouns) - np.arange(NUM_WORDS)
+        numbers = np.random.default_rng(entropy(seed, batch)).integers(0, left, size=(len(prompts), NUM_WORDS))
         for k in range(1, NUM_WORDS):
-            earlier = np.sort(numbers[:, :k], axis=1)
-            for j in range(k):
-                numbers[:, k] += numbers[:, k] >= earlier[:, j]
-        return numbers
+            for earlier in np.sort(numbers[:, :k], axis=1).T:
+                numbers[:, k] += numbers[:, k] >= earlier
+        return [Completion(_LIST % tuple(row)) for row in self._nouns[numbers].tolist()]
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""

@@ -17,12 +17,7 @@ class SharedPrefixRollout:
 
     The draw is a function of seed, optimizer step and process: a resumed run continues as an unbroken one. Works on one
     process, DDP and DeepSpeed ZeRO-1 to 3 (whose weights TRL gathers while it lasts), with LoRA too, not under FSDP.
-
-    Args:
-        temperature: Above 0, the one of the GRPO run.
-        max_new_tokens: Length limit, the one of the GRPO run.
-        seed: The run's.
-        slots: Completions decoded at once.
+    `slots` completions are decoded at once.
 
     >>> rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=256, seed=0)
     >>> trainer = GRPOTrainer(..., rollout_func=rollout)  # doctest: +SKIP
@@ -30,7 +25,7 @@ class SharedPrefixRollout:
 
     def __init__(self, *, temperature: float, max_new_tokens: int, seed: int, slots: int = 256) -> None:
         self._temperature, self._max_new_tokens, self._seed, self._slots = temperature, max_new_tokens, seed, slots
-        self._at = (-1, 0)
+        self._at = (-1, 0)  # optimizer step, and the number of the call in it
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
         """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`."""
@@ -38,11 +33,11 @@ class SharedPrefixRollout:
 
         if trainer.is_fsdp_enabled:
             raise UserError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
-        tokenizer = trainer.processing_class
+        tokenizer, step = trainer.processing_class, trainer.state.global_step
         template_arguments = trainer.chat_template_kwargs or {}
         prompt_ids = [encode_prompt(tokenizer, prompt, **template_arguments) for prompt in prompts]
-        step = trainer.state.global_step
-        random = np.random.default_rng([self._seed, *self._call(step), trainer.args.process_index])
+        self._at = (step, self._at[1] + 1 if self._at[0] == step else 0)
+        random = np.random.default_rng([self._seed, *self._at, trainer.args.process_index])
         uniforms = random.random((len(prompts), self._max_new_tokens))
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
             options = {"ends": end_tokens(model, tokenizer), "temperature": self._temperature, "slots": self._slots}
@@ -51,8 +46,3 @@ class SharedPrefixRollout:
             except FloatingPointError as error:
                 raise UserError(f"step {step + 1}: {error}; if it has diverged, lower learning_rate") from error
         return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}
-
-    def _call(self, step: int) -> tuple[int, int]:
-        """The optimizer step and the number of the call in it."""
-        self._at = (step, self._at[1] + 1 if self._at[0] == step else 0)
-        return self._at

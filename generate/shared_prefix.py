@@ -37,9 +37,8 @@ def sample_tokens(
     Args:
         model: A causal language model in evaluation mode (see `models.attention.why_not_shared`); a PEFT model too.
         prompt: Token ids, at least one.
-        uniforms: Numbers in [0, 1), shape (responses, most new tokens): token t of response r is decided by
-            `uniforms[r, t]`.
-        ends: Tokens that end a response; the response keeps its end token.
+        uniforms: Numbers in [0, 1), shape (responses, most new tokens): `uniforms[r, t]` decides token t of response r.
+        ends: Tokens that end a response, which keeps its end token.
         temperature: Above 0.
         slots: Responses decoded at once; as each ends, the next begins in its place.
 
@@ -73,7 +72,7 @@ def sample_tokens(
         logits = model(
             input_ids=step[:, None], position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1
         ).logits[:, -1]
-        cache.end_step()
+        cache.lengths += 1
         return logits
 
     with shared_attention(model):

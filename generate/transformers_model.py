@@ -20,17 +20,10 @@ from models.tokens import encode_text, end_tokens
 class TransformersGenerator:
     """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
 
-    Args:
-        model: A causal language model; left in the mode (train or eval) in which it came.
-        tokenizer: Its tokenizer. With a chat template the prompt is one user turn, otherwise plain text.
-        name: The responses' source.
-        max_new_tokens: Length limit; a response that meets it ends with finish_reason `length`.
-        temperature: Above 0.
-        slots: Responses decoded at once.
-
     Nothing is truncated, and the model's own generation config (repetition penalty, top_k, top_p, ...) is set aside;
     only its end tokens count. A prompt is computed once however often it is asked (`generate.shared_prefix`); what
-    is asked only once goes through `model.generate`, and so does a model whose attention allows nothing else.
+    is asked only once goes through `model.generate`, and so does a model whose attention allows nothing else. The model
+    is left in the mode (train or eval) in which it came; `slots` responses are decoded at once.
     """
 
     def __init__(
@@ -46,10 +39,8 @@ class TransformersGenerator:
         if temperature <= 0 or max_new_tokens < 1 or slots < 1:
             raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
         self.name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
-        self.temperature = temperature
-        self._model, self._tokenizer = model, tokenizer
-        self._max_new_tokens, self._slots = max_new_tokens, slots
-        self._ends = end_tokens(model, tokenizer)
+        self.temperature, self._max_new_tokens, self._slots = temperature, max_new_tokens, slots
+        self._model, self._tokenizer, self._ends = model, tokenizer, end_tokens(model, tokenizer)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
@@ -76,7 +67,6 @@ class TransformersGenerator:
         return [Completion(text, reason) for text, reason in zip(texts, reasons, strict=True)]
 
     def _shared(self, prompts: list[list[int]], uniforms: np.ndarray) -> list[list[int]]:
-        """By the shared-prefix sampler, each prompt computed once."""
         from generate.shared_prefix import sample_each
 
         options = {"ends": self._ends, "temperature": self.temperature, "slots": self._slots}
@@ -84,7 +74,7 @@ class TransformersGenerator:
             return sample_each(self._model, prompts, uniforms, **options)
 
     def _plain(self, prompts: list[list[int]], seed: int, batch: int) -> list[list[int]]:
-        """By `model.generate`, `slots` rows at a time, padded on the left."""
+        """By `model.generate`, padded on the left."""
         import torch
         from transformers import GenerationConfig
 
@@ -93,10 +83,8 @@ class TransformersGenerator:
         state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
         # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
         devices = [model.device] if model.device.type == "cuda" else []
-        # transformers fills an unset top_k with 50.
-        decoder = {"do_sample": True, "temperature": self.temperature, "top_k": 0, "top_p": 1.0}
         tokens = {"eos_token_id": ends or None, "pad_token_id": pad}
-        settings = GenerationConfig(**decoder, **tokens, max_new_tokens=self._max_new_tokens)
+        settings = GenerationConfig(do_sample=True, **self._decoder, **tokens)
         rows: list[list[int]] = []
         # In its place, not beside it: what is unset in one that is passed comes from the model's own.
         before, model.generation_config = model.generation_config, settings
@@ -114,17 +102,21 @@ class TransformersGenerator:
             model.generation_config = before
         return rows
 
+    @property
+    def _decoder(self) -> dict[str, Any]:
+        # transformers fills an unset top_k with 50.
+        return {"temperature": self.temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": self._max_new_tokens}
+
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         obstacle = why_not_shared(self._model, self._max_new_tokens)
         shared = "shared_prefix, model.generate for a prompt asked once"
         sampler = f"model.generate ({obstacle})" if obstacle else shared
-        decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": self._max_new_tokens}
-        return {"generator": "transformers", "sampler": sampler, **decoder}
+        return {"generator": "transformers", "sampler": sampler, **self._decoder}
 
 
 def _cut(row: list[int], ends: list[int]) -> list[int]:
-    """A row up to its first end token; what follows is padding."""
+    # What follows the first end token is padding.
     return row[: next((k for k, token in enumerate(row, 1) if token in ends), len(row))]
 
 

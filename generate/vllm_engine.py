@@ -27,10 +27,8 @@ _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADD
 class VllmGenerator:
     """A model in vLLM, sampled from its own distribution at a temperature, every row with a seed of its own.
 
-    The prompt is cached (prefix caching), nothing is truncated (top_k 0, top_p 1), and the model's own generation
-    config is set aside. Under `accelerate launch` every process has an engine on its own GPU.
-
-    A folder with a LoRA adapter is served over its base model.
+    Nothing is truncated, and the model's own generation config is set aside. Under `accelerate launch` every process
+    has an engine on its own GPU. A folder with a LoRA adapter is served over its base model.
 
     vLLM does not promise the same text for the same seed when the load on the GPU differs (its kernels depend on the
     batch): a resumed run has the same distribution, and the same rows only as far as vLLM repeats itself.
@@ -41,6 +39,7 @@ class VllmGenerator:
 
         model = settings.model
         self.name, self.temperature = settings.source or model, settings.temperature
+        self._decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
         self._settings, self._vllm, self._lora = settings, vllm, None
         lora: dict[str, Any] = {}
         if is_adapter(model):
@@ -57,8 +56,8 @@ class VllmGenerator:
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
-        seeds, limit = request_seeds(len(prompts), seed, batch), self._settings.max_new_tokens
-        decoder = {"temperature": self.temperature, "top_p": 1.0, "top_k": 0, "max_tokens": limit}
+        decoder = {**self._decoder, "max_tokens": self._settings.max_new_tokens}
+        seeds = request_seeds(len(prompts), seed, batch)
         requests = [self._vllm.SamplingParams(**decoder, seed=request_seed) for request_seed in seeds]
         tokens = {text: encode_text(self._llm.get_tokenizer(), text) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
@@ -67,9 +66,8 @@ class VllmGenerator:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
-        decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
         weights = {"dtype": self._settings.dtype, "max_new_tokens": self._settings.max_new_tokens}
-        return {"generator": "vllm", **decoder, **weights}
+        return {"generator": "vllm", **self._decoder, **weights}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from data.schema import Completion
 from rewards.judges.ledger import Ledger
 from rewards.judges.ledger import read_judgements as read_ledger
 from rewards.judges.local import LocalJudge
-from rewards.judges.price import Price
+from rewards.judges.options import Price
 from rewards.judges.protocol import Reply
 from rewards.judges.rubric import Asked
 from rewards.judges.run import judge_answers

@@ -8,8 +8,7 @@ from typing import Any
 from data.errors import UserError
 from data.prompts import messages
 from data.schema import utf8_safe
-from rewards.endpoint.client import OFFICIAL, Endpoint, Usage, read_chat
-from rewards.endpoint.retry import RetryPolicy
+from rewards.endpoint.client import OFFICIAL, Endpoint, read_chat
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Reply
 
@@ -17,11 +16,11 @@ from rewards.judges.protocol import Reply
 class EndpointJudge:
     """Chat completions of an OpenAI-compatible endpoint. The paper: gpt-4o-2024-08-06 at temperature 0 (section 4.1).
 
-    What a server refuses for good (400, 422) is an error of that one prompt.
+    What a server refuses for good (400, 422) is an error of that one prompt. `options` (base_url, concurrency, timeout,
+    retry) are `rewards.endpoint.client.Endpoint`'s.
 
     Args:
         model: The judge model's name on the server.
-        base_url: See `rewards.endpoint.client.Endpoint`, as for `concurrency`, `timeout` (seconds) and `retry`.
         max_tokens: The longest reply. A verdict takes some 40 tokens; a reasoning model needs thousands.
         temperature: None leaves it out, for models that refuse it.
     """
@@ -30,30 +29,34 @@ class EndpointJudge:
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        concurrency: int = 16,
         max_tokens: int | None = 1024,
         temperature: float | None = 0.0,
         timeout: float = 120.0,
-        retry: RetryPolicy | None = None,
+        **options: Any,
     ) -> None:
         if max_tokens is not None and max_tokens < 1:
             raise UserError(f"max_tokens must be at least 1, not {max_tokens}; give another")
-        self._endpoint = Endpoint(f"judge {model}", base_url, concurrency=concurrency, timeout=timeout, retry=retry)
-        self.name, self.url, self.concurrency, self.max_tokens = model, self._endpoint.url, concurrency, max_tokens
+        self._endpoint = Endpoint(f"judge {model}", timeout=timeout, **options)
+        self.name, self.concurrency, self.max_tokens = model, self._endpoint.concurrency, max_tokens
         self.parameters: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         # OpenAI's reasoning models refuse max_tokens, and many other servers do not know the newer name.
-        limit = "max_completion_tokens" if self.url == OFFICIAL else "max_tokens"
+        limit = "max_completion_tokens" if self._endpoint.url == OFFICIAL else "max_tokens"
         settings = {"model": model, "temperature": temperature, limit: max_tokens}
         self._settings = {name: value for name, value in settings.items() if value is not None}
 
     async def ask(self, prompt: str) -> Reply:
-        """One reply, with the tokens of every attempt that it took; UserError as `Endpoint.post`."""
+        """One reply, with the tokens of every attempt that it took; None where a reply came and does not say them."""
         body = {**self._settings, "messages": messages(utf8_safe(prompt))}
         outcome = await self._endpoint.post("chat/completions", body, self._read)
         # Azure's content filter answers with 400.
         reply = outcome.value or Reply(error=outcome.error, refused=outcome.code == "content_filter")
-        return _with_usage(reply, outcome.usage)
+        totals: list[int | None] = []
+        for counts in zip(*outcome.usage, strict=True):
+            known = [count for count in counts if count is not None]
+            # The server may have told the tokens of a failed attempt and not those of the reply.
+            unknown = not known or (reply.text is not None and counts[-1] is None)
+            totals.append(None if unknown else sum(known))
+        return replace(reply, prompt_tokens=totals[0], completion_tokens=totals[1])
 
     async def close(self) -> None:
         """Close the connections."""
@@ -61,7 +64,7 @@ class EndpointJudge:
 
     def describe(self) -> dict[str, Any]:
         """Who judges, and where."""
-        return {"model": self.name, "base_url": self.url, **self.parameters}
+        return {"model": self.name, "base_url": self._endpoint.url, **self.parameters}
 
     def _read(self, content: Any) -> Reply:
         chat = read_chat(content)
@@ -80,19 +83,5 @@ def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
             f"judge_backend {settings.judge_backend}: rewards cannot load a model; "
             "hand the judge in, or take generate.judges.make_judge_reward"
         )
-    return EndpointJudge(
-        settings.judge_model,
-        base_url=settings.judge_base_url,
-        concurrency=settings.judge_concurrency,
-        max_tokens=settings.judge_max_tokens,
-    )
-
-
-def _with_usage(reply: Reply, attempts: tuple[Usage, ...]) -> Reply:
-    """The reply with the tokens of all its attempts; None where a reply came and does not say."""
-    totals: list[int | None] = []
-    for counts in zip(*attempts, strict=True):
-        known = [count for count in counts if count is not None]
-        unknown = not known or (reply.text is not None and counts[-1] is None)
-        totals.append(None if unknown else sum(known))
-    return replace(reply, prompt_tokens=totals[0], completion_tokens=totals[1])
+    server = {"base_url": settings.judge_base_url, "concurrency": settings.judge_concurrency}
+    return EndpointJudge(settings.judge_model, max_tokens=settings.judge_max_tokens, **server)

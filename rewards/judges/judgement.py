@@ -15,7 +15,7 @@ from rewards.judges.rubric import Rubric, Scores
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One reply of a judge about one answer: one line of the file. `protocol.Reply` says what is not said here."""
+    """One reply of a judge about one answer: a line of the ledger. `protocol.Reply` says what is not said here."""
 
     key: str  # `judgement_key` of what was asked
     question_id: str
@@ -50,11 +50,8 @@ def latest(judgements: Iterable[Judgement]) -> dict[str, Judgement]:
 
 
 def checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
-    """A judgement from a line's JSON; its scores must be its rubric's, if that is one of `rubrics`.
-
-    Raises:
-        TypeError: A column has the wrong type.
-        ValueError: A column is unknown or its value impossible.
+    """A judgement from a line's JSON, or a TypeError or ValueError; its scores must be its rubric's, if that is one of
+    `rubrics`.
     """
     if not isinstance(row, dict):
         raise TypeError("no JSON object")
@@ -66,7 +63,9 @@ def checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
     status, scores = Status(str(row.get("status"))), row.get("scores")
     if (status is Status.OK) != (scores is not None):
         raise ValueError(f"status {status} with scores {scores}")
-    if scores is not None and not (isinstance(scores, dict) and _fits(scores, row["prompt"], rubrics)):
+    # By a rubric that is not known here, they are somebody else's.
+    known = [rubric for rubric in rubrics if rubric.name == row["prompt"]]
+    if scores is not None and not (_are_numbers(scores) and all(rubric.fits(scores) for rubric in known)):
         raise ValueError(f"scores {scores}")
     for name, kind in (("prompt_tokens", int), ("completion_tokens", int), ("cost", float | int), ("reply", str)):
         if row.get(name) is not None and not isinstance(row[name], kind):
@@ -74,9 +73,5 @@ def checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
     return Judgement(**{**row, "status": status})
 
 
-def _fits(scores: Scores, prompt: str, rubrics: Sequence[Rubric]) -> bool:
-    """Whether these can be scores by the rubric of this name; one that is not known here is somebody else's."""
-    rubric = next((rubric for rubric in rubrics if rubric.name == prompt), None)
-    if not scores or any(type(value) is not int for value in scores.values()):
-        return False
-    return rubric is None or rubric.fits(scores)
+def _are_numbers(scores: Any) -> bool:
+    return isinstance(scores, dict) and bool(scores) and all(type(value) is int for value in scores.values())

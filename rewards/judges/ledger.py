@@ -10,9 +10,9 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
-from typing import Self
 
 from data.errors import UserError
 from rewards.judges.judgement import Judgement, checked
@@ -23,17 +23,11 @@ _START = b'{"key": "'
 _NO_JUDGEMENT = (ValueError, TypeError, KeyError, RecursionError)
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """A ledger open for writing; of all processes, one at a time may have it. Use it as a context manager.
 
-    A torn last line (the machine stopped while it was written) is cut off.
-
-    Args:
-        path: The file; need not exist.
-        rubrics: Whose scores are checked on reading.
-
-    Attributes:
-        judgements: All lines, in the order of the file.
+    A torn last line (the machine stopped while it was written) is cut off. Scores by `rubrics` are checked on reading;
+    `judgements` holds all lines, in the order of the file.
     """
 
     def __init__(self, path: Path, rubrics: Iterable[Rubric]) -> None:
@@ -70,9 +64,6 @@ class Ledger:
     def close(self) -> None:
         """Let others write."""
         os.close(self._file)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -14,13 +14,10 @@ class LocalJudge:
     """A function from prompts to replies as a judge, called with up to `batch_size` prompts at a time, in a thread.
 
     Args:
-        name: The judge model's name.
         reply: Prompts in, as many replies out: texts, or `Completion`s where it is known that one hit the length limit.
             It must decode greedily (the paper: temperature 0), put each prompt into the model's chat template, and is
             never called twice at once. If it raises, the run ends; what was judged before is kept.
         parameters: What else decides a reply, such as a revision; part of every judgement's key.
-        batch_size: Prompts per call.
-        max_tokens: The longest reply.
 
     >>> judge = LocalJudge("constant", lambda prompts: ["流暢性: 1"] * len(prompts), batch_size=2)
     >>> asyncio.run(judge.ask("...")).text

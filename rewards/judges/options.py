@@ -6,7 +6,37 @@ from dataclasses import dataclass
 
 from data.errors import UserError
 from data.settings import setting
-from rewards.judges.price import Price
+
+# A chat template's own tokens, with room to spare.
+_TEMPLATE_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Price of a million tokens, in and out. There is no table of prices: they change, and a stale bill is a wrong one.
+
+    >>> Price(2.5, 10.0).cost(1_000_000, 100_000)
+    3.5
+    """
+
+    per_million_in: float
+    per_million_out: float
+
+    def __post_init__(self) -> None:
+        for value in (self.per_million_in, self.per_million_out):
+            if not 0 <= value < float("inf"):
+                raise UserError(f"a price per million tokens cannot be {value}; give one of 0 or more")
+
+    def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        """Of these tokens; None if their number is not known."""
+        if prompt_tokens is None or completion_tokens is None:
+            return None
+        return (prompt_tokens * self.per_million_in + completion_tokens * self.per_million_out) / 1e6
+
+    def at_most(self, prompt: str, max_tokens: int) -> float:
+        """What one reply can cost: no tokenizer makes more tokens than there are UTF-8 bytes."""
+        tokens = len(prompt.encode("utf-8", "surrogatepass")) + _TEMPLATE_TOKENS
+        return (tokens * self.per_million_in + max_tokens * self.per_million_out) / 1e6
 
 
 @dataclass(frozen=True, slots=True)

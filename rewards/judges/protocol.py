@@ -40,12 +40,9 @@ class Judge(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Who judges, for the run's record: no key, and no credentials in an address."""
-        ...
 
     async def ask(self, prompt: str) -> Reply:
         """One reply. Trouble with this one prompt is a reply with `error`; UserError says that none can be answered."""
-        ...
 
     async def close(self) -> None:
         """Let go of connections; the next `ask` makes new ones."""
-        ...

@@ -51,8 +51,7 @@ class JudgeReward(Reward):
         scale: Reward per unit of it.
         stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
             a call has fewer.
-        settings: Fields of `rewards.judges.options.JudgeSettings`; `max_cost` is for all judgements in the ledger by
-            this judge and rubric.
+        settings: Fields of `JudgeSettings`; `max_cost` is for all judgements in the ledger by this judge and rubric.
 
     Logged through TRL's `log_metric`, over all processes: `judge/mean` (of what was judged), `judge/failed_share`,
     `judge/status/<status>` (counts), `judge/cost` (so far, at most; with prices only) and `judge/seconds`; through
@@ -79,9 +78,11 @@ class JudgeReward(Reward):
         stop_failed_share: float = 0.5,
         **settings: Any,
     ) -> None:
+        from rewards.tasks import find_rubric
+
         if "judge_prompt" in settings:
             raise UserError("judge_prompt is the evaluation's; give the reward a rubric")
-        self.rubric = _rubric(rubric) if isinstance(rubric, str) else rubric
+        self.rubric = find_rubric(rubric) if isinstance(rubric, str) else rubric
         if criterion not in (None, *self.rubric.criteria):
             criteria = ", ".join(self.rubric.criteria)
             raise UserError(f"{self.rubric.name} has no criterion {criterion}; it has {criteria}")
@@ -174,23 +175,16 @@ class JudgeReward(Reward):
         path = self.ledger.resolve()
         if path not in _LEDGERS:
             _LEDGERS[path] = Ledger(self.ledger, (self.rubric,))
+        pairs = list(dict.fromkeys((c.facts["question"], c.text) for c in completions))
+        answers = [
+            Asked(fingerprint(f"{question}\0{text}"), fingerprint(question), question, text)
+            for question, text in pairs
+            if text.strip()
+        ]
         lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
-        verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = {}
-        answers = []
-        for question, text in dict.fromkeys((c.facts["question"], c.text) for c in completions):
-            if text.strip():
-                answers.append(Asked(fingerprint(f"{question}\0{text}"), fingerprint(question), question, text))
-            else:
-                verdicts[question, text] = _EMPTY, lowest
-        judging = judge_answers(
-            self.judge,
-            self.rubric,
-            answers,
-            _LEDGERS[path],
-            price=self.price,
-            max_cost=self.settings.max_cost,
-            retry_failed=self.settings.retry_failed,
-        )
+        verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = dict.fromkeys(pairs, (_EMPTY, lowest))
+        options = {"max_cost": self.settings.max_cost, "retry_failed": self.settings.retry_failed}
+        judging = judge_answers(self.judge, self.rubric, answers, _LEDGERS[path], price=self.price, **options)
         if judging.stopped:
             raise UserError(f"judging ended: {judging.stopped}; allow more (max_cost) and resume the run")
         statuses = [str(judgement.status) for judgement in judging.judgements if judgement]
@@ -220,9 +214,3 @@ class JudgeReward(Reward):
 
 
 make_judge_reward = JudgeReward
-
-
-def _rubric(name: str) -> Rubric:
-    from rewards.tasks import find_rubric
-
-    return find_rubric(name)

@@ -43,8 +43,8 @@ class Asked:
 def judged_part(text: str) -> str:
     """What is judged of a model's text: what follows its reasoning, and nothing of reasoning that never ends.
 
-    DAT and SAT leave reasoning out too; a judge would count its ideas as the answer's. Many chat templates open the
-    block in the prompt, so that a text only closes it. A text without reasoning stays as it is.
+    A judge would count its ideas as the answer's. Many chat templates open the block in the prompt, so that a text only
+    closes it. A text without reasoning stays as it is.
 
     >>> judged_part("<think>案は三つ</think>傘立て"), judged_part("案は三つ</think>傘立て"), judged_part("<think>案は")
     ('傘立て', '傘立て', '')

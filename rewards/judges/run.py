@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from data.errors import UserError
 from rewards.endpoint.concurrent import run_to_end
 from rewards.judges.judgement import Judgement, judgement_key, latest
 from rewards.judges.ledger import Ledger
-from rewards.judges.price import Price
+from rewards.judges.options import Price
 from rewards.judges.protocol import Judge, Status
 from rewards.judges.rubric import Asked, Rubric
 from rewards.judges.workers import Workers
@@ -27,12 +27,12 @@ class Judging:
     """What holds after judging, and what all judgements of these answers in the ledger cost, earlier runs' too."""
 
     judgements: tuple[Judgement | None, ...]  # for each answer, in order, the one that holds; None if it was not asked
-    requests: int  # prompts asked in this run, second asks too
     prompt_tokens: int
     completion_tokens: int
     cost: float  # as it was written down; without what is not known
     unknown_cost: int  # how many replies that is
-    cost_at_most: float  # all that counts towards `max_cost`, an unknown cost at the most that it can be
+    requests: int = 0  # prompts asked in this run, second asks too
+    cost_at_most: float = 0.0  # all that counts towards `max_cost`, an unknown cost at the most that it can be
     stopped: str | None = None  # why not everything was asked; None if it was
 
     @property
@@ -58,12 +58,8 @@ def judge_answers(
     Equal answers to one question are asked once. An unparseable reply is asked for once more, then stays unscored.
 
     Args:
-        judge: Who judges.
-        rubric: What it is asked, and how its replies are read.
-        answers: What to judge.
         ledger: The file (JSONL), which may hold other judgements too; or one that is open, for a run of many calls:
             then all that this judge was paid for by this rubric counts towards `max_cost`, whichever the answers.
-        price: Of the judge's tokens; None leaves every cost unknown.
         max_cost: Nothing is sent that could bring the cost of these answers' judgements, earlier runs' included, above
             this; what is under way ends. The most that a request can cost is taken from its bytes and the judge's
             `max_tokens`; once the reply is there, the tokens that the server counted hold. An attempt that never
@@ -84,7 +80,8 @@ def judge_answers(
             bill = [line for line in lines if (line.judge, line.prompt) == (judge.name, rubric.name)]
         workers = Workers(judge, rubric, opened, first, bill, price, max_cost, on_judgement)
         run_to_end(workers.ask_all(_due(lines, first, retry_failed)))
-        return judging_of(lines, keys, workers.requests, workers.spent, workers.stopped)
+        judging = judging_of(lines, keys)
+        return replace(judging, requests=workers.requests, cost_at_most=workers.budget.spent, stopped=workers.stopped)
 
 
 def check_budget(judge: Judge, price: Price | None, max_cost: float | None) -> None:
@@ -97,31 +94,21 @@ def check_budget(judge: Judge, price: Price | None, max_cost: float | None) -> N
 
 def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:
     """`judgement_key` of each answer; UserError if an id comes twice."""
-    repeated = [row_id for row_id, number in Counter(answer.id for answer in answers).items() if number > 1]
-    if repeated:
+    if repeated := [row_id for row_id, number in Counter(answer.id for answer in answers).items() if number > 1]:
         raise UserError(f"the answer id {repeated[0]!r} comes twice; make ids unique")
     return tuple(judgement_key(answer.question, answer.answer, judge, prompt, parameters) for answer in answers)
 
 
-def judging_of(
-    lines: Sequence[Judgement],
-    keys: Sequence[str],
-    requests: int = 0,
-    cost_at_most: float = 0.0,
-    stopped: str | None = None,
-) -> Judging:
-    """What holds of the answers with these keys, by the lines of a ledger. See `Judging` for the arguments."""
+def judging_of(lines: Sequence[Judgement], keys: Sequence[str]) -> Judging:
+    """What holds of the answers with these keys, by the lines of a ledger."""
     now, wanted = latest(lines), set(keys)
     lines = [line for line in lines if line.key in wanted]
     return Judging(
         judgements=tuple(now.get(key) for key in keys),
-        requests=requests,
         prompt_tokens=sum(line.prompt_tokens or 0 for line in lines),
         completion_tokens=sum(line.completion_tokens or 0 for line in lines),
         cost=sum(line.cost or 0.0 for line in lines),
         unknown_cost=sum(line.cost is None and line.status is not Status.API_ERROR for line in lines),
-        cost_at_most=cost_at_most,
-        stopped=stopped,
     )
 
 

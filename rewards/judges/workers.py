@@ -10,7 +10,7 @@ from data.errors import UserError
 from rewards.endpoint.concurrent import for_each
 from rewards.judges.judgement import Judgement
 from rewards.judges.ledger import Ledger
-from rewards.judges.price import Budget, Price
+from rewards.judges.options import Price
 from rewards.judges.protocol import Judge, Reply, Status
 from rewards.judges.rubric import Asked, Rubric
 
@@ -18,10 +18,46 @@ from rewards.judges.rubric import Asked, Rubric
 _GIVE_UP_AFTER = 20
 
 
+class Budget:
+    """Keeps what is spent, with the most that the requests under way can cost, within a limit (None: no limit).
+
+    >>> budget = Budget(1.0)
+    >>> budget.reserve(0.6), budget.reserve(0.6)
+    (True, False)
+    >>> budget.settle(0.6, 0.1)
+    >>> budget.reserve(0.6)
+    True
+    """
+
+    def __init__(self, limit: float | None, spent: float = 0.0) -> None:
+        self.limit, self.spent, self._reserved, self.under_way = limit, spent, 0.0, 0
+
+    def reserve(self, most: float) -> bool:
+        """Set `most` aside for a request, unless that could break the limit."""
+        if self.limit is not None and self.spent + self._reserved + most > self.limit:
+            return False
+        self._reserved += most
+        self.under_way += 1
+        return True
+
+    def settle(self, most: float, cost: float) -> None:
+        """A request for which `most` was set aside cost `cost`."""
+        self.under_way -= 1
+        self._reserved = self._reserved - most if self.under_way else 0.0  # rounding must not pile up
+        self.spent += cost
+
+
 class Workers:
     """As many workers as the judge takes prompts at once; `rewards.judges.run.judge_answers` says what they do.
 
-    `answers` are by key; `bill` are earlier judgements that count towards `max_cost`.
+    Args:
+        answers: By their judgements' keys.
+        bill: Earlier judgements that count towards `max_cost`.
+
+    Attributes:
+        requests: Prompts asked so far.
+        stopped: Why not all are.
+        budget: What was spent, earlier runs' too; an unknown cost counts at its most.
     """
 
     def __init__(
@@ -38,16 +74,11 @@ class Workers:
         self._judge, self._rubric, self._ledger, self._answers = judge, rubric, ledger, answers
         self._prompts = {key: rubric.prompt(answer.question, answer.answer) for key, answer in answers.items()}
         self._price, self._on_judgement = price, on_judgement
-        self._budget = Budget(max_cost, sum(self._cost_for_sure(line) for line in bill))
+        self.budget = Budget(max_cost, sum(self._cost_for_sure(line) for line in bill))
         self._settled = asyncio.Event()
-        self.requests = 0  # prompts asked
-        self.stopped: str | None = None  # why not all were
+        self.requests = 0
+        self.stopped: str | None = None
         self._failed, self._in_a_row = False, 0
-
-    @property
-    def spent(self) -> float:
-        """What was spent so far, earlier runs' too; an unknown cost counts at its most."""
-        return self._budget.spent
 
     async def ask_all(self, due: Sequence[tuple[str, bool]]) -> None:
         """Ask all that is due: keys, and whether it is the second ask after an unparseable reply."""
@@ -71,9 +102,9 @@ class Workers:
     async def _ask(self, key: str) -> Status | None:
         """One prompt; None if the budget does not allow it."""
         most = self._most(key)
-        while not self._budget.reserve(most):
-            if self._budget.idle:
-                self.stopped = f"the next judgement could bring the cost above {self._budget.limit:g}"
+        while not self.budget.reserve(most):
+            if not self.budget.under_way:  # waiting frees nothing
+                self.stopped = f"the next judgement could bring the cost above {self.budget.limit:g}"
                 self._settled.set()
                 return None
             self._settled.clear()
@@ -83,12 +114,11 @@ class Workers:
         cost = 0.0
         try:
             self.requests += 1
-            reply = await self._judge.ask(self._prompts[key])
-            judgement = self._judgement(key, reply)
+            judgement = self._judgement(key, await self._judge.ask(self._prompts[key]))
             cost = self._cost_for_sure(judgement)
             self._ledger.append(judgement)
         finally:
-            self._budget.settle(most, cost)
+            self.budget.settle(most, cost)
             self._settled.set()
         if self._on_judgement:
             self._on_judgement(judgement)
@@ -101,7 +131,7 @@ class Workers:
         return judgement.status
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
-        answer = self._answers[key]
+        answer, tokens = self._answers[key], (reply.prompt_tokens, reply.completion_tokens)
         status = _status(reply)
         scores = self._rubric.read(reply.text or "") if status is Status.OK else None
         return Judgement(
@@ -117,7 +147,7 @@ class Workers:
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
-            cost=self._price.cost(reply.prompt_tokens, reply.completion_tokens) if self._price else None,
+            cost=self._price.cost(*tokens) if self._price else None,
             error=reply.error,
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )

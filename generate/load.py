@@ -108,7 +108,7 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
     if settings.backend == "openai":
         from generate.openai_endpoint import OpenAIGenerator
 
-        server = {"base_url": settings.base_url, "concurrency": settings.concurrency}
+        server: dict[str, Any] = {"base_url": settings.base_url, "concurrency": settings.concurrency}
         return OpenAIGenerator(settings.model, **server, keep=keep, **decoder)
     if settings.backend == "vllm":
         if find_spec("vllm") is None:

@@ -20,24 +20,17 @@ if TYPE_CHECKING:
     from rewards.tasks.dat.settings import DatRules
     from rewards.tasks.sat.reward import SatReward, make_sat_reward
 
-_HOMES = {
-    "DatResult": "rewards.tasks.dat.scorer",
-    "DatReward": "rewards.tasks.dat.reward",
-    "DatRules": "rewards.tasks.dat.settings",
-    "DatScorer": "rewards.tasks.dat.scorer",
-    "DatScores": "rewards.tasks.dat.scorer",
-    "JudgeReward": "rewards.judges.reward",
-    "Reward": "rewards.reward",
-    "SatReward": "rewards.tasks.sat.reward",
-    "ScoredCompletion": "rewards.reward",
-    "SeenResponses": "rewards.duplicates",
-    "TaskReward": "rewards.task_reward",
-    "dat_reward": "rewards.tasks.dat.reward",
-    "make_dat_reward": "rewards.tasks.dat.reward",
-    "make_judge_reward": "rewards.judges.reward",
-    "make_sat_reward": "rewards.tasks.sat.reward",
-    "make_task_reward": "rewards.task_reward",
+_NAMES = {
+    "rewards.duplicates": ("SeenResponses",),
+    "rewards.judges.reward": ("JudgeReward", "make_judge_reward"),
+    "rewards.reward": ("Reward", "ScoredCompletion"),
+    "rewards.task_reward": ("TaskReward", "make_task_reward"),
+    "rewards.tasks.dat.reward": ("DatReward", "dat_reward", "make_dat_reward"),
+    "rewards.tasks.dat.scorer": ("DatResult", "DatScorer", "DatScores"),
+    "rewards.tasks.dat.settings": ("DatRules",),
+    "rewards.tasks.sat.reward": ("SatReward", "make_sat_reward"),
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = list(_HOMES)
 
 

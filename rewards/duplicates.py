@@ -24,10 +24,8 @@ def word_hash(word: str) -> np.ndarray:
 def response_keys(hashes: np.ndarray) -> list[bytes]:
     """128-bit keys of responses: per lane the sum of position multiplier times word hash, modulo 2^64.
 
-    Two different responses share a key with probability below 2^-100.
-
-    Args:
-        hashes: Unsigned 64-bit, shape (responses, words, 2), at most ten words.
+    `hashes` are unsigned 64-bit, of shape (responses, words, 2), at most ten words. Two different responses share a key
+    with probability below 2^-100.
 
     >>> dog, cat = word_hash("犬"), word_hash("猫")
     >>> first, second = response_keys(np.array([[dog, cat] * 5, [cat, dog] * 5]))
@@ -54,11 +52,9 @@ class SeenResponses:
         return len(self._keys)
 
     def check(self, keys: Sequence[bytes | None]) -> list[bool]:
-        """Was each response seen before, in an earlier call or earlier in this one? Remembers them all.
+        """Was each response of all processes, in rank order, seen before, in an earlier call or earlier in this one?
 
-        Args:
-            keys: Keys of all processes' responses, in rank order; None for an invalid response, which is never a
-                duplicate and not remembered.
+        Remembers them all. None stands for an invalid response, which is never a duplicate and not remembered.
         """
         repeated: list[bool] = []
         for key in keys:

@@ -15,12 +15,10 @@ def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None, te
 
     Args:
         name: `ja-ginza` (the packaged word vectors), `openai:NAME` (an OpenAI-compatible endpoint, at OPENAI_BASE_URL
-            if set), or a sentence-transformers model: a hub id or a folder.
-        revision: Hub revision of a sentence-transformers model.
-        texts: Whole texts are encoded, where `ja-ginza` knows words only: a text then has the mean of its kanji and
-            katakana words (the encoder calls itself `ja-ginza-texts`), and one in hiragana alone has no vector, good
-            enough to try things out. The others take both, and silently cut a text that is longer than their window
-            (a BERT's: 512 tokens).
+            if set), or a sentence-transformers model: a hub id or a folder, at the hub's `revision`.
+        texts: Whole texts are encoded, which `ja-ginza` does well enough to try things out, and calls itself
+            `ja-ginza-texts`. The others take both, and silently cut what is longer than their window (a BERT's: 512
+            tokens).
     """
     if name == DEFAULT_ENCODER:
         from rewards.embeddings.ginza import ginza_encoder

@@ -29,7 +29,6 @@ class Encoder(Protocol):
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Float32 vectors of shape (len(words), dimensions). A zero or non-finite row says: no vector for this word."""
-        ...
 
 
 class SentenceTransformerEncoder:
@@ -40,7 +39,7 @@ class SentenceTransformerEncoder:
         revision: Hub revision; the commit that was loaded is recorded.
         batch_size: Words per forward pass.
         prompt: Text put before every word, for models that want one (`"query: "`). The paper used none.
-        name: What it calls itself; the model's name if None.
+        name: The encoder's name; the model's if None.
     """
 
     def __init__(
@@ -62,8 +61,7 @@ class SentenceTransformerEncoder:
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions)."""
         options = {"batch_size": self._batch_size, "prompt": self._prompt, "show_progress_bar": False}
-        vectors = self._model.encode(list(words), convert_to_numpy=True, **options)
-        return np.asarray(vectors, dtype=np.float32)
+        return np.asarray(self._model.encode(list(words), convert_to_numpy=True, **options), dtype=np.float32)
 
 
 class OpenAIEncoder:
@@ -83,10 +81,9 @@ class OpenAIEncoder:
         def take(number: int, outcome: Outcome[list[list[float]]]) -> None:
             if outcome.value is None:
                 raise self._endpoint.failure(outcome.error)
-            if len(outcome.value) != len(batches[number]):
-                what = f"it returned {len(outcome.value)} embeddings for {len(batches[number])} words"
-                raise self._endpoint.failure(what)
             rows[number] = outcome.value
+            if (count := len(outcome.value)) != len(batches[number]):
+                raise self._endpoint.failure(f"it returned {count} embeddings for {len(batches[number])} words")
 
         bodies = [{"model": self._model, "input": batch, "encoding_format": "float"} for batch in batches]
         self._endpoint.post_all("embeddings", bodies, _read_vectors, take)
@@ -114,7 +111,6 @@ def _batches(words: Sequence[str]) -> list[list[str]]:
 
 
 def _load(name: str, revision: str | None) -> Any:
-    """The model `name`, whole, on this process's GPU if there is one."""
     import torch
     from sentence_transformers import SentenceTransformer
     from transformers.integrations import deepspeed

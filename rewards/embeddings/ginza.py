@@ -48,7 +48,7 @@ def ginza_encoder(*, texts: bool = False) -> SentenceTransformerEncoder:
 
 
 def _read_package() -> tuple[dict[str, int], np.ndarray]:
-    """The Japanese words of the package with their rows, and the vectors."""
+    """Japanese words with their rows, and the vectors."""
     spec = find_spec("ja_ginza")
     if spec is None or spec.origin is None:
         raise UserError("the package ja-ginza is not installed: pip install 'sozo[offline]'")

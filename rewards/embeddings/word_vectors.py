@@ -23,10 +23,8 @@ _MIN_ROWS = 1024
 class WordVectors:
     """Unit vectors of words, by row.
 
-    Args:
-        encoder: Embeds words that are new.
-        cache_dir: Folder of the disk cache, one SQLite file per encoder name and revision; None keeps none. Several
-            processes may share it.
+    `cache_dir` is the folder of the disk cache, which several processes may share: one SQLite file per encoder name and
+    revision; None keeps none.
     """
 
     def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
@@ -78,19 +76,18 @@ class WordVectors:
         return unit_vectors
 
     def _is_broken(self, norms: np.ndarray) -> bool:
-        """No word of a batch got a vector: a broken encoder, or only rare words?"""
+        # No word of a batch got a vector: a broken encoder, or only rare words?
         return not np.isfinite(norms).all() or (self._size == 0 and not np.asarray(self.encoder.encode(_COMMON)).any())
 
     def _add(self, vectors: dict[str, np.ndarray]) -> None:
-        """Append unit vectors; a zero vector stands for a word that has none."""
+        # A zero vector stands for a word that has none.
         for word, vector in vectors.items():
             if not vector.any():
                 self._rows[word] = NO_VECTOR
                 continue
             if self._size == len(self._buffer):
                 larger = np.empty((max(_MIN_ROWS, 2 * self._size), len(vector)), np.float32)
-                if self._size:
-                    larger[: self._size] = self._buffer
+                larger[: self._size] = self._buffer.reshape(self._size, len(vector))  # at first it has no dimensions
                 self._buffer = larger
             self._buffer[self._size] = vector
             self._rows[word] = self._size

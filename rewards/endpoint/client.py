@@ -57,7 +57,6 @@ class Endpoint:
         base_url: Address, up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. `url` is without credentials.
         concurrency: Requests under way at once.
         timeout: Seconds for one attempt.
-        retry: When to try again.
     """
 
     def __init__(
@@ -104,8 +103,7 @@ class Endpoint:
             usage += outcome.usage
             if not outcome.again:
                 return replace(outcome, usage=usage)
-            limited = outcome.status == 429
-            if limited:
+            if limited := outcome.status == 429:
                 limits += 1
                 self._open_again = max(self._open_again, time.monotonic() + (outcome.wait or 0.0))
             else:
@@ -152,7 +150,7 @@ class Endpoint:
         )
 
     def mask(self, text: str) -> str:
-        """A text of the server's without the key and the address's password."""
+        """A server's text without the key and the address's password."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text

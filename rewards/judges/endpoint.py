@@ -83,5 +83,5 @@ def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
             f"judge_backend {settings.judge_backend}: rewards cannot load a model; "
             "hand the judge in, or take generate.judges.make_judge_reward"
         )
-    server = {"base_url": settings.judge_base_url, "concurrency": settings.judge_concurrency}
+    server: dict[str, Any] = {"base_url": settings.judge_base_url, "concurrency": settings.judge_concurrency}
     return EndpointJudge(settings.judge_model, max_tokens=settings.judge_max_tokens, **server)

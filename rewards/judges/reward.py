@@ -183,8 +183,8 @@ class JudgeReward(Reward):
         ]
         lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
         verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = dict.fromkeys(pairs, (_EMPTY, lowest))
-        options = {"max_cost": self.settings.max_cost, "retry_failed": self.settings.retry_failed}
-        judging = judge_answers(self.judge, self.rubric, answers, _LEDGERS[path], price=self.price, **options)
+        paying: dict[str, Any] = {name: getattr(self.settings, name) for name in ("max_cost", "retry_failed")}
+        judging = judge_answers(self.judge, self.rubric, answers, _LEDGERS[path], price=self.price, **paying)
         if judging.stopped:
             raise UserError(f"judging ended: {judging.stopped}; allow more (max_cost) and resume the run")
         statuses = [str(judgement.status) for judgement in judging.judgements if judgement]

@@ -66,7 +66,7 @@ class JumanDicChecker(MorphemeChecker):
         return [self._node(node) for node in self._tagger(word)]
 
     def _node(self, node: Any) -> Sequence[Morpheme]:
-        """One MeCab node. MeCab names a part of speech even for an unknown word, and prefers adverbs to nouns."""
+        # MeCab names a part of speech even for an unknown word, and prefers adverbs to nouns.
         if node.is_unk or node.feature[0] in _SHARE_STEM:
             nouns = [m for m in map(_morpheme, self._dictionary.lookup(node.surface)) if m.pos == "名詞"]
             if nouns:

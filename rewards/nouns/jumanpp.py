@@ -22,16 +22,11 @@ _ATTEMPTS = 3
 
 
 class JumanppChecker(MorphemeChecker):
-    """Noun checker on a running Juman++.
+    """Noun checker on a running Juman++, the program `command` with the command-line options `option`.
 
-    A word is vetted before it is sent; a process that dies, falls silent or answers for another word is replaced and
-    the word asked again, three times at most. Safe in any thread.
-
-    Args:
-        rules: What counts as a noun.
-        command: The program, looked up on the PATH.
-        option: Its command-line options. Juman++ ignores unknown ones without a word.
-        timeout: Seconds to wait for one word; ten times as long for the first answer of a new process.
+    A word is vetted before it is sent; a process that dies, falls silent (for `timeout` seconds; ten times as long when
+    it is new) or answers for another word is replaced and the word asked again, three times at most. Safe in any
+    thread.
     """
 
     name = "jumanpp"
@@ -44,8 +39,7 @@ class JumanppChecker(MorphemeChecker):
             raise UserError(
                 f"the command {command} is not on the PATH; install Juman++ 2 or choose the noun checker jumandic"
             )
-        self.command = [command, *option.split()]
-        self.timeout = timeout
+        self.command, self.timeout = [command, *option.split()], timeout
         self._lock = threading.Lock()
         self._pipe: _Pipe | None = None
 
@@ -77,9 +71,7 @@ class JumanppChecker(MorphemeChecker):
         answered = "".join(m.midasi for m in morphemes)
         if answered != word:
             raise ValueError(f"answered for {answered!r}")
-        return [
-            [Morpheme(reading.hinsi, reading.bunrui, reading.imis) for reading in (m, *m.doukei)] for m in morphemes
-        ]
+        return [[Morpheme(r.hinsi, r.bunrui, r.imis) for r in (morpheme, *morpheme.doukei)] for morpheme in morphemes]
 
     def close(self) -> None:
         """End the process; the next word starts another."""

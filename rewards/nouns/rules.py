@@ -53,7 +53,6 @@ class NounChecker(Protocol):
 
     def check(self, words: Sequence[str]) -> list[Verdict]:
         """A verdict per word, in order."""
-        ...
 
 
 def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> Verdict:

@@ -25,11 +25,7 @@ RANDOM = "random"
 
 @dataclass(frozen=True, slots=True)
 class GeneratorSettings:
-    """What decides how a model writes. `--help` says what each field means.
-
-    >>> GeneratorSettings("random").settled().backend
-    'random'
-    """
+    """What decides how a model writes. `--help` says what each field means."""
 
     model: str = setting("", "A folder (a LoRA adapter's too), a hub id, tiny (embedded) or random (random nouns).")
     backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
@@ -103,13 +99,10 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
     settings = settings.settled().pinned()
     if settings.backend == RANDOM:
         return RandomNouns(_nouns(settings.nouns), name=settings.source or RANDOM)
-    decoder: dict[str, Any] = {name: getattr(settings, name) for name in ("temperature", "max_new_tokens")}
-    decoder["name"] = settings.source
     if settings.backend == "openai":
         from generate.openai_endpoint import OpenAIGenerator
 
-        server: dict[str, Any] = {"base_url": settings.base_url, "concurrency": settings.concurrency}
-        return OpenAIGenerator(settings.model, **server, keep=keep, **decoder)
+        return OpenAIGenerator(settings, keep=keep)
     if settings.backend == "vllm":
         if find_spec("vllm") is None:
             raise UserError("the backend vllm needs the package vllm: pip install 'sozo[vllm]'")
@@ -124,7 +117,8 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
 
     model, tokenizer = load_model(settings.model, revision=settings.model_revision, dtype=settings.dtype)
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
-    return TransformersGenerator(model.to(device).eval(), tokenizer, slots=settings.slots, **decoder)
+    decoder: dict[str, Any] = {name: getattr(settings, name) for name in ("max_new_tokens", "temperature", "slots")}
+    return TransformersGenerator(model.to(device).eval(), tokenizer, name=settings.source, **decoder)
 
 
 def _nouns(name: str | None) -> Sequence[str]:

@@ -7,13 +7,16 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from data.prompts import messages
 from data.schema import Completion
 from generate.protocol import request_seeds
-from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome, read_chat
+from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome
 from rewards.endpoint.retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from generate.load import GeneratorSettings
 
 _PATH = "chat/completions"
 _PROBE = "こんにちは"
@@ -29,25 +32,17 @@ class OpenAIGenerator:
     that only `concurrency=1` is repeatable). What still fails after all attempts (see `Endpoint`) ends the batch. A
     reply without text is an empty response, and so is a prompt that a content filter declines.
 
-    In `keep`, the folder of the run's parts, a batch that fails half way leaves what was paid for, and the next call
-    asks for what it lacks. See `Endpoint` for `base_url`, `concurrency` and `retry`.
+    `settings` are settled. In `keep`, the folder of the run's parts, a batch that fails half way leaves what was paid
+    for, and the next call asks for what it lacks.
     """
 
     def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        name: str | None = None,
-        max_new_tokens: int = 256,
-        temperature: float = 1.0,
-        concurrency: int = 16,
-        keep: Path | None = None,
-        retry: RetryPolicy | None = None,
+        self, settings: GeneratorSettings, *, keep: Path | None = None, retry: RetryPolicy | None = None
     ) -> None:
-        self._endpoint = Endpoint(model, base_url, concurrency=concurrency, retry=retry)
-        self.name, self.url, self.temperature = name or model, self._endpoint.url, temperature
-        self._model, self._limit, self._keep = model, max_new_tokens, keep
+        model, concurrency = settings.model, settings.concurrency
+        self._endpoint = Endpoint(model, settings.base_url, concurrency=concurrency, retry=retry)
+        self.name, self.temperature = settings.source or model, settings.temperature
+        self._settings, self._keep = settings, keep
         self._kept: Path | None = None  # the file of the latest batch
         self._form, self._request = self._accepted_form()
 
@@ -78,34 +73,35 @@ class OpenAIGenerator:
     def _read(self, content: Any) -> Completion:
         if isinstance(content, dict) and content.get("choices") == []:
             return Completion("")
-        chat = read_chat(content)
-        return Completion(self._endpoint.mask(chat.text or ""), chat.finish_reason)
+        chat = self._endpoint.chat_reply(content)
+        return Completion(chat.text or "", chat.finish_reason)
 
     def _body(self, text: str, seed: int, request: dict[str, Any]) -> dict[str, Any]:
-        settings = {"model": self._model, "temperature": self.temperature, "top_p": 1.0, "seed": seed}
+        settings = {"model": self._settings.model, "temperature": self.temperature, "top_p": 1.0, "seed": seed}
         return {"messages": messages(text), **settings, **request}
 
     def _accepted_form(self) -> tuple[str, dict[str, Any]]:
         """The first way to ask for the whole distribution that the server does not refuse, tried with one token."""
         outcomes: list[Outcome[Completion]] = []
         short = _forms(1)
-        for form in ("openai",) if self.url == OFFICIAL else short:
+        for form in ("openai",) if self._endpoint.url == OFFICIAL else short:
             body = self._body(_PROBE, 0, short[form])
             self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
             if outcomes[-1].value is not None:
-                return form, _forms(self._limit)[form]
+                return form, _forms(self._settings.max_new_tokens)[form]
             if outcomes[-1].status not in (400, 422):
                 break
         raise self._endpoint.failure(outcomes[-1].error)
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: no key, and no credentials in the address."""
-        server = {"model": self._model, "base_url": self.url}
-        request = {"request_form": self._form, "request": self._request, "max_new_tokens": self._limit}
-        return {"generator": "openai", **server, "temperature": self.temperature, "top_p": 1.0, **request}
+        server = {"model": self._settings.model, "base_url": self._endpoint.url}
+        request = {"request_form": self._form, "request": self._request}
+        decoder = {"temperature": self.temperature, "top_p": 1.0}
+        return {"generator": "openai", **server, **decoder, **request, "max_new_tokens": self._settings.max_new_tokens}
 
 
-def _forms(limit: int) -> dict[str, dict[str, Any]]:
+def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
     """How servers are asked for the whole distribution, in at most `limit` tokens."""
     whole = {"min_p": 0.0, "repetition_penalty": 1.0}
     # What is left out here would come from the model's own generation config.

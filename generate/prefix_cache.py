@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from transformers import AttentionInterface, DynamicCache
-from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
+from transformers.cache_utils import Cache, DynamicLayer
 
 from data.errors import UserError
 from models.attention import without_adapter
@@ -20,11 +20,8 @@ _ATTENTION_ARGUMENTS = ("softcap", "s_aux", "position_bias")
 class SharedPrefixCache(Cache):
     """Keys and values of one prompt, stored once, and of every slot's own tokens behind it (`lengths` of them).
 
-    Args:
-        prefix: The cache that the prompt's forward pass has filled (batch of one).
-        slots: Live slots to begin with, none with a token of its own.
-        most: Tokens that a response may have in the cache.
-        room: Slots that may ever be live; None for no more than `slots`.
+    The prompt's forward pass has filled `prefix`. At first `slots` are live, none with a token of its own, later up to
+    `room`; a response may have `most` tokens in the cache.
     """
 
     def __init__(self, prefix: DynamicCache, slots: int, most: int, *, room: int | None = None) -> None:
@@ -107,11 +104,8 @@ class SharedPrefixCache(Cache):
     ) -> torch.Tensor:
         """Give the slots of ended rows to `started`, close the gaps that are left, and return the rows now in slots.
 
-        Args:
-            rows: Row of each live slot.
-            done: Which of them have ended.
-            started: Rows to begin, at most as many as have ended.
-            parents: With which slot's tokens of the cache that this one branched from each begins.
+        `rows` are those of the live slots and `done` says which have ended; at most as many are `started`, each with
+        the tokens of the slot `parents` in the cache that this one branched from.
         """
         ended = torch.nonzero(done)[:, 0]
         taken, free = ended[: len(started)], ended[len(started) :]
@@ -121,10 +115,8 @@ class SharedPrefixCache(Cache):
         return rows[self._close(free)]
 
 
-class _Layer(CacheLayerMixin):
+class _Layer(DynamicLayer):  # type: ignore[misc]
     """One layer: the prompt's keys and values (heads, prompt, size), and (slots, heads, room, size) behind it."""
-
-    is_sliding = False
 
     def __init__(self, cache: SharedPrefixCache, keys: torch.Tensor, values: torch.Tensor, slots: int) -> None:
         super().__init__()
@@ -168,20 +160,9 @@ class _Layer(CacheLayerMixin):
         output = output + weights[..., length:] @ values
         return output.reshape(live, 1, query_heads, -1)
 
-    def lazy_initialization(self, key_states: Any, value_states: Any) -> None:
-        """Nothing: the prompt has initialised it."""
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Length and offset for a mask, which nobody makes."""
-        return self.get_seq_length() + query_length, 0
-
     def get_seq_length(self) -> int:
         """Longest length in the cache."""
         return self.prefix_keys.shape[1] + self.cache.used
-
-    def get_max_length(self) -> int:
-        """No maximum."""
-        return -1
 
 
 def _attend(

@@ -32,7 +32,7 @@ def sample_tokens(
     temperature: float = 1.0,
     slots: int = 256,
 ) -> list[list[int]]:
-    """Draw one response per row of `uniforms` from the model's own distribution, nothing truncated.
+    """Draw one response per row of `uniforms` from the model's own distribution, nothing truncated: its new token ids.
 
     Args:
         model: A causal language model in evaluation mode (see `models.attention.why_not_shared`); a PEFT model too.
@@ -41,9 +41,6 @@ def sample_tokens(
         ends: Tokens that end a response, which keeps its end token.
         temperature: Above 0.
         slots: Responses decoded at once; as each ends, the next begins in its place.
-
-    Returns:
-        New token ids of each response, 1 to `uniforms.shape[1]` of them.
     """
     n, most = uniforms.shape
     if n == 0:
@@ -130,7 +127,6 @@ def draw(
     Args:
         logits: Shape (rows, vocabulary), any floating dtype.
         uniforms: Shape (draws,), in [0, 1), float64.
-        temperature: Above 0.
         which: The row that each draw is from, shape (draws,); draw k is from row k if not given.
 
     >>> logits = torch.tensor([[0.25, 0.5, 0.25]]).log()

@@ -8,7 +8,7 @@ _CHUNK = 256
 
 
 def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Mean cosine distance over all pairs of each response's words (paper, section 3.2).
+    """Mean cosine distance over all pairs of each response's words (paper, section 3.2): float32 (responses,), 0 to 2.
 
     With unit vectors, k of them, and s their sum, the mean of the k(k-1)/2 cosines is (|s|^2 - k) / (k(k-1)): one pass
     over the vectors instead of 45 cosines for ten words.
@@ -16,9 +16,6 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     Args:
         unit: Float32 unit vectors, shape (words, dimensions).
         rows: Integer rows into `unit`, shape (responses, k), k >= 2, all valid.
-
-    Returns:
-        Float32 distances in [0, 2], shape (responses,).
 
     >>> mean_pairwise_distance(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, 0, 0]])).tolist()
     [1.0, 0.0]
@@ -38,18 +35,10 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine distance of each pair of texts (paper, section 3.3: a story and its rewrite).
+    """Cosine distance of each pair of texts (paper, section 3.3: a story and its rewrite): float64 (pairs,), 0 to 2.
 
     Of unit vectors u and v, 1 - u·v = |u - v|² / 2. The second form loses no digits where the two are close, so that
-    equal texts are at exactly 0.
-
-    Args:
-        unit: Float32 unit vectors, shape (texts, dimensions).
-        left: Integer rows into `unit`, shape (pairs,), all valid.
-        right: The same for the other text of each pair.
-
-    Returns:
-        Float64 distances in [0, 2], shape (pairs,).
+    equal texts are at exactly 0. `left` and `right` are integer rows into `unit`, float32 of shape (texts, dimensions).
 
     >>> paired_distance(np.eye(2, dtype=np.float32), np.array([0, 0]), np.array([1, 0])).tolist()
     [1.0, 0.0]

@@ -27,9 +27,7 @@ _LATIN = re.compile("(?:[A-Za-z]+(?:-[A-Za-z]+)*)?")
 def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
     """The ten words of a list (DAT rule 1), whatever characters they are made of; None if it is no such list.
 
-    Args:
-        text: Exactly ten lines `k. word` after stripping outer white space.
-        reasoning: Cut off a leading `<think>...</think>` first.
+    A list is ten lines `k. word`, but for outer white space and, with `reasoning`, a leading `<think>...</think>`.
 
     >>> split_list("<think>犬か猫か</think>1. 犬") is None
     True

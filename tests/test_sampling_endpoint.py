@@ -82,16 +82,20 @@ def key(monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
+def asking(model, *, retry=None, **settings):
+    return OpenAIGenerator(GeneratorSettings(model, backend="openai", **settings).settled(), retry=retry)
+
+
 def test_every_request_asks_for_the_whole_distribution_with_a_seed_of_its_own():
     with server(lambda body: completion(str(body["seed"]))) as (url, requests):
-        generator = OpenAIGenerator("m", base_url=url, temperature=0.7, max_new_tokens=33, concurrency=3)
+        generator = asking("m", base_url=url, temperature=0.7, max_new_tokens=33, concurrency=3)
         first = generator.answer([DAT] * 20, seed=1, batch=2)
         assert generator.answer([DAT] * 20, seed=1, batch=2) == first
-        assert OpenAIGenerator("m", base_url=url).answer([DAT] * 5, seed=1, batch=2) == first[:5]
+        assert asking("m", base_url=url).answer([DAT] * 5, seed=1, batch=2) == first[:5]
         others = generator.answer([DAT] * 20, seed=1, batch=3) + generator.answer([DAT] * 20, seed=2, batch=2)
     assert len({c.text for c in first + others}) == 60
     with server(lambda body: completion(body["messages"][-1]["content"])) as (url, _):
-        answers = OpenAIGenerator("m", base_url=url, concurrency=3).answer(["一", "二", "三", "一"], seed=0, batch=0)
+        answers = asking("m", base_url=url, concurrency=3).answer(["一", "二", "三", "一"], seed=0, batch=0)
     assert [answer.text for answer in answers] == ["一", "二", "三", "一"]
     sent = requests[1]
     assert sent["messages"] == messages(DAT)
@@ -113,7 +117,7 @@ def test_the_first_form_that_a_server_accepts_is_used(refused, status, form, fie
         return (status, {"error": "unexpected field"}) if refused & set(body) else completion(GOOD)
 
     with server(answer) as (url, requests):
-        generator = OpenAIGenerator("m", base_url=url, max_new_tokens=50)
+        generator = asking("m", base_url=url, max_new_tokens=50)
         generator.answer([DAT] * 1, seed=0, batch=0)
     assert generator.describe()["request_form"] == form
     assert field in requests[-1]
@@ -126,7 +130,7 @@ def test_the_first_form_that_a_server_accepts_is_used(refused, status, form, fie
 def test_a_busy_server_is_asked_again():
     answers = iter([(429, {}), (503, {}), completion(GOOD, "length")])
     with server(lambda body: completion("") if body["max_tokens"] == 1 else next(answers)) as (url, requests):
-        (response,) = OpenAIGenerator("m", base_url=url).answer([DAT] * 1, seed=0, batch=0)
+        (response,) = asking("m", base_url=url).answer([DAT] * 1, seed=0, batch=0)
     assert (response.text, response.finish_reason) == (GOOD, "length")
     assert len(requests) == 4
 
@@ -136,7 +140,7 @@ def test_a_broken_server_is_one_clear_line_without_the_key():
         return completion("") if body["max_tokens"] == 1 else (500, {"error": {"message": f"broken\nfor {KEY}"}})
 
     with server(answer) as (url, requests):
-        generator = OpenAIGenerator("m", base_url=url.replace("//", "//me:pass@"), concurrency=1, retry=QUICK)
+        generator = asking("m", base_url=url.replace("//", "//me:pass@"), concurrency=1, retry=QUICK)
         with pytest.raises(UserError, match=rf"m at {url}: .*500.*broken.*run again") as error:
             generator.answer([DAT] * 1, seed=0, batch=0)
     assert len(requests) == 1 + 7
@@ -184,7 +188,7 @@ def test_a_prompt_that_a_filter_declines_is_an_empty_response():
         url,
         requests,
     ):
-        answers = OpenAIGenerator("m", base_url=url, concurrency=1).answer(["良い", "悪い", "良い"], seed=0, batch=0)
+        answers = asking("m", base_url=url, concurrency=1).answer(["良い", "悪い", "良い"], seed=0, batch=0)
     assert [(answer.text, answer.finish_reason) for answer in answers] == [
         ("よ", "stop"),
         ("", "content_filter"),
@@ -196,7 +200,7 @@ def test_a_prompt_that_a_filter_declines_is_an_empty_response():
 def test_a_server_that_is_not_there_is_one_line(monkeypatch):
     without_retries(monkeypatch)
     with pytest.raises(UserError, match=r"m at http://127\.0\.0\.1:9/v1: ConnectError"):
-        OpenAIGenerator("m", base_url="http://127.0.0.1:9/v1")
+        asking("m", base_url="http://127.0.0.1:9/v1")
 
 
 def test_an_unknown_model_is_refused_at_once():
@@ -204,14 +208,14 @@ def test_an_unknown_model_is_refused_at_once():
         server(lambda body: (404, {"error": {"message": "no model m"}})) as (url, requests),
         pytest.raises(UserError, match="no model m"),
     ):
-        OpenAIGenerator("m", base_url=url)
+        asking("m", base_url=url)
     assert len(requests) == 1
 
 
 def test_a_missing_key_is_named(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(UserError, match="OPENAI_API_KEY is not set"):
-        OpenAIGenerator("m")
+        asking("m")
 
 
 def test_a_run_records_the_endpoint_but_no_secret(tmp_path):

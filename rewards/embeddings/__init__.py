@@ -11,14 +11,11 @@ DEFAULT_ENCODER = "ja-ginza"
 
 
 def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None, texts: bool = False) -> Encoder:
-    """The encoder called `name`.
+    """The encoder called `name`: `ja-ginza` (the packaged word vectors), `openai:NAME` (an OpenAI-compatible endpoint),
+    or a sentence-transformers model (a hub id or a folder).
 
-    Args:
-        name: `ja-ginza` (the packaged word vectors), `openai:NAME` (an OpenAI-compatible endpoint, at OPENAI_BASE_URL
-            if set), or a sentence-transformers model: a hub id or a folder, at the hub's `revision`.
-        texts: Whole texts are encoded, which `ja-ginza` does well enough to try things out, and calls itself
-            `ja-ginza-texts`. The others take both, and silently cut what is longer than their window (a BERT's: 512
-            tokens).
+    Whole `texts` are encoded by all of them. `ja-ginza` then calls itself `ja-ginza-texts` and is good enough to try
+    things out; the others silently cut what is longer than their window (a BERT's: 512 tokens).
     """
     if name == DEFAULT_ENCODER:
         from rewards.embeddings.ginza import ginza_encoder

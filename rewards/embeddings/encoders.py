@@ -34,12 +34,8 @@ class Encoder(Protocol):
 class SentenceTransformerEncoder:
     """Any sentence-transformers model. The paper: `pkshatech/GLuCoSE-base-ja-v2` for DAT (section 4.1).
 
-    Args:
-        model: A hub id, a folder, or a `SentenceTransformer` that is already there.
-        revision: Hub revision; the commit that was loaded is recorded.
-        batch_size: Words per forward pass.
-        prompt: Text put before every word, for models that want one (`"query: "`). The paper used none.
-        name: The encoder's name; the model's if None.
+    `model` is a hub id, a folder, or a `SentenceTransformer` that is already there; `prompt` a text put before every
+    word, for models that want one (`"query: "`; the paper used none). Of a hub model the commit is recorded.
     """
 
     def __init__(
@@ -74,7 +70,7 @@ class OpenAIEncoder:
         self._endpoint = Endpoint(f"embeddings of {self.name}", base_url, concurrency=_API_CONCURRENCY)
 
     def encode(self, words: Sequence[str]) -> Matrix:
-        """Raw vectors, shape (len(words), dimensions), asked for 512 words (or 300 kB of texts) at a time."""
+        """Raw vectors, shape (len(words), dimensions)."""
         batches = _batches(words)
         rows: dict[int, list[list[float]]] = {}
 
@@ -123,10 +119,8 @@ def _load(name: str, revision: str | None) -> Any:
         return SentenceTransformer(name, revision=revision, device=device)
     except Exception as error:
         cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise UserError(
-            f"cannot load the embedding model {name!r}: {cause}; "
-            "give a sentence-transformers hub id, a folder, openai:NAME, or ja-ginza"
-        ) from error
+        remedy = "give a sentence-transformers hub id, a folder, openai:NAME, or ja-ginza"
+        raise UserError(f"cannot load the embedding model {name!r}: {cause}; {remedy}") from error
     finally:
         deepspeed._hf_deepspeed_config_weak_ref = reference
 

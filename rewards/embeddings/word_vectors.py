@@ -56,9 +56,8 @@ class WordVectors:
         words.sort(key=len)  # neighbours of one length need little padding
         vectors = np.asarray(self.encoder.encode(words), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(words):
-            raise UserError(
-                f"the encoder {self.encoder.name} returned shape {vectors.shape} for {len(words)} words; take another"
-            )
+            shape, name = vectors.shape, self.encoder.name
+            raise UserError(f"the encoder {name} returned shape {shape} for {len(words)} words; take another")
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
         usable = np.isfinite(norms) & (norms > 0)
         if len(words) >= _BROKEN_BATCH and not usable.any() and self._is_broken(norms):

@@ -21,7 +21,6 @@ _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PR
 
 Value = TypeVar("Value")
 Usage = tuple[int | None, int | None]  # prompt and completion tokens, None where the server does not say
-_UNKNOWN: tuple[Usage, ...] = ((None, None),)
 
 
 class UnusableReplyError(ValueError):
@@ -36,27 +35,30 @@ class Outcome(Generic[Value]):
     error: str | None = None  # why there is none, in one masked line
     status: int | None = None  # HTTP's, of an error
     code: str | None = None  # the server's own word for an error, such as content_filter
-    usage: tuple[Usage, ...] = _UNKNOWN  # of every attempt: a failed one may have been paid for all the same
+    usage: tuple[Usage, ...] = ((None, None),)  # of every attempt: a failed one may have been paid for all the same
     again: bool = False  # whether another attempt may help,
     wait: float | None = None  # and in how many seconds, if the server says so
 
 
+class ChatReply(NamedTuple):
+    """The first choice of a chat completion, masked: what the model wrote or said instead, and how it ended."""
+
+    text: str | None
+    refusal: str | None
+    finish_reason: str | None
+    id: str | None
+
+
 class Endpoint:
-    """An OpenAI-compatible server.
+    """An OpenAI-compatible server, called `label` in messages.
 
-    429, 5xx, time-outs, dropped connections and senseless replies are tried again as `retry` says; a 429 that names a
-    time holds back every request until then. Other errors are of the one request; but 401, 403, 404 and an exhausted
-    quota no request would get past. HTTP is spoken directly: OpenAI's client package takes twice the time per request
-    and hides what a broken server sent.
+    Its address `base_url` goes up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. The key comes from
+    OPENAI_API_KEY; it is never written or shown, and masked wherever a server echoes it, as is the address's password.
 
-    The key comes from OPENAI_API_KEY; it is never written or shown, and masked wherever a server echoes it, as is the
-    address's password.
-
-    Args:
-        label: Who is asked, for messages.
-        base_url: Address, up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. `url` is without credentials.
-        concurrency: Requests under way at once.
-        timeout: Seconds for one attempt.
+    429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
+    `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request; but
+    401, 403, 404 and an exhausted quota no request would get past. HTTP is spoken directly: OpenAI's client package
+    takes twice the time per request and hides what a broken server sent.
     """
 
     def __init__(
@@ -145,12 +147,23 @@ class Endpoint:
 
     def failure(self, error: str | None) -> UserError:
         """The error of a request as one that ends the run."""
-        return UserError(
-            f"{self.label} at {self.url}: {error}; start or fix the server, or its settings, and run again"
-        )
+        remedy = "start or fix the server, or its settings, and run again"
+        return UserError(f"{self.label} at {self.url}: {error}; {remedy}")
 
-    def mask(self, text: str) -> str:
-        """A server's text without the key and the address's password."""
+    def chat_reply(self, content: Any) -> ChatReply:
+        """The reply in a body (JSON, or None if it is none) of `chat/completions`."""
+        try:
+            choice = content["choices"][0]
+            message, finish_reason = choice["message"], choice.get("finish_reason")
+            text, refusal, reply_id = message.get("content"), message.get("refusal"), content.get("id")
+        except (TypeError, KeyError, IndexError, AttributeError):
+            raise UnusableReplyError("the reply is no chat completion") from None
+        if not isinstance(text, str | None):
+            raise UnusableReplyError("the reply's content is no text")
+        values = (text, refusal or None, finish_reason, reply_id)
+        return ChatReply(*(None if value is None else self._mask(str(value)) for value in values))
+
+    def _mask(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
@@ -198,7 +211,7 @@ class Endpoint:
 
     def _line(self, text: str) -> str:
         # Masked first: a cut through the middle of a key would leave half of it.
-        return utf8_safe(" ".join(self.mask(text).split())[:300])
+        return utf8_safe(" ".join(self._mask(text).split())[:300])
 
 
 def _usage(content: Any) -> Usage:
@@ -206,26 +219,3 @@ def _usage(content: Any) -> Usage:
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     known = [count if type(count) is int and count >= 0 else None for count in counts]
     return known[0], known[1]
-
-
-class ChatReply(NamedTuple):
-    """The first choice of a chat completion, unmasked: what the model wrote or said instead, and how it ended."""
-
-    text: str | None
-    refusal: str | None
-    finish_reason: str | None
-    id: str | None
-
-
-def read_chat(content: Any) -> ChatReply:
-    """The reply in a body (JSON, or None if it is none)."""
-    try:
-        choice = content["choices"][0]
-        message, finish_reason = choice["message"], choice.get("finish_reason")
-        text, refusal = message.get("content"), message.get("refusal")
-    except (TypeError, KeyError, IndexError, AttributeError):
-        raise UnusableReplyError("the reply is no chat completion") from None
-    if not isinstance(text, str | None):
-        raise UnusableReplyError("the reply's content is no text")
-    known = [None if value is None else str(value) for value in (finish_reason, content.get("id"))]
-    return ChatReply(text, str(refusal) if refusal else None, known[0], known[1])

@@ -8,7 +8,7 @@ from typing import Any
 from data.errors import UserError
 from data.prompts import messages
 from data.schema import utf8_safe
-from rewards.endpoint.client import OFFICIAL, Endpoint, read_chat
+from rewards.endpoint.client import OFFICIAL, Endpoint
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Reply
 
@@ -16,27 +16,17 @@ from rewards.judges.protocol import Reply
 class EndpointJudge:
     """Chat completions of an OpenAI-compatible endpoint. The paper: gpt-4o-2024-08-06 at temperature 0 (section 4.1).
 
-    What a server refuses for good (400, 422) is an error of that one prompt. `options` (base_url, concurrency, timeout,
-    retry) are `rewards.endpoint.client.Endpoint`'s.
-
-    Args:
-        model: The judge model's name on the server.
-        max_tokens: The longest reply. A verdict takes some 40 tokens; a reasoning model needs thousands.
-        temperature: None leaves it out, for models that refuse it.
+    What a server refuses for good (400, 422) is an error of that one prompt. A verdict takes some 40 tokens, that of a
+    reasoning model thousands. A `temperature` of None leaves it out, for models that refuse it. `options` (base_url,
+    concurrency, timeout, retry) are `rewards.endpoint.client.Endpoint`'s.
     """
 
     def __init__(
-        self,
-        model: str,
-        *,
-        max_tokens: int | None = 1024,
-        temperature: float | None = 0.0,
-        timeout: float = 120.0,
-        **options: Any,
+        self, model: str, *, max_tokens: int | None = 1024, temperature: float | None = 0.0, **options: Any
     ) -> None:
         if max_tokens is not None and max_tokens < 1:
             raise UserError(f"max_tokens must be at least 1, not {max_tokens}; give another")
-        self._endpoint = Endpoint(f"judge {model}", timeout=timeout, **options)
+        self._endpoint = Endpoint(f"judge {model}", **{"timeout": 120.0, **options})
         self.name, self.concurrency, self.max_tokens = model, self._endpoint.concurrency, max_tokens
         self.parameters: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         # OpenAI's reasoning models refuse max_tokens, and many other servers do not know the newer name.
@@ -67,13 +57,11 @@ class EndpointJudge:
         return {"model": self.name, "base_url": self._endpoint.url, **self.parameters}
 
     def _read(self, content: Any) -> Reply:
-        chat = read_chat(content)
-        kept = [
-            None if text is None else utf8_safe(self._endpoint.mask(text))
-            for text in (chat.text or chat.refusal or chat.text, chat.finish_reason, chat.id)
-        ]
+        chat = self._endpoint.chat_reply(content)
+        kept = (chat.text or chat.refusal or chat.text, chat.finish_reason, chat.id)
+        text, finish_reason, reply_id = (None if value is None else utf8_safe(value) for value in kept)
         refused = chat.refusal is not None or chat.finish_reason == "content_filter"
-        return Reply(text=kept[0], refused=refused, finish_reason=kept[1], id=kept[2])
+        return Reply(text=text, refused=refused, finish_reason=finish_reason, id=reply_id)
 
 
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:

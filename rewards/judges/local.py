@@ -13,11 +13,10 @@ from rewards.judges.protocol import Reply
 class LocalJudge:
     """A function from prompts to replies as a judge, called with up to `batch_size` prompts at a time, in a thread.
 
-    Args:
-        reply: Prompts in, as many replies out: texts, or `Completion`s where it is known that one hit the length limit.
-            It must decode greedily (the paper: temperature 0), put each prompt into the model's chat template, and is
-            never called twice at once. If it raises, the run ends; what was judged before is kept.
-        parameters: What else decides a reply, such as a revision; part of every judgement's key.
+    `reply` takes prompts and gives as many replies: texts, or `Completion`s where it is known that one hit the length
+    limit. It must decode greedily (the paper: temperature 0), put each prompt into the model's chat template, and is
+    never called twice at once. If it raises, the run ends; what was judged before is kept. `parameters` are what else
+    decides a reply, such as a revision; they are part of every judgement's key.
 
     >>> judge = LocalJudge("constant", lambda prompts: ["流暢性: 1"] * len(prompts), batch_size=2)
     >>> asyncio.run(judge.ask("...")).text

@@ -45,8 +45,8 @@ class JudgeReward(Reward):
     Args:
         rubric: A rubric, or the name of a task's, such as `jcq-v1-guarded`.
         ledger: Path of the file of judgements; one run at a time may have it.
-        judge: Who judges; None makes the one that `settings` name, when it is first needed.
-        make_judge: How. Rewards know endpoints only; `generate.judges.make_judge_reward` knows models on this machine.
+        judge: Who judges; None has `make_judge` make the one that `settings` name, when it is first needed. Rewards
+            know endpoints only; `generate.judges.make_judge_reward` knows models on this machine.
         criterion: The score that is paid; None pays the mean of all.
         scale: Reward per unit of it.
         stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
@@ -61,9 +61,7 @@ class JudgeReward(Reward):
     ('creativity',)
     """
 
-    free = frozenset(
-        {"ledger", "stop_failed_share", *(asdict(JudgeSettings()).keys() - deciding(JudgeSettings()).keys())}
-    )
+    free = frozenset({"ledger", "stop_failed_share", *asdict(JudgeSettings())} - deciding(JudgeSettings()).keys())
     console = (("mean of the judge", "judge/mean", ".3f"), ("judgements failed", "judge/failed_share", "6.1%"))
 
     def __init__(
@@ -152,20 +150,20 @@ class JudgeReward(Reward):
 
     def _verdicts(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
         """The first process's judgements, in every process; its failure is everybody's."""
-        result: _Verdicts | Exception | None = None
+        result: _Verdicts | UserError | None = None
         if rank() == 0:
             try:
                 result = self._ask(completions)
-            except Exception as error:
+            except UserError as error:
                 result = error
-        # Told to all before it is raised: they would wait for ever. Other packages' errors may not survive pickling.
-        safe = not isinstance(result, Exception) or isinstance(result, UserError)
-        first = gather(result if safe else RuntimeError(f"the judge reward failed on process 0: {result!r}"))[0]
-        for failure in (result, first):
-            if isinstance(failure, Exception):
-                raise failure
-        verdicts: _Verdicts = first
-        return verdicts
+            except Exception as error:
+                # Told to all before it is raised: they would wait for ever. As it is it may not survive pickling.
+                gather(RuntimeError(f"the judge reward failed on process 0: {error!r}"))
+                raise
+        first: _Verdicts | Exception = gather(result)[0]
+        if isinstance(first, Exception):
+            raise first
+        return first
 
     def _ask(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
         # The tasks are made of rubrics, which this file knows nothing else of.

@@ -22,7 +22,7 @@ class Rubric:
     highest: int = 5
 
     def prompt(self, question: str, answer: str) -> str:
-        """What the judge is asked, fit to be sent whatever the texts hold."""
+        """What the judge is asked, fit to be sent."""
         return self.fill(utf8_safe(question), utf8_safe(answer))
 
     def fits(self, scores: Scores) -> bool:

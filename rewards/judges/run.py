@@ -38,7 +38,7 @@ class Judging:
     @property
     def statuses(self) -> dict[str, int]:
         """How many answers have which status, those of zero too; they add up to all answers."""
-        count = Counter(NOT_ASKED if judgement is None else str(judgement.status) for judgement in self.judgements)
+        count = Counter(str(judgement.status) if judgement else NOT_ASKED for judgement in self.judgements)
         return {name: count[name] for name in (*map(str, Status), NOT_ASKED)}
 
 
@@ -65,7 +65,6 @@ def judge_answers(
             `max_tokens`; once the reply is there, the tokens that the server counted hold. An attempt that never
             answered is not counted: only the server knows whether it was paid for.
         retry_failed: Ask again for everything that has no scores.
-        on_judgement: Called after each line is written.
     """
     check_budget(judge, price, max_cost)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)

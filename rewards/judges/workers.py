@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass
 from datetime import UTC, datetime
 
 from data.errors import UserError
@@ -47,45 +48,33 @@ class Budget:
         self.spent += cost
 
 
+@dataclass(eq=False)
 class Workers:
-    """As many workers as the judge takes prompts at once; `rewards.judges.run.judge_answers` says what they do.
+    """As many workers as the judge takes prompts at once; `rewards.judges.run.judge_answers` says what they do."""
 
-    Args:
-        answers: By their judgements' keys.
-        bill: Earlier judgements that count towards `max_cost`.
+    judge: Judge
+    rubric: Rubric
+    ledger: Ledger
+    answers: Mapping[str, Asked]  # by their judgements' keys
+    bill: InitVar[Iterable[Judgement]]  # earlier judgements that count towards `max_cost`
+    price: Price | None
+    max_cost: InitVar[float | None]
+    on_judgement: Callable[[Judgement], None] | None
+    requests: int = 0  # prompts asked so far
+    stopped: str | None = None  # why not all are
 
-    Attributes:
-        requests: Prompts asked so far.
-        stopped: Why not all are.
-        budget: What was spent, earlier runs' too; an unknown cost counts at its most.
-    """
-
-    def __init__(
-        self,
-        judge: Judge,
-        rubric: Rubric,
-        ledger: Ledger,
-        answers: Mapping[str, Asked],
-        bill: Iterable[Judgement],
-        price: Price | None,
-        max_cost: float | None,
-        on_judgement: Callable[[Judgement], None] | None,
-    ) -> None:
-        self._judge, self._rubric, self._ledger, self._answers = judge, rubric, ledger, answers
-        self._prompts = {key: rubric.prompt(answer.question, answer.answer) for key, answer in answers.items()}
-        self._price, self._on_judgement = price, on_judgement
+    def __post_init__(self, bill: Iterable[Judgement], max_cost: float | None) -> None:
+        self._prompts = {key: self.rubric.prompt(asked.question, asked.answer) for key, asked in self.answers.items()}
         self.budget = Budget(max_cost, sum(self._cost_for_sure(line) for line in bill))
         self._settled = asyncio.Event()
-        self.requests = 0
-        self.stopped: str | None = None
         self._failed, self._in_a_row = False, 0
 
     async def ask_all(self, due: Sequence[tuple[str, bool]]) -> None:
         """Ask all that is due: keys, and whether it is the second ask after an unparseable reply."""
         try:
-            await for_each(due, self._judge_one, min(self._judge.concurrency, len(due)))
+            await for_each(due, self._judge_one, min(self.judge.concurrency, len(due)))
         finally:
-            await self._judge.close()
+            await self.judge.close()
 
     async def _judge_one(self, item: tuple[str, bool]) -> None:
         key, second = item
@@ -114,32 +103,32 @@ class Workers:
         cost = 0.0
         try:
             self.requests += 1
-            judgement = self._judgement(key, await self._judge.ask(self._prompts[key]))
+            judgement = self._judgement(key, await self.judge.ask(self._prompts[key]))
             cost = self._cost_for_sure(judgement)
-            self._ledger.append(judgement)
+            self.ledger.append(judgement)
         finally:
             self.budget.settle(most, cost)
             self._settled.set()
-        if self._on_judgement:
-            self._on_judgement(judgement)
+        if self.on_judgement:
+            self.on_judgement(judgement)
         self._in_a_row = self._in_a_row + 1 if judgement.status is Status.API_ERROR else 0
         if self._in_a_row >= _GIVE_UP_AFTER:
             raise UserError(
-                f"judge {self._judge.name}: {self._in_a_row} prompts in a row got no reply "
+                f"judge {self.judge.name}: {self._in_a_row} prompts in a row got no reply "
                 f"(the last: {judgement.error}); fix it and run again with --retry-failed"
             )
         return judgement.status
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
-        answer, tokens = self._answers[key], (reply.prompt_tokens, reply.completion_tokens)
+        answer, tokens = self.answers[key], (reply.prompt_tokens, reply.completion_tokens)
         status = _status(reply)
-        scores = self._rubric.read(reply.text or "") if status is Status.OK else None
+        scores = self.rubric.read(reply.text or "") if status is Status.OK else None
         return Judgement(
             key=key,
             question_id=answer.question_id,
             answer_id=answer.id,
-            judge=self._judge.name,
-            prompt=self._rubric.name,
+            judge=self.judge.name,
+            prompt=self.rubric.name,
             status=status if scores or status is not Status.OK else Status.UNPARSEABLE,
             scores=scores,
             reply=reply.text,
@@ -147,23 +136,23 @@ class Workers:
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
-            cost=self._price.cost(*tokens) if self._price else None,
+            cost=self.price.cost(*tokens) if self.price else None,
             error=reply.error,
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
 
     def _most(self, key: str) -> float:
         """The most that asking about this answer can cost; about one of an earlier run, what the longest one can."""
-        if self._price is None:
+        if self.price is None:
             return 0.0
         prompts = [self._prompts[key]] if key in self._prompts else self._prompts.values()
-        return max((self._price.at_most(prompt, self._judge.max_tokens or 0) for prompt in prompts), default=0.0)
+        return max((self.price.at_most(prompt, self.judge.max_tokens or 0) for prompt in prompts), default=0.0)
 
     def _cost_for_sure(self, line: Judgement) -> float:
         """What a line cost; where that is not known, the most that it can have cost."""
-        if self._price is None or line.cost is not None:
+        if self.price is None or line.cost is not None:
             return line.cost or 0.0
-        known = self._price.cost(line.prompt_tokens, line.completion_tokens)
+        known = self.price.cost(line.prompt_tokens, line.completion_tokens)
         if known is not None:
             return known
         return 0.0 if line.status is Status.API_ERROR else self._most(line.key)

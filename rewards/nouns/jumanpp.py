@@ -116,7 +116,5 @@ class _Pipe:
 
     def close(self) -> None:
         self._selector.close()
-        self._process.kill()
-        self._process.wait()
-        self._in.close()
-        self._out.close()
+        with self._process:  # its end closes the pipes and waits
+            self._process.kill()

@@ -118,9 +118,8 @@ class MorphemeChecker(ABC):
         """Verdicts on `words`, in order; a million are kept."""
         if len(self._verdicts) > _MAX_CACHED:
             self._verdicts.clear()
-        return [self._verdicts.get(word) or self._verdict(word) for word in words]
-
-    def _verdict(self, word: str) -> Verdict:
-        analysis = self.analyse(word) if sendable(word) else []
-        verdict = self._verdicts[word] = apply_rules(word, analysis, self.rules)
-        return verdict
+        for word in words:
+            if word not in self._verdicts:
+                analysis = self.analyse(word) if sendable(word) else []
+                self._verdicts[word] = apply_rules(word, analysis, self.rules)
+        return [self._verdicts[word] for word in words]

@@ -1,7 +1,5 @@
 """The judge that a user's settings name: behind an endpoint, or a model on this machine, which is loaded here."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

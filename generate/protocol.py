@@ -1,7 +1,5 @@
 """What a generator is: completions as a function of prompts, seed and batch index, so that runs can be resumed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """The paper's random baseline as a generator: whatever it is asked, it answers with a list of ten nouns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The shared-prefix sampler as GRPO's generation: what TRL's trainer calls in place of its own `generate`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

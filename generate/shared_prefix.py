@@ -6,8 +6,6 @@ and values of the prompt are stored once and attended to by all rows in one matr
 behind them; a slot whose row has ended takes the next row; a token costs one uniform number and two short searches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A transformers model as a generator."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext

@@ -1,8 +1,7 @@
 """What an answer is worth: `dat_reward` (ready made), `make_dat_reward(...)`, `make_sat_reward(...)`,
 `make_judge_reward(...)`, `make_task_reward(...)` and what they are built from.
 
-Importing this costs nothing: a name is imported when it is first used; torch, models and dictionaries when the first
-text is scored.
+A name is imported when it is first used; torch, models and dictionaries when the first text is scored.
 """
 
 from __future__ import annotations

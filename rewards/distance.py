@@ -1,7 +1,5 @@
 """The one place where cosine distances are computed, so that reward and benchmark cannot drift apart."""
 
-from __future__ import annotations
-
 import numpy as np
 
 _CHUNK = 256

@@ -1,7 +1,5 @@
 """The duplicate penalty: a response identical to an earlier one of the same run, in any process, gets reward 0."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 It is strict on purpose: a forgiving parser hides reward hacking. It never raises and never stalls, whatever the text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

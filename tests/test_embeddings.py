@@ -368,12 +368,6 @@ def test_a_sentence_transformers_folder(tiny_bert):
     assert np.abs(vectors[0] - vectors[2]).max() > 1e-3
 
 
-def test_a_prompt_changes_vectors_and_revision(tiny_bert):
-    plain, prompted = SentenceTransformerEncoder(tiny_bert), SentenceTransformerEncoder(tiny_bert, prompt="w:")
-    assert prompted.revision == f"{plain.revision}+prompt=w:"
-    np.testing.assert_allclose(prompted.encode(["犬"]), plain.encode(["w:犬"]), atol=1e-5)
-
-
 def test_a_model_that_is_already_there(tiny_bert):
     from sentence_transformers import SentenceTransformer
 

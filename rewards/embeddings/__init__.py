@@ -1,7 +1,5 @@
 """Word embeddings: encoders (sentence-transformers, OpenAI-compatible, packaged) and the cache of unit vectors."""
 
-from __future__ import annotations
-
 from rewards.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
 from rewards.embeddings.word_vectors import WordVectors
 

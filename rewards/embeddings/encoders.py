@@ -1,7 +1,5 @@
 """Encoders: words in, raw vectors out. Normalising, caching and judging vectors is `WordVectors`' work."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -34,30 +32,21 @@ class Encoder(Protocol):
 class SentenceTransformerEncoder:
     """Any sentence-transformers model. The paper: `pkshatech/GLuCoSE-base-ja-v2` for DAT (section 4.1).
 
-    `model` is a hub id, a folder, or a `SentenceTransformer` that is already there; `prompt` a text put before every
-    word, for models that want one (`"query: "`; the paper used none). Of a hub model the commit is recorded.
+    `model` is a hub id, a folder, or a `SentenceTransformer` that is already there, such as one with a default prompt
+    (the paper used none). Of a hub model the commit is recorded.
     """
 
     def __init__(
-        self,
-        model: Any,
-        *,
-        revision: str | None = None,
-        batch_size: int = 64,
-        prompt: str | None = None,
-        name: str | None = None,
+        self, model: Any, *, revision: str | None = None, batch_size: int = 64, name: str | None = None
     ) -> None:
         self.name = name or (model if isinstance(model, str) else type(model).__name__)
-        self._model = _load(model, revision) if isinstance(model, str) else model
-        self._batch_size, self._prompt = batch_size, prompt
+        self._model, self._batch_size = _load(model, revision) if isinstance(model, str) else model, batch_size
         self.revision = revision or _commit(self._model) or "unknown"
-        if prompt:
-            self.revision += f"+prompt={prompt}"
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions)."""
-        options = {"batch_size": self._batch_size, "prompt": self._prompt, "show_progress_bar": False}
-        return np.asarray(self._model.encode(list(words), convert_to_numpy=True, **options), dtype=np.float32)
+        options = {"batch_size": self._batch_size, "convert_to_numpy": True, "show_progress_bar": False}
+        return np.asarray(self._model.encode(list(words), **options), dtype=np.float32)
 
 
 class OpenAIEncoder:

@@ -8,8 +8,6 @@ A whole text has the mean of its kanji and katakana, cut at everything else. Par
 is about: with them, 47 of 112 other tales lie closer to Urashima Taro than a paraphrase of it; without them, none does.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Every word is encoded once per process: a cache of unit vectors in one growing matrix, optionally kept on disk."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sqlite3

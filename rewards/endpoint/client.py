@@ -1,7 +1,5 @@
 """Requests to any OpenAI-compatible server: many at once, with patience, and never a word of the key."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Many things at once, for callers who know nothing of event loops."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor

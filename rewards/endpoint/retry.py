@@ -1,7 +1,5 @@
 """When a failed request is sent again, and after how long."""
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Any OpenAI-compatible endpoint as a judge."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

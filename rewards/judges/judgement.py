@@ -1,7 +1,5 @@
 """One judgement: what a line of the ledger holds, and which line is about what."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -63,15 +61,12 @@ def checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
     status, scores = Status(str(row.get("status"))), row.get("scores")
     if (status is Status.OK) != (scores is not None):
         raise ValueError(f"status {status} with scores {scores}")
-    # By a rubric that is not known here, they are somebody else's.
-    known = [rubric for rubric in rubrics if rubric.name == row["prompt"]]
-    if scores is not None and not (_are_numbers(scores) and all(rubric.fits(scores) for rubric in known)):
-        raise ValueError(f"scores {scores}")
+    if scores is not None:
+        numbers = isinstance(scores, dict) and scores and all(type(value) is int for value in scores.values())
+        # Those by a rubric that is not known here are somebody else's.
+        if not numbers or not all(rubric.fits(scores) for rubric in rubrics if rubric.name == row["prompt"]):
+            raise ValueError(f"scores {scores}")
     for name, kind in (("prompt_tokens", int), ("completion_tokens", int), ("cost", float | int), ("reply", str)):
         if row.get(name) is not None and not isinstance(row[name], kind):
             raise TypeError(f"{name} is {row[name]!r}")
     return Judgement(**{**row, "status": status})
-
-
-def _are_numbers(scores: Any) -> bool:
-    return isinstance(scores, dict) and bool(scores) and all(type(value) is int for value in scores.values())

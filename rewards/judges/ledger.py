@@ -1,10 +1,7 @@
 """The ledger: every judgement as one line of JSON, written the moment it arrives and never changed.
 
-A key that comes again (asked once more, or `retry_failed`) says what holds now; the earlier line stays, and its tokens
-stay on the bill.
+A key that comes again says what holds now; the earlier line stays, and its tokens stay on the bill.
 """
-
-from __future__ import annotations
 
 import fcntl
 import json

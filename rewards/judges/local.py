@@ -1,7 +1,5 @@
 """A model on this machine as a judge: whatever turns a batch of prompts into a batch of replies."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What a user can say about the judge: a group of flags, a block of YAML, the arguments of `make_judge_reward`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from data.errors import UserError

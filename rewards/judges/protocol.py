@@ -1,7 +1,5 @@
 """What a judge is: a prompt in, a reply out that says how it ended. The one seam of judging."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol

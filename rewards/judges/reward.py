@@ -1,7 +1,5 @@
 """A judge as a reward: what it says of each completion by a rubric, for as much money as was allowed."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -48,7 +46,6 @@ class JudgeReward(Reward):
         judge: Who judges; None has `make_judge` make the one that `settings` name, when it is first needed. Rewards
             know endpoints only; `generate.judges.make_judge_reward` knows models on this machine.
         criterion: The score that is paid; None pays the mean of all.
-        scale: Reward per unit of it.
         stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
             a call has fewer.
         settings: Fields of `JudgeSettings`; `max_cost` is for all judgements in the ledger by this judge and rubric.

@@ -1,7 +1,5 @@
 """What a judge is asked about an answer, and how its reply is read: a task's own, and unknown to all that judges."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Judging a set of answers: what is missing is asked, everything that arrives is written down at once."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext

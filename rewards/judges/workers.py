@@ -1,7 +1,5 @@
 """The workers that ask a judge, and what they share: the ledger, the budget, the reason to stop."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass

@@ -1,7 +1,5 @@
 """Is a word a noun? Two checkers, the same dictionary and rules: Juman++ itself, and JumanDIC by MeCab."""
 
-from __future__ import annotations
-
 import shutil
 
 from data.errors import UserError

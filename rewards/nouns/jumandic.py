@@ -4,8 +4,6 @@ It follows Juman++, not MeCab's taste: where the dictionary has the whole word, 
 does MeCab segment. On the recorded answers of a real Juman++ it agrees on more than 97% of the words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -85,10 +83,10 @@ def _morpheme(entry: Entry) -> Morpheme:
 def _readings(entries: Sequence[Entry]) -> list[Morpheme]:
     """The readings of a whole-word entry that Juman++ would print: those of the winning part of speech."""
     nouns = [entry for entry in entries if entry.feature.startswith("名詞,")]
-    rivals = [entry for entry in entries if not entry.feature.startswith(("名詞,", _NEEDS_PREDICATE, *_SHARE_STEM))]
+    others = [entry for entry in entries if not entry.feature.startswith("名詞,")]
+    rivals = [entry for entry in others if not entry.feature.startswith((_NEEDS_PREDICATE, *_SHARE_STEM))]
     if nouns and all(_beats(nouns, rival) for rival in rivals):
         return [_morpheme(entry) for entry in nouns]
-    others = [entry for entry in entries if not entry.feature.startswith("名詞,")]
     return [_morpheme(min(others, key=lambda entry: entry.cost))]
 
 

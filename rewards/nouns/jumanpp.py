@@ -4,8 +4,6 @@ pyknp builds the command and reads the answer; the pipe between is ours, because
 process dies, needs SIGALRM (main thread only) and loses step after a time-out.
 """
 
-from __future__ import annotations
-
 import os
 import selectors
 import shutil

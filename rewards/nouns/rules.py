@@ -1,7 +1,5 @@
 """DAT rule 3: what a morphological analysis has to look like for a word to count as a noun, whichever the analyser."""
 
-from __future__ import annotations
-
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -24,8 +22,7 @@ class Morpheme(NamedTuple):
     info: str = ""
 
 
-Analysis = Sequence[Sequence[Morpheme]]
-"""A word's morphemes in order, each as its readings, best first."""
+Analysis = Sequence[Sequence[Morpheme]]  # a word's morphemes in order, each as its readings, best first
 
 
 @dataclass(frozen=True)

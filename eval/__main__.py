@@ -6,19 +6,25 @@ Whatever a user can get wrong ends with exit code 2 and one line on stderr.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from data.errors import UserError, one_line_errors
+from eval.deliver.results import check_delivery, deliver
 from eval.flags import spread, with_flags
+from eval.models_to_run import find_targets, write_studies
 from eval.options import ResultOptions, SamplingOptions
+from eval.run import TaskRun, run_task, score_answers
+from eval.terminal import print_changes, print_lines, print_page, print_run
+from generate.judges import make_judge
 from generate.load import GeneratorSettings
 from rewards.judges.options import JudgeSettings
 from rewards.task import Task
-from rewards.tasks import task_types
+from rewards.tasks import task_type, task_types
 
 _VARIADIC = {"run": ("--model", "--benchmarks"), "agreement": ("--embedding-models",)}
 _FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
@@ -27,7 +33,6 @@ Output = Annotated[Path, typer.Option(help="Folder of this run; the same command
 Runs = Annotated[
     list[str], typer.Argument(metavar="DIR", help="Folders of finished runs, however deep: DIR, or NAME=DIR.")
 ]
-
 Base = Annotated[
     str | None, typer.Option(help="The model to compare the others with (default: a study's base, or the first).")
 ]
@@ -52,20 +57,21 @@ def run(
     **settings: Any,
 ) -> None:
     """Several models through several benchmarks: python -m eval run --model A B --benchmarks dat jcq sat."""
-    from eval.deliver.results import check_delivery, deliver
-    from eval.models_to_run import find_targets
-    from eval.run_all import make_tasks, run_all
-    from eval.terminal import print_lines, print_run
-
-    tasks = make_tasks(benchmarks or list(settings), settings)
+    tasks = _make_tasks(benchmarks or list(settings), settings)  # once: a budget is for all models together
     targets = find_targets(model)
     check_delivery([target.model for target in targets.models], results)
-    runs = []
-    for target, finished in run_all(targets, tasks, output, generator=generator, sampling=sampling):
-        print_run(finished)
-        print_lines(deliver(finished, target.model, results, output, output / target.folder))
-        runs.append(finished)
-    _exit_unfinished(runs)
+    if not targets.models:
+        raise UserError("give at least one --model")
+    for target in targets.models:  # what is wrong with a name shows before the first model is loaded
+        replace(generator, model=target.model).settled()
+    write_studies(output, targets.studies)
+    finished = []
+    for target in targets.models:
+        folder, writer = output / target.folder, replace(generator, model=target.model, source=target.source)
+        for task in tasks:
+            result = run_task(task, writer, sampling, folder / task.name)
+            finished.append(_show(result, target.model, results, output, folder))
+    _exit(all(finished))
 
 
 def report(
@@ -77,9 +83,9 @@ def report(
     """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
     from eval.evaluated import find_evaluated
     from eval.report.evaluation_page import write_evaluation
-    from eval.terminal import print_pages
 
-    print_pages(write_evaluation(output, find_evaluated(runs), base=base, title=title))
+    pages = write_evaluation(output, find_evaluated(runs), base=base, title=title)
+    print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
 def compare(runs: Runs, base: Base = None) -> None:
@@ -87,7 +93,6 @@ def compare(runs: Runs, base: Base = None) -> None:
     from eval.compare import all_changes, bases
     from eval.evaluated import find_evaluated
     from eval.report.tables import change_tables
-    from eval.terminal import print_changes
 
     models = find_evaluated(runs)
     tables = change_tables(models, all_changes(models, bases(models, base)))
@@ -106,7 +111,6 @@ def correlate(
 ) -> None:
     """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
     from eval.correlate.run import correlate_runs
-    from eval.terminal import print_page
 
     print_page(correlate_runs(runs, output, ratings=ratings))
 
@@ -128,10 +132,7 @@ def agreement(
     judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
 ) -> None:
     """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
-    from dataclasses import fields
-
     from eval.agreement.run import agree
-    from eval.terminal import print_page
 
     for field in fields(judging):
         if not judge and getattr(judging, field.name) != field.default:
@@ -146,29 +147,26 @@ def agreement(
         judging=judging if judge else None,
     )
     print_page(compared)
-    _exit_unfinished([compared])
+    _exit(compared.stopped is None)
 
 
-def _task_command(task_type: type[Task]) -> Callable[..., None]:
+def _task_command(kind: type[Task]) -> Callable[..., None]:
     """`python -m eval TASK`: one model, one task."""
 
     def command(
         output: Output, generator: GeneratorSettings, sampling: SamplingOptions, results: ResultOptions, **settings: Any
     ) -> None:
-        from eval.run import run_task
-        from eval.run_all import make_tasks
-
         if not generator.model:
-            raise UserError(f"give a --model; answers that exist already: python -m eval score {task_type.name} FILE")
-        show = _delivering(generator.model, results, output)
-        (task,) = make_tasks([task_type.name], settings)
-        show(run_task(task, generator, sampling, output))
+            raise UserError(f"give a --model; answers that exist already: python -m eval score {kind.name} FILE")
+        check_delivery([generator.model], results)
+        (task,) = _make_tasks([kind.name], settings)
+        _exit(_show(run_task(task, generator, sampling, output), generator.model, results, output))
 
-    command.__doc__ = f"{task_type.title}: let a model answer, score, and print the row."
-    return with_flags(command, {task_type.name: task_type.Settings}, without=_FROM_FILES)
+    command.__doc__ = f"{kind.title}: let a model answer, score, and print the row."
+    return with_flags(command, {kind.name: kind.Settings}, without=_FROM_FILES)
 
 
-def _score_command(task_type: type[Task]) -> Callable[..., None]:
+def _score_command(kind: type[Task]) -> Callable[..., None]:
     """`python -m eval score TASK FILE`: answers that exist already."""
 
     def command(
@@ -181,35 +179,35 @@ def _score_command(task_type: type[Task]) -> Callable[..., None]:
         ] = "",
         **settings: Any,
     ) -> None:
-        from eval.run import score_answers
-        from eval.run_all import make_tasks
+        check_delivery([model], results)
+        (task,) = _make_tasks([kind.name], settings)
+        _exit(_show(score_answers(task, file, output, source=source), model, results, output))
 
-        show = _delivering(model, results, output)
-        (task,) = make_tasks([task_type.name], settings)
-        show(score_answers(task, file, output, source=source))
-
-    command.__doc__ = f"{task_type.title}: score answers that exist already, and print the row."
-    return with_flags(command, {task_type.name: task_type.Settings})
+    command.__doc__ = f"{kind.title}: score answers that exist already, and print the row."
+    return with_flags(command, {kind.name: kind.Settings})
 
 
-def _delivering(model: str, results: ResultOptions, output: Path) -> Callable[[Any], None]:
-    """What shows a command's run and sends its results where they are wanted; what is in the way is found now."""
-    from eval.deliver.results import check_delivery, deliver
-    from eval.terminal import print_lines, print_run
-
-    def show(run: Any) -> None:
-        if run is not None:  # of several processes the first one shows it
-            print_run(run)
-            print_lines(deliver(run, model, results, output))
-            _exit_unfinished([run])
-
-    check_delivery([model], results)
-    return show
+def _make_tasks(names: Sequence[str], settings: Mapping[str, Any]) -> list[Task]:
+    """The tasks of these names, each with its settings and its judge, if it has one."""
+    tasks = [task_type(name)(settings.get(name)) for name in dict.fromkeys(names)]
+    for task in tasks:
+        if (judge_settings := task.judge_settings) is not None:
+            task.judge = make_judge(judge_settings)
+    return tasks
 
 
-def _exit_unfinished(runs: Sequence[Any]) -> None:
+def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path, home: Path | None = None) -> bool:
+    """Print a run's row and send its results where they are wanted; whether it is finished."""
+    if run is None:  # of several processes the first one shows it
+        return True
+    print_run(run)
+    print_lines(deliver(run, model, results, folder, home))
+    return run.stopped is None
+
+
+def _exit(finished: bool) -> None:
     """Exit 3 if a judge stopped before it had been asked everything: a script must not take that for the end."""
-    if any(getattr(run, "stopped", None) for run in runs):
+    if not finished:
         raise typer.Exit(3)
 
 
@@ -233,9 +231,8 @@ def make_app() -> typer.Typer:
         app.command(name)(_task_command(task))
         score.command(name)(_score_command(task))
     app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")
-    app.command()(with_flags(report))
-    app.command()(with_flags(compare))
-    app.command()(with_flags(correlate))
+    for command in (report, compare, correlate):
+        app.command()(with_flags(command))
     app.command()(with_flags(agreement, without=("judge_prompt",)))
     return app
 

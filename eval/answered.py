@@ -16,8 +16,6 @@ from eval.draw import part_columns
 from rewards.finished import item_of
 from rewards.task import Answer, Task
 
-PART_ROWS = 16_384
-
 
 def read_answers(task: Task, path: Path, source: str | None) -> Iterator[Answer]:
     """The answers of a file or of a table of ours. One that names no item answers the only one that there is."""
@@ -28,8 +26,7 @@ def read_answers(task: Task, path: Path, source: str | None) -> Iterator[Answer]
 
 
 def _read_table(path: Path, source: str | None) -> Iterator[Answer]:
-    names = ("id", "source", "text", "seed", "temperature", "finish_reason")
-    for table in iter_tables(path, names):
+    for table in iter_tables(path, ("id", "source", "text", "seed", "temperature", "finish_reason")):
         for row in table.to_pylist():
             yield Answer(item=item_of(row["id"]), **{**row, "source": source or row["source"]})
 
@@ -50,13 +47,12 @@ def count_answers(task: Task, path: Path, source: str | None) -> tuple[int, str]
     return n, source or ", ".join(sources)
 
 
-def score_parts(
-    task: Task, path: Path, folder: Path, n: int, source: str | None, *, part_rows: int = PART_ROWS
-) -> None:
+def score_parts(task: Task, path: Path, folder: Path, n: int, source: str | None, *, part_rows: int = 16_384) -> None:
     """Score `n` answers into parts of a folder, as far as they are not there."""
     parts = parts_of(folder, n, part_rows)
     items = {item.id: item for item in task.items()}
     position, answers = 0, read_answers(task, path, source)
+    changed = UserError(f"{path}: changed while it was being read; run again with a file that stays as it is")
 
     def columns(number: int) -> Columns:
         nonlocal position, answers
@@ -65,12 +61,12 @@ def score_parts(
         position = number + 1
         chunk = list(islice(answers, parts[number].rows))
         if len(chunk) < parts[number].rows:
-            raise UserError(f"{path}: changed while it was being read; run again with a file that stays as it is")
+            raise changed
         return part_columns(task, [items[answer.item] for answer in chunk], chunk)
 
     write_missing(parts, columns, f"{task.name}: scoring", Processes())
     if position == len(parts) and next(answers, None) is not None:
-        raise UserError(f"{path}: changed while it was being read; run again with a file that stays as it is")
+        raise changed
 
 
 def answers_digest(path: Path) -> str:

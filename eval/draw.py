@@ -36,22 +36,32 @@ def draw_answers(
     parts = parts_of(folder.responses, sampling.count(items), sampling.batch_size)
     if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
         return  # no model needs to be loaded to score what is there
-    writer = _start(task, generator, folder, processes, sampling.seed)
+    pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
+    processes.wait()
+    pinned = pinned or generator.pinned()
+    writer = load_generator(pinned, keep=folder.responses)
+    if processes.first:
+        model = Path(pinned.model)
+        loaded = {
+            **scorer_facts(task),
+            "seed": sampling.seed,
+            "decoder": writer.describe(),
+            "model_revision": pinned.model_revision,
+            # A model trained anew in its old folder is another model.
+            "model_sha256": folder_sha256(model) if model.is_dir() else None,
+        }
+        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
+    processes.wait()  # no part before config.json: nobody could account for it
     draw_parts(task, items, writer, sampling, folder.responses, processes)
 
 
 def draw_parts(
     task: Task, items: Sequence[Item], writer: Generator, sampling: SamplingOptions, folder: Path, processes: Processes
 ) -> None:
-    """Draw the parts of a table that are not in `folder` yet.
+    """Draw the parts of a table that are not in `folder` yet, which the caller vouches belongs to these settings.
 
-    Args:
-        task: Scores each part, if it scores part by part.
-        items: What is asked.
-        writer: Answers batch k as a function of (seed, k) and its prompts.
-        sampling: Settled (`SamplingOptions.settled`).
-        folder: Where the parts go; the caller vouches that it belongs to these settings.
-        processes: Process r of w draws the parts with number % w == r.
+    The writer answers batch k as a function of (seed, k) and its prompts; `sampling` is settled; process r of w draws
+    the parts with number % w == r.
     """
     batch_size = sampling.batch_size
     parts = parts_of(folder, sampling.count(items), batch_size)
@@ -86,27 +96,6 @@ def draw_parts(
     )
 
 
-def _start(task: Task, generator: GeneratorSettings, folder: RunFolder, processes: Processes, seed: int) -> Generator:
-    """Load the generator and write `config.json`; when this returns, every process may write parts."""
-    pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
-    processes.wait()
-    pinned = pinned or generator.pinned()
-    writer = load_generator(pinned, keep=folder.responses)
-    if processes.first:
-        model = Path(pinned.model)
-        loaded = {
-            **scorer_facts(task),
-            "seed": seed,
-            "decoder": writer.describe(),
-            "model_revision": pinned.model_revision,
-            # A model trained anew in its old folder is another model.
-            "model_sha256": folder_sha256(model) if model.is_dir() else None,
-        }
-        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
-    processes.wait()  # no part before config.json: nobody could account for it
-    return writer
-
-
 def scorer_facts(task: Task) -> dict[str, Any]:
     """What scores with, for `config.json`; nothing for a task that has nothing to say."""
     described = task.describe()
@@ -123,10 +112,8 @@ def _asked(items: Sequence[Item], sampling: SamplingOptions, k: int) -> tuple[st
 
 def part_columns(task: Task, items: Sequence[Item], answers: Sequence[Answer]) -> Columns:
     """A part of the table; scored, if the task scores part by part."""
-    kept = {
-        name: [getattr(answer, name) for answer in answers]
-        for name in ("id", "source", "seed", "temperature", "finish_reason")
-    }
+    names = ("id", "source", "seed", "temperature", "finish_reason")
+    kept = {name: [getattr(answer, name) for answer in answers] for name in names}
     if task.scores_parts:
         return kept | task.columns(items, answers)
     return {**kept, "text": [utf8_safe(answer.text) for answer in answers]}

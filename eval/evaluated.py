@@ -19,7 +19,7 @@ from rewards.finished import Finished
 from rewards.tasks import finished_run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Evaluated:
     """A model and its finished runs."""
 
@@ -57,20 +57,20 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         folder = Path(path if named else place)
         if not folder.is_dir():
             raise UserError(f"{folder}: no such folder; give the --output of earlier runs")
-        rows = sorted(_rows(folder), key=lambda row: (str(row.study or ""), _order(row.model)))
+        rows = sorted(_rows(folder), key=lambda row: (str(row[0].study or ""), _order(row[0].name)))
         if not rows:
             raise UserError(f"{folder}: holds no finished run; finish one first: python -m eval run")
-        several = len({row.study for row in rows if row.study}) > 1  # their rows have the same names
-        names = [f"{row.study.name}/{row.model}" if several and row.study else row.model for row in rows]
+        several = len({model.study for model, _ in rows if model.study}) > 1  # their rows have the same names
+        names = [f"{model.study.name}/{model.name}" if several and model.study else model.name for model, _ in rows]
         alone = len(set(names)) == 1
-        for row, model in zip(rows, names, strict=True):
-            name = model if not named else prefix if alone else f"{prefix}/{model}"
-            known = models.setdefault(name, Evaluated(name, row.method, row.paper_model, row.study))
-            key = (row.run.task, row.run.kind)
+        for (model, run), own in zip(rows, names, strict=True):
+            name = own if not named else prefix if alone else f"{prefix}/{own}"
+            known = models.setdefault(name, replace(model, name=name))
+            key = (run.task, run.kind)
             if key in known.runs:
-                folders = f"{known.runs[key].folder} and {row.run.folder}"
+                folders = f"{known.runs[key].folder} and {run.folder}"
                 raise UserError(f"{name} has two runs of one kind, {folders}; name the folders: NAME=DIR")
-            models[name] = replace(known, runs={**known.runs, key: row.run})
+            models[name] = replace(known, runs={**known.runs, key: run})
     return tuple(models.values())
 
 
@@ -79,19 +79,8 @@ def _order(name: str) -> tuple[int, list[Any]]:
     return place, [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A finished run and whose it is."""
-
-    model: str
-    run: Finished
-    method: str | None = None
-    paper_model: str | None = None
-    study: Path | None = None
-
-
-def _rows(folder: Path) -> Iterator[_Row]:
-    """The finished runs under a folder. What lies under a study's folder belongs to the study."""
+def _rows(folder: Path) -> Iterator[tuple[Evaluated, Finished]]:
+    """The finished runs under a folder, each after its model. What lies under a study's folder belongs to the study."""
     studies: dict[Path, tuple[Path, StudyFolder]] = {}
     seen: set[Path] = set()
     for path, inside, names in os.walk(folder):
@@ -102,18 +91,15 @@ def _rows(folder: Path) -> Iterator[_Row]:
             for method, row in study.rows.items():  # its tables may lie elsewhere
                 if row.responses.resolve() not in seen and (run := finished_run(row.responses)):
                     seen.add(row.responses.resolve())
-                    yield _Row(method, run, method, study.paper_model, place)
+                    yield Evaluated(method, method, study.paper_model, place), run
         elif place.parent in studies:
             studies[place] = studies[place.parent]
-        if (
-            {"config.json", "metrics.json"} <= set(names)
-            and place.resolve() not in seen
-            and (run := finished_run(place))
-        ):
+        finished = {"config.json", "metrics.json"} <= set(names) and place.resolve() not in seen
+        if finished and (run := finished_run(place)):
             inside.clear()
             source = str(run.metrics["source"])
             root, of = studies.get(place, (None, None))
             if of is not None and source in of.rows:
-                yield _Row(source, run, source, of.paper_model, root)
+                yield Evaluated(source, source, of.paper_model, root), run
             else:
-                yield _Row(source, run)
+                yield Evaluated(source), run

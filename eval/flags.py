@@ -25,13 +25,13 @@ def with_flags(
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     every = {**own, **(groups or {})}
-    plain = [
+    parameters = [
         parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, parameter in inspect.signature(command).parameters.items()
         if name not in own and parameter.kind is not parameter.VAR_KEYWORD
     ]
-    flags = [flag for group in every.values() for flag in _flags_of(group) if flag.name not in without]
-    names = [parameter.name for parameter in (*plain, *flags)]
+    parameters += [flag for group in every.values() for flag in _flags_of(group) if flag.name not in without]
+    names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(f"two tasks have a setting {min(repeated)}; rename the field of one of them")
 
@@ -44,8 +44,8 @@ def with_flags(
             command(**values, **settings)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = inspect.Signature([*plain, *flags])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*plain, *flags)}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
@@ -55,16 +55,15 @@ def _flags_of(group: Any) -> Iterator[inspect.Parameter]:
         # A flag that is off by default needs no --no-... beside it.
         names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
         annotation: Any = Annotated[hints[field.name], typer.Option(*names, help=field.metadata["help"])]
-        kind = inspect.Parameter.KEYWORD_ONLY
-        yield inspect.Parameter(field.name, kind, default=field.default, annotation=annotation)
+        yield inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation
+        )
 
 
 def spread(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:
     """The command line with `--model A B` written as `--model A --model B`, which is what click takes.
 
-    Args:
-        argv: The words.
-        variadic: Of each command the flags that take several values.
+    `variadic` holds of each command the flags that take several values.
 
     >>> spread(["run", "--benchmarks", "dat", "sat", "--seed", "1"], {"run": ("--benchmarks",)})
     ['run', '--benchmarks', 'dat', '--benchmarks', 'sat', '--seed', '1']

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,9 +34,6 @@ def find_targets(names: Sequence[str]) -> Targets:
 
     Of a study (a folder of recipes/reproduce.py) they are its rows, each the model that its step ended with.
 
-    Args:
-        names: Folders, hub ids, `tiny`, or names on an endpoint.
-
     >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "tiny"]).models]
     [('model-7b', 'org/model-7b'), ('tiny', 'tiny')]
     """
@@ -64,7 +61,7 @@ def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
         write_study(folder, study)
 
 
-def _models(name: str) -> Iterable[Target]:
+def _models(name: str) -> list[Target]:
     path = Path(name)
     base = path.resolve().name if path.is_dir() else name.rstrip("/").rpartition("/")[2]
     checkpoints = sorted(path.glob("checkpoint-*"), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
@@ -89,12 +86,12 @@ def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:
 
 
 def _absolute(study: StudyFolder) -> StudyFolder:
-    def row(stored: StudyRow) -> StudyRow:
-        local = stored.model is not None and Path(stored.model).is_dir()
-        model = str(Path(stored.model or "").resolve()) if local else stored.model
-        return StudyRow(model, stored.responses.resolve())
-
-    return replace(study, rows={name: row(stored) for name, stored in study.rows.items()})
+    rows = {}
+    for name, row in study.rows.items():
+        local = row.model is not None and Path(row.model).is_dir()
+        model = str(Path(row.model or "").resolve()) if local else row.model
+        rows[name] = StudyRow(model, row.responses.resolve())
+    return replace(study, rows=rows)
 
 
 def _safe(name: str) -> str:

@@ -9,8 +9,6 @@ from data.errors import UserError
 from data.settings import setting
 from rewards.task import Item, Task
 
-DEFAULT_TRIALS = 100
-
 
 @dataclass(frozen=True)
 class SamplingOptions:
@@ -33,7 +31,7 @@ class SamplingOptions:
         batch_size = self.batch_size or task.batch_size
         if len(items) > 1:
             return replace(self, num_responses=None, trials=None, batch_size=batch_size)
-        trials = DEFAULT_TRIALS if self.num_responses is None and self.trials is None else self.trials
+        trials = 100 if self.num_responses is None and self.trials is None else self.trials
         return replace(self, trials=trials, num_answers=1, batch_size=min(batch_size, trials or batch_size))
 
     def count(self, items: Sequence[Item]) -> int:
@@ -48,8 +46,7 @@ class ResultOptions:
     """Where results go beside their folder."""
 
     wandb: bool | None = setting(
-        None,
-        "Log results into the W&B run that trained the model (default: if there is one; --wandb: else a new run).",
+        None, "Log results into the W&B run that trained the model (default: if there is one; --wandb: else a new run)."
     )
     model_card: bool = setting(
         False, "Put results into the metadata of README.md in the model's folder, in place of its earlier ones."

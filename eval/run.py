@@ -40,16 +40,8 @@ class TaskRun:
 def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path) -> TaskRun | None:
     """Let a model answer the task's items, and score the answers.
 
-    Under `accelerate launch` every process calls this and draws its share; `output` must be the same folder for all.
-
-    Args:
-        task: What is asked, and what an answer is worth.
-        generator: Who writes.
-        sampling: How many answers, and the seed.
-        output: The run's folder.
-
-    Returns:
-        The run, in the first process; None in the others.
+    Under `accelerate launch` every process calls this and draws its share; `output`, the run's folder, must be the same
+    for all. The first process gets the run; the others get None.
     """
     items = task.items()
     sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens)

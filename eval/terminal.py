@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,17 +33,27 @@ def print_run(run: TaskRun) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console, task = _console(), run.task
-    if run.finished_before:
-        _finished_before(console, run.folder)
+    task = run.task
     table = Table(title=task.name.upper(), title_justify="left", box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", overflow="fold")
     for heading, cell in task.view.cells(task.measures, run.metrics).items():
         table.add_row(heading, Text(cell))
-    console.print(table)
-    lines = [str(run.folder / name) for name in task.view.files]
-    print_lines([*lines, f"not finished: {run.stopped}"] if run.stopped else lines)
+    _print_finished(run, table, task.view.files)
+
+
+def print_page(run: PageRun) -> None:
+    """The page of a finished comparison on standard output, and where its files are."""
+    _print_finished(run, run.page, run.files, markup=False, highlight=False, emoji=False)
+
+
+def _print_finished(run: TaskRun | PageRun, result: Any, files: Iterable[str], **how: Any) -> None:
+    if run.finished_before:
+        print_lines([f"{run.folder}: finished before; nothing was computed again"])
+    _console().print(result, **how)
+    print_lines(str(run.folder / name) for name in files)
+    if run.stopped:
+        print_lines([f"not finished: {run.stopped}"])
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -51,21 +61,6 @@ def print_lines(lines: Iterable[str]) -> None:
     console = _console()
     for line in lines:
         console.print(line, markup=False, highlight=False)
-
-
-def print_pages(pages: Sequence[Path]) -> None:
-    """Where a report's pages are."""
-    print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
-
-
-def print_page(run: PageRun) -> None:
-    """The page of a finished comparison on standard output, and where its files are."""
-    console = _console()
-    if run.finished_before:
-        _finished_before(console, run.folder)
-    console.print(run.page, markup=False, highlight=False, emoji=False)
-    lines = [str(run.folder / name) for name in run.files]
-    print_lines([*lines, f"not finished: {run.stopped}"] if run.stopped else lines)
 
 
 def print_changes(tables: Sequence[PageTable]) -> None:
@@ -92,8 +87,3 @@ def _console() -> Console:
     from rich.console import Console
 
     return Console(soft_wrap=True)
-
-
-def _finished_before(console: Console, folder: Path) -> None:
-    line = f"{folder}: finished before; nothing was computed again"
-    console.print(line, markup=False, highlight=False)

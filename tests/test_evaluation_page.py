@@ -102,7 +102,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
 
 def test_every_answer_can_be_read(runs):
     (chunk,) = chunks(find_evaluated([str(runs / "before"), str(runs / "after")]), TASKS, 10**9)
-    held = json.loads(gzip.decompress(base64.b64decode(chunk.packed)))
+    held = json.loads(gzip.decompress(base64.b64decode(chunk)))
     assert held["models"] == ["before", "after"]
     kinds = [item["kind"] for item in held["items"]]
     assert (kinds.count("jcq"), kinds.count("sat"), kinds.count("dat")) == (35, 113, 1)

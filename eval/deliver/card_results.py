@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from data.record import read_json
 from eval.run import TaskRun
-
-_DIGITS = 4
 
 
 def card_results(run: TaskRun) -> list[dict[str, Any]]:
@@ -18,17 +16,16 @@ def card_results(run: TaskRun) -> list[dict[str, Any]]:
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    settings = json.loads((run.folder / "config.json").read_bytes())["settings"]
+    settings = read_json(run.folder / "config.json")["settings"]
     described, metrics = run.task.view.card(run.task.measures, run.metrics, settings)
-    where: dict[str, Any] = {**described}
+    where: dict[str, Any] = {**described, "task_type": "text-generation"}
     sampling = {name: settings[name] for name in ("temperature", "seed") if settings.get(name) is not None}
     results = [
         EvalResult(
-            task_type="text-generation",
             metric_type=metric.kind,
             metric_name=metric.name,
-            metric_value=round(metric.value, _DIGITS),
-            metric_args={**{key: _rounded(value) for key, value in metric.args.items()}, **sampling},
+            metric_value=_rounded(metric.value),
+            metric_args={key: _rounded(value) for key, value in metric.args.items()} | sampling,
             **where,
         )
         for metric in metrics
@@ -40,4 +37,4 @@ def card_results(run: TaskRun) -> list[dict[str, Any]]:
 def _rounded(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_rounded(part) for part in value]
-    return round(value, _DIGITS) if isinstance(value, float) else value
+    return round(value, 4) if isinstance(value, float) else value

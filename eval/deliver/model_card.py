@@ -6,7 +6,6 @@ dataset are replaced, and all others stay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,91 +14,101 @@ from data.record import write_whole
 from eval.deliver.card_results import card_results
 from eval.run import TaskRun
 
-CARD = "README.md"
 _INDEX = "model-index"
 _NEW = "---\nlanguage: ja\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {name}\n\nResults: see the metadata.\n"
-
-
-@dataclass(frozen=True, slots=True)
-class _Card:
-    """A card in pieces: the metadata, what stands around it, and what the metadata says."""
-
-    path: Path
-    before: str
-    metadata: str
-    after: str
-    newline: str
-    values: dict[str, Any]
 
 
 def check_card(folder: Path) -> None:
     """Find out whether results can be put into the card of a model's folder, before there are any."""
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder; --model-card goes with a model that is a folder")
-    card = _read(folder)
-    _text(card, _index(card, folder))
+    card = _Card(folder)
+    card.text(card.index)
 
 
 def write_card(folder: Path, run: TaskRun) -> Path:
-    """Put a finished run's results into the card of its model's folder; without one, it is made.
-
-    Returns:
-        The card.
-    """
-    card = _read(folder)
-    ours = card_results(run)
+    """Put a finished run's results into the card of its model's folder, which is made if there is none."""
+    card, ours = _Card(folder), card_results(run)
     replaced = {_which(result) for result in ours}
     index = [
         {**entry, "results": [result for result in entry["results"] if _which(result) not in replaced]}
-        for entry in _index(card, folder)
+        for entry in card.index
     ]
     index[0]["results"] += ours
-    content = _text(card, index).encode()
+    content = card.text(index).encode()
     if not card.path.is_file() or card.path.read_bytes() != content:
         write_whole(card.path, content)
     return card.path
 
 
-def _read(folder: Path) -> _Card:
-    import yaml
-    from huggingface_hub.repocard import REGEX_YAML_BLOCK
+class _Card:
+    """A card in pieces: the metadata, what stands around it, and what the metadata says."""
 
-    path = folder / CARD
-    try:
-        text = path.read_bytes().decode() if path.exists() else _NEW.format(name=_name(folder))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); fix its permissions") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: is not UTF-8; convert it") from error
-    newline = "\r\n" if "\r\n" in text else "\n"
-    mark, text = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
-    match = REGEX_YAML_BLOCK.search(text)
-    if match is None:
-        return _Card(path, f"{mark}---{newline}", "", f"{newline}---{newline}{newline}{text}", newline, {})
-    try:
-        values = yaml.safe_load(match[2])
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: its metadata is not YAML ({' '.join(str(error).split())[:200]})") from error
-    if not isinstance(values, dict | None):
-        raise UserError(f"{path}: its metadata must be lines `key: value`; fix it")
-    return _Card(path, mark + match[1], match[2], text[match.end(2) :], newline, values or {})
+    def __init__(self, folder: Path) -> None:
+        import yaml
+        from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
+        # A checkpoint's name alone says nothing.
+        place = folder.resolve()
+        name = f"{place.parent.name}-{place.name}" if place.name.startswith("checkpoint-") else place.name
+        self.path = folder / "README.md"
+        try:
+            text = self.path.read_bytes().decode() if self.path.exists() else _NEW.format(name=name)
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be read ({error.strerror}); fix its permissions") from error
+        except UnicodeDecodeError as error:
+            raise UserError(f"{self.path}: is not UTF-8; convert it") from error
+        self.newline = "\r\n" if "\r\n" in text else "\n"
+        mark, text = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
+        if match := REGEX_YAML_BLOCK.search(text):
+            self.before, self.metadata, self.after = mark + match[1], match[2], text[match.end(2) :]
+        else:
+            line = f"---{self.newline}"
+            self.before, self.metadata, self.after = mark + line, "", f"{self.newline}{line}{self.newline}{text}"
+        try:
+            values = yaml.safe_load(self.metadata)
+        except yaml.YAMLError as error:
+            raise UserError(f"{self.path}: its metadata is not YAML ({' '.join(str(error).split())[:200]})") from error
+        if not isinstance(values, dict | None):
+            raise UserError(f"{self.path}: its metadata must be lines `key: value`; fix it")
+        self.values: dict[str, Any] = values or {}
+        self.index: Any = self.values.get(_INDEX)
+        if self.index in (None, []):
+            self.index = [{"name": str(self.values.get("model_name") or name), "results": []}]
+        entries = self.index if isinstance(self.index, list) else [None]
+        if not all(isinstance(entry, dict) and isinstance(entry.get("results"), list) for entry in entries):
+            raise UserError(f"{self.path}: its model-index is no list of models with results; fix or remove it")
 
-def _index(card: _Card, folder: Path) -> list[dict[str, Any]]:
-    """The card's `model-index`, of one model without results if there is none."""
-    index = card.values.get(_INDEX)
-    if index is None or index == []:
-        return [{"name": str(card.values.get("model_name") or _name(folder)), "results": []}]
-    entries = index if isinstance(index, list) else [None]
-    if not all(isinstance(entry, dict) and isinstance(entry.get("results"), list) for entry in entries):
-        raise UserError(f"{card.path}: its model-index is no list of models with results; fix or remove it")
-    return list(entries)
+    def text(self, index: list[dict[str, Any]]) -> str:
+        """The whole card with this `model-index`."""
+        import yaml
+        from huggingface_hub.repocard_data import CardData
 
+        values: dict[str, Any] = {_INDEX: index}
+        metadata = self._with_block(CardData(**values).to_yaml(line_break=self.newline))
+        try:
+            kept = yaml.safe_load(metadata) == self.values | values
+        except yaml.YAMLError:
+            kept = False
+        if not kept:
+            raise UserError(f"{self.path}: its metadata is not in block style; write one `key: value` on each line")
+        return self.before + metadata + self.after
 
-def _name(folder: Path) -> str:
-    """A checkpoint's name alone says nothing."""
-    path = folder.resolve()
-    return f"{path.parent.name}-{path.name}" if path.name.startswith("checkpoint-") else path.name
+    def _with_block(self, block: str) -> str:
+        """The metadata with `block` in the place of the old `model-index`, or at the end."""
+        import yaml
+
+        old = self.metadata
+        for key, value in getattr(yaml.compose(old, Loader=yaml.SafeLoader), "value", ()):
+            if key.value == _INDEX:
+                start, stop = key.start_mark.index, value.end_mark.index
+                lines = old[start:stop].splitlines(keepends=True)
+                # YAML ends a block where the next key begins, but blank lines and comments before that are not ours.
+                while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith("#")):
+                    stop -= len(lines.pop())
+                stop -= len(lines[-1]) - len(lines[-1].rstrip("\r\n"))
+                return old[:start] + block + old[stop:]
+        return old + (self.newline if old and not old.endswith(("\r", "\n")) else "") + block
 
 
 def _which(result: Any) -> tuple[Any, ...] | None:
@@ -109,36 +118,3 @@ def _which(result: Any) -> tuple[Any, ...] | None:
         return task["type"], dataset["type"], dataset.get("config"), dataset.get("split")
     except (KeyError, TypeError, AttributeError):
         return None
-
-
-def _text(card: _Card, index: list[dict[str, Any]]) -> str:
-    """The whole card with this `model-index`."""
-    import yaml
-    from huggingface_hub.repocard_data import CardData
-
-    values: dict[str, Any] = {_INDEX: index}
-    metadata = _with_block(card, CardData(**values).to_yaml(line_break=card.newline))
-    try:
-        kept = yaml.safe_load(metadata) == card.values | values
-    except yaml.YAMLError:
-        kept = False
-    if not kept:
-        raise UserError(f"{card.path}: its metadata is not in block style; write one `key: value` on each line")
-    return card.before + metadata + card.after
-
-
-def _with_block(card: _Card, block: str) -> str:
-    """The metadata with `block` in the place of the old `model-index`, or at the end."""
-    import yaml
-
-    old = card.metadata
-    for key, value in getattr(yaml.compose(old, Loader=yaml.SafeLoader), "value", ()):
-        if key.value == _INDEX:
-            start, stop = key.start_mark.index, value.end_mark.index
-            lines = old[start:stop].splitlines(keepends=True)
-            # YAML ends a block where the next key begins, but blank lines and comments before that are not ours.
-            while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith("#")):
-                stop -= len(lines.pop())
-            stop -= len(lines[-1]) - len(lines[-1].rstrip("\r\n"))
-            return old[:start] + block + old[stop:]
-    return old + (card.newline if old and not old.endswith(("\r", "\n")) else "") + block

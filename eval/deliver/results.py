@@ -24,22 +24,13 @@ def check_delivery(models: Sequence[str], options: ResultOptions) -> None:
 
 
 def deliver(run: TaskRun, model: str, options: ResultOptions, folder: Path, home: Path | None = None) -> Iterator[str]:
-    """Send the results where `options` says; a run that is not finished goes nowhere.
+    """Send the results where `options` says, with a line for people about each place; an unfinished run goes nowhere.
 
-    Args:
-        run: The run.
-        model: Its model, as the user named it; empty if there is none.
-        options: Where to.
-        folder: Where W&B writes its files.
-        home: See `eval.deliver.wandb_results.log_results`.
-
-    Yields:
-        A line for people about each place.
+    `model` is as the user named it (empty: none), W&B writes in `folder`; for `home` see `log_results`.
     """
     if not (run.folder / "metrics.json").is_file():
         return
-    line = log_results(run, model, wanted=options.wandb, folder=folder, home=home)
-    if line:
+    if line := log_results(run, model, wanted=options.wandb, folder=folder, home=home):
         yield line
     if options.model_card and model and Path(model).is_dir():
         yield f"model card: {write_card(Path(model), run)}"

@@ -15,10 +15,8 @@ from typing import Any
 from data.errors import UserError
 from data.record import write_json
 from data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
-from eval.deliver.wandb_rows import Described, describe
 from eval.run import TaskRun
 
-_MARK = "wandb.json"
 _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 
 
@@ -26,7 +24,7 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
     """Log a finished run, unless it was logged before.
 
     Args:
-        run: The run; one that is not finished is left alone.
+        run: The run.
         model: Its model, as the user named it. A folder's `sozo_state.json` says which W&B run trained it.
         wanted: None logs where there is such a run; True starts a new one where there is none; False logs nothing.
         folder: Where W&B writes its files.
@@ -35,87 +33,87 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
     Returns:
         One line for people; None if there was nothing to do.
     """
-    if wanted is False or not (run.folder / "metrics.json").is_file():
+    if wanted is False:
         return None
-    place = Path(model)
+    place, kind = Path(model), run.task.name
     trained = trained_by(place) if model and place.is_dir() else None
     if trained is None and not wanted:
         return None
-    described = describe(run)
-    mark = (home or run.folder) / _MARK
-    record = _read(mark)
-    into = trained or (WandbRun(**record["run"]) if record else None)
-    same = record is not None and into is not None and record["run"]["id"] == into.id
-    logged: dict[str, dict[str, Any]] = record["logged"] if record and same else {}
+    mark = (home or run.folder) / "wandb.json"
+    earlier, logged = _read(mark)
+    if trained and earlier and trained.id != earlier.id:
+        logged = {}
     digest = hashlib.sha256((run.folder / "metrics.json").read_bytes()).hexdigest()
-    if logged.get(described.kind, {}).get("sha256") == digest:
+    if logged.get(kind, {}).get("sha256") == digest:
         return None
     before = training_summary(place) if trained else {}
-    before |= {key: value for earlier in logged.values() for key, value in earlier["values"].items()}
+    before |= {key: value for results in logged.values() for key, value in results["values"].items()}
     import wandb
 
+    values = _values(run)
     try:
-        used, line = _log(described, run.folder, into, _step(place) if model else None, folder, before)
+        used = _log(run, values, trained or earlier, _step(place) if model else None, folder, before)
     except (wandb.Error, OSError) as error:
         cause = " ".join(str(error).split())[:300]
         return f"W&B: {run.folder} was not logged ({cause}); fix it and run the same command again, which logs it"
-    if used is not None:
-        now = {"sha256": digest, "values": described.named}
-        write_json(mark, {"run": asdict(used), "logged": {**logged, described.kind: now}})
-    return line
+    if used.disabled:
+        return None
+    logged[kind] = {"sha256": digest, "values": values}
+    write_json(mark, {"run": asdict(WandbRun(used.id, used.project, used.entity or None)), "logged": logged})
+    line = f"W&B: {kind} of {run.metrics['source']} is in the run {used.id} of the project {used.project}"
+    return f"{line}, offline; upload it with: wandb sync {Path(used.dir).parent}" if used.offline else line
+
+
+def _values(run: TaskRun) -> dict[str, Any]:
+    """Metrics that have a value, and facts, by their whole names."""
+    view = run.task.view
+    values: dict[str, Any] = {**view.values(run.task.measures, run.metrics), **view.facts(run.metrics)}
+    return {f"eval/{run.task.name}/{key}": value for key, value in values.items() if value is not None}
 
 
 def _log(
-    what: Described, results: Path, into: WandbRun | None, step: int | None, folder: Path, before: dict[str, Any]
-) -> tuple[WandbRun | None, str | None]:
-    """The run that was logged into, and the line; nothing where W&B is switched off."""
+    run: TaskRun, values: dict[str, Any], into: WandbRun | None, step: int | None, folder: Path, before: dict[str, Any]
+) -> Any:
+    """The W&B run that took the results; where W&B is switched off, one that is disabled."""
     import wandb
 
     # Of this process W&B takes the results only: its console, machine and command line are not the training's.
-    settings = wandb.Settings(
-        silent=True,
-        console="off",
-        disable_code=True,
-        disable_git=True,
-        x_disable_machine_info=True,
-        x_disable_meta=True,
-        x_disable_stats=True,
-        x_save_requirements=False,
-    )
-    name = None if into else what.source
-    run = start_wandb(into, name=name, folder=folder, settings=settings, reinit="create_new")
+    quiet = ("silent", "disable_code", "disable_git", "x_disable_machine_info", "x_disable_meta", "x_disable_stats")
+    settings = wandb.Settings(console="off", x_save_requirements=False, **dict.fromkeys(quiet, True))
+    name = None if into else run.metrics["source"]
+    used = start_wandb(into, name=name, folder=folder, settings=settings, reinit="create_new")
     try:
-        if run.disabled:
-            return None, None
-        prefix = f"eval/{what.kind}/"
-        if run.offline:
-            run.summary.update(before)
-        values = {key: value for key, value in what.named.items() if not isinstance(value, str)}
-        values[f"{prefix}table"] = wandb.Table(columns=list(what.columns), data=[list(row) for row in what.rows])
+        if used.disabled:
+            return used
+        if used.offline:
+            used.summary.update(before)
+        prefix = f"eval/{run.task.name}/"
+        columns, rows = run.task.view.wandb_table(run.task.measures, run.metrics)
+        table = wandb.Table(columns=list(columns), data=[list(row) for row in rows])
+        row = {key: value for key, value in values.items() if not isinstance(value, str)} | {f"{prefix}table": table}
         if step is not None:
-            run.define_metric(_STEP)
-            run.define_metric(f"{prefix}*", step_metric=_STEP)
-            values[_STEP] = step
-        run.log(values)
-        run.summary.update({f"{prefix}{key}": value for key, value in what.facts.items()})
-        run.log_artifact(_artifact(run.id, what, results, step))
+            used.define_metric(_STEP)
+            used.define_metric(f"{prefix}*", step_metric=_STEP)
+            row[_STEP] = step
+        used.log(row)
+        used.summary.update({key: value for key, value in values.items() if isinstance(value, str)})
+        used.log_artifact(_artifact(used.id, run, step))
     finally:
-        run.finish()
-    line = f"W&B: {what.kind} of {what.source} is in the run {run.id} of the project {run.project}"
-    if run.offline:
-        line += f", offline; upload it with: wandb sync {Path(run.dir).parent}"
-    return WandbRun(run.id, run.project, run.entity or None), line
+        used.finish()
+    return used
 
 
-def _artifact(run_id: str, what: Described, results: Path, step: int | None) -> Any:
+def _artifact(run_id: str, run: TaskRun, step: int | None) -> Any:
     import wandb
 
-    name = re.sub(r"[^\w.-]+", "-", f"{run_id}-{what.kind}-{what.source}", flags=re.ASCII)[:128]
-    artifact = wandb.Artifact(name, type="evaluation", metadata={"source": what.source, "step": step, **what.facts})
-    for file in ("config.json", "metrics.json", *what.files):
+    task, source = run.task, run.metrics["source"]
+    name = re.sub(r"[^\w.-]+", "-", f"{run_id}-{task.name}-{source}", flags=re.ASCII)[:128]
+    facts = {"source": source, "step": step, **task.view.facts(run.metrics)}
+    artifact = wandb.Artifact(name, type="evaluation", metadata=facts)
+    for file in ("config.json", "metrics.json", *task.view.artifacts):
         # One by one: adding a folder whole is announced on the terminal.
-        for path in sorted((results / file).glob("part-*")) or (results / file,):
-            artifact.add_file(str(path), name=path.relative_to(results).as_posix())
+        for path in sorted((run.folder / file).glob("part-*")) or (run.folder / file,):
+            artifact.add_file(str(path), name=path.relative_to(run.folder).as_posix())
     return artifact
 
 
@@ -130,12 +128,12 @@ def _step(model: Path) -> int | None:
     return step if isinstance(step, int) else None
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> tuple[WandbRun | None, dict[str, dict[str, Any]]]:
+    """The W&B run that was logged into, and what was logged, by task."""
     try:
-        values = json.loads(path.read_bytes())
-        _ = values["run"]["id"], values["logged"].items()
+        record = json.loads(path.read_bytes())
+        return WandbRun(**record["run"]), dict(record["logged"].items())
     except FileNotFoundError:
-        return None
+        return None, {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path}: cannot be read ({type(error).__name__}); remove it to log results anew") from error
-    return dict(values)

@@ -1,4 +1,4 @@
-"""One place of a table: the number, what it rests on, the difference from the base."""
+"""One place of a table: the number, what it rests on, the paper's figure, the difference from the base."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
     """The cell with its difference from the base."""
     if change is None or change.difference is None:
         return cell
-    text = signed(change.difference, measure)
+    text = _signed(change.difference, measure)
     if change.low is not None and change.high is not None:
-        text += f" [{signed(change.low, measure)}, {signed(change.high, measure)}]"
+        text += f" [{_signed(change.low, measure)}, {_signed(change.high, measure)}]"
     return replace(cell, change=text, mark=_mark(change))
 
 
@@ -37,9 +37,9 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
         return Cell(DASH)
     small = []
     if change.low is not None and change.high is not None:
-        small.append(f"{signed(change.low, measure)} – {signed(change.high, measure)}")
+        small.append(f"{_signed(change.low, measure)} – {_signed(change.high, measure)}")
     if change.effect is not None:
-        small.append(f"d = {signed(change.effect, _EFFECT)}")
+        small.append(f"d = {_signed(change.effect, _EFFECT)}")
     if change.p_holm is not None:
         small.append("p < 0.001" if change.p_holm < 0.001 else f"p = {change.p_holm:.3f}")
     if change.reason is not None:
@@ -47,10 +47,10 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     if change.difference is None:
         return Cell(DASH, tuple(small))
     small.append(f"n = {change.n:,}" if change.n == change.of else f"n = {n_of(change.n, change.of)}")
-    return Cell(signed(change.difference, measure), tuple(small), mark=_mark(change))
+    return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change))
 
 
-def signed(value: float, measure: Measure) -> str:
+def _signed(value: float, measure: Measure) -> str:
     """With its sign, a true minus."""
     return f"{'−' if value < 0 else '+'}{number(abs(value), measure)}"
 

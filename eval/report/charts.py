@@ -23,24 +23,15 @@ _CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
 _TEXT, _GRID, _BASELINE = "#010101", "#020202", "#030303"
 _CSS = {_TEXT: "var(--muted)", _GRID: "var(--line)", _BASELINE: "var(--baseline)"}
 _STYLE: Any = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "font.size": 10,
-    "text.color": _TEXT,
-    "axes.edgecolor": _GRID,
-    "axes.labelcolor": _TEXT,
-    "xtick.color": _GRID,
-    "ytick.color": _GRID,
-    "xtick.labelcolor": _TEXT,
-    "ytick.labelcolor": _TEXT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), _TEXT),
+    **dict.fromkeys(("axes.edgecolor", "grid.color", "xtick.color", "ytick.color"), _GRID),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "axes.spines.left", "text.parse_math"), False),
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
-    "grid.color": _GRID,
     "ytick.major.size": 0,
+    "svg.fonttype": "none",
+    "font.size": 10,
 }
 
 
@@ -55,11 +46,7 @@ class Curve:
 
 
 def curve_chart(curve: Curve, number: int) -> str:
-    """A learning curve as an SVG element. `number` tells the charts of a page apart.
-
-    Raises:
-        ValueError: As many values as steps are needed.
-    """
+    """A learning curve as an SVG element. `number` tells the charts of a page apart."""
     if len(curve.steps) != len(curve.values):
         raise ValueError(f"the curve {curve.name!r} has {len(curve.steps)} steps but {len(curve.values)} values")
     values = np.array([np.nan if v is None else v for v in curve.values], float)
@@ -77,11 +64,7 @@ def curve_chart(curve: Curve, number: int) -> str:
 
 
 def score_chart(scores: Mapping[str, Any]) -> str:
-    """Overlaid histograms of DAT scores, each in percent of its own valid responses, as an SVG element.
-
-    Args:
-        scores: Name -> scores, any numeric array. Names without scores draw nothing.
-    """
+    """Overlaid histograms of DAT scores by name, each in percent of its own valid responses, as an SVG element."""
     arrays = [np.asarray(values, np.float64) for values in scores.values()]
     everything = np.concatenate([np.zeros(0), *arrays])
     edges = np.histogram_bin_edges(everything, _BINS) if len(everything) else np.linspace(0, 2, _BINS + 1)
@@ -100,11 +83,9 @@ def score_chart(scores: Mapping[str, Any]) -> str:
 
 
 def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int) -> str:
-    """Expected unique words of growing samples, a line per name, as an SVG element.
+    """Expected unique words of growing samples as an SVG element: name -> (valid responses, unique words), ascending.
 
-    Args:
-        curves: Name -> (valid responses, unique words), ascending. Names without points draw nothing.
-        equal_size: Where the rows are compared; a dashed upright line.
+    A dashed upright line stands at `equal_size`, where the rows are compared.
     """
 
     def draw(axes: Any) -> None:
@@ -124,15 +105,13 @@ def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_
 
 
 def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
-    """Distributions of scores one below the other, each in its own height, with its mean, as an SVG element.
+    """Distributions of scores by name, one below the other, each in its own height, with its mean, as an SVG element.
 
-    Args:
-        scores: Name -> scores, any numeric array with at least one score in all.
-        salt: Tells the charts of a page apart.
-        across: What a score is (`DAT score`).
+    There must be a score. `salt` tells the charts of a page apart; `across` is what a score is (`DAT score`).
     """
     arrays = [np.asarray(values, np.float64) for values in scores.values()]
     edges = np.histogram_bin_edges(np.concatenate(arrays), _BINS)
+    names = [name if len(name) <= 26 else f"{name[:25]}…" for name in scores]
 
     def draw(axes: Any) -> None:
         for i, values in enumerate(arrays):
@@ -143,7 +122,7 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
                 axes.stairs(height, edges, baseline=floor, fill=True, color=_series(i), alpha=0.28)
                 axes.stairs(height, edges, baseline=floor, color=_series(i), linewidth=1.4)
                 axes.plot([values.mean()] * 2, [floor, floor + 0.85], color=_series(i), linewidth=2.2)
-        axes.set_yticks(range(len(arrays) - 1, -1, -1), [_short(name) for name in scores])
+        axes.set_yticks(range(len(arrays) - 1, -1, -1), names)
         axes.set_ylim(-0.1, len(arrays))
         axes.set_xlabel(across)
 
@@ -151,13 +130,9 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
 
 
 def scatter_chart(points: Mapping[str, Point | None], salt: str, across: str, up: str) -> str:
-    """A point per model with its interval, as an SVG element.
+    """A point per model with its interval, as an SVG element; None keeps a model's colour and draws nothing.
 
-    Args:
-        points: Name -> point; None keeps the name's colour and draws nothing.
-        salt: Tells the charts of a page apart.
-        across: Label of the x axis.
-        up: Label of the y axis.
+    `salt` tells the charts of a page apart; `across` and `up` are the axes' labels.
     """
 
     def draw(axes: Any) -> None:
@@ -188,10 +163,6 @@ def radar_points(values: Sequence[float], least: float = 1.0, most: float = 5.0)
     return " ".join(f"{x + 0.0:.1f},{y + 0.0:.1f}".replace("-0.0", "0.0") for x, y in corners)
 
 
-def _short(name: str, most: int = 26) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
 def _series(index: int) -> str:
     """Stand-in of the page's `--series-N`, which has ten."""
     return f"#0400{index % SERIES:02d}"
@@ -208,13 +179,12 @@ def _svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, labe
         file = io.StringIO()
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     svg = file.getvalue()
-    svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = re.sub(r"#0400(\d\d)", r"var(--series-\1)", svg)
     for stand_in, colour in _CSS.items():
         svg = svg.replace(stand_in, colour)
     # Without a fixed size the drawing is as wide as its place on the page.
-    opening, content = svg.split(">", 1)
-    opening = re.sub(r' (?:width|height|version)="[^"]*"', "", opening).removeprefix("<svg")
+    opening, content = svg.split("<svg", 1)[1].split(">", 1)
+    opening = re.sub(r' (?:width|height|version)="[^"]*"', "", opening)
     return f'<svg role="img" aria-label="{html.escape(label)}"{opening}>{content}'

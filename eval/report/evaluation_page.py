@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from data.record import write_json, write_whole
-from eval.compare import Change, all_changes, bases
+from eval.compare import Changes, all_changes, bases
 from eval.evaluated import Evaluated
 from eval.report.charts import SERIES
 from eval.report.labels import both, english, joined
-from eval.report.pictures import Chart, radars, ridge, scatter
-from eval.report.reader import Chunk, chunks, reading_order
+from eval.report.pictures import chart, radars
+from eval.report.reader import chunks, reading_order
 from eval.report.tables import change_tables, overview, section_tables
 from eval.report.templates import render, script_hash, source
-from rewards.page_parts import Radar, Ridge
+from rewards.page_parts import Radar
 from rewards.task import Task
 from rewards.tasks import task_types
 
@@ -43,16 +43,17 @@ def write_evaluation(
         most_bytes: Of the packed answers in one page.
 
     Returns:
-        The pages written, `path` first. Beside it, `report.json` holds the numbers.
-
-    Raises:
-        UserError: There is no model `base`, a run cannot be read, or a page cannot be written.
+        The pages written, `path` first. Beside it, `report.json` holds the numbers with all their digits.
     """
     tasks = list(task_types().values())
     against = bases(models, base)
-    packed = chunks(models, tasks, most_bytes) or [Chunk("", 0)]
+    changes = all_changes(models, against)
+    cells = {key: change for group in changes.values() for key, change in group.items()}
+    packed = chunks(models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
-    script = _script(tasks)
+    # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
+    digits = {task.name: task.measures[0].digits for task in reading_order(tasks)}
+    script = source("reader.js").replace("DIGITS_OF_KINDS", json.dumps(digits).replace("<", "\\u003c"))
     shared: dict[str, Any] = {
         "title": title,
         "both": both,
@@ -64,64 +65,43 @@ def write_evaluation(
         "ticked": {model.name for model in models if model.name not in against} | {models[-1].name},
         "pages": [page.name for page in pages],
         "words": [word for task in tasks for word in task.view.words],
-        "kinds": [task.name for task in reading_order(tasks)],
+        "kinds": list(digits),
     }
-    summary = _summary(models, tasks, against)
+    first = _sections(models, tasks, against, cells)
+    first |= {"changed": change_tables(models, changes), "facts": _facts(models, tasks)}
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
-        values = summary if number == 0 else dict.fromkeys(summary, ())
-        page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number].packed)
+        values = first if number == 0 else dict.fromkeys(first, ())
+        page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number])
         write_whole(pages[number], page)
-    write_json(path.with_suffix(".json"), _numbers(models, tasks, summary["changed_cells"]))
-    return pages
-
-
-def _script(tasks: Sequence[type[Task]]) -> str:
-    """The page's script, which knows no task: the tabs of the reader are these, each with its scores' decimals."""
-    digits = {task.name: task.measures[0].digits for task in reading_order(tasks)}
-    return source("reader.js").replace("DIGITS_OF_KINDS", json.dumps(digits).replace("<", "\\u003c"))
-
-
-def _summary(
-    models: Sequence[Evaluated], tasks: Sequence[type[Task]], against: Mapping[str, Evaluated]
-) -> dict[str, Sequence[Any]]:
-    """All of the page but the reader."""
-    by_group = all_changes(models, against)
-    cells = {key: change for group in by_group.values() for key, change in group.items()}
-    tables = [overview(models, tasks)]
-    every_radar, charts = [], list[Chart]()
-    for task in tasks:
-        runs = [run for model in models if (run := model.run(task.name))]
-        if not runs:
-            continue
-        declared, pictures = task.view.section(task.measures, runs)
-        tables += section_tables(task, models, declared, cells)
-        for picture in pictures:
-            if isinstance(picture, Radar):
-                every_radar.append((picture.name, radars(picture, task, models, against)))
-            elif isinstance(picture, Ridge):
-                charts += ridge(picture, task, models)
-            else:
-                charts += scatter(picture, task, models)
-    return {
-        "tables": tables,
-        "changed_cells": list(cells.values()),
-        "changed": change_tables(models, by_group),
-        "radars": [(name, shown) for name, shown in every_radar if shown],
-        "charts": charts,
-        "facts": _facts(models, tasks),
-    }
-
-
-def _numbers(models: Sequence[Evaluated], tasks: Sequence[type[Task]], cells: Sequence[Change]) -> dict[str, Any]:
-    """The page's numbers with all their digits: what each run came out as, and every difference."""
     runs = [
         {"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics}
         for model in models
         for task in tasks
         for run in model.of_task(task.name)
     ]
-    return {"runs": runs, "changes": [asdict(cell) for cell in cells]}
+    write_json(path.with_suffix(".json"), {"runs": runs, "changes": [asdict(cell) for cell in cells.values()]})
+    return pages
+
+
+def _sections(
+    models: Sequence[Evaluated], tasks: Sequence[type[Task]], against: Mapping[str, Evaluated], changes: Changes
+) -> dict[str, Sequence[Any]]:
+    """What the tasks' views declare: tables, after an overview, and pictures."""
+    tables, charts, every_radar = [overview(models, tasks)], [], []
+    for task in tasks:
+        runs = [run for model in models if (run := model.run(task.name))]
+        if not runs:
+            continue
+        declared, pictures = task.view.section(task.measures, runs)
+        tables += section_tables(task, models, declared, changes)
+        for picture in pictures:
+            if isinstance(picture, Radar):
+                every_radar.append((picture.name, radars(picture, task, models, against)))
+            else:
+                charts.append(chart(picture, task, models))
+    drawn = [picture for picture in charts if picture]
+    return {"tables": tables, "charts": drawn, "radars": [(name, shown) for name, shown in every_radar if shown]}
 
 
 def _facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tuple[str, list[str]]]:

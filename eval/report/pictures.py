@@ -19,7 +19,7 @@ class Chart:
 
     name: str
     svg: str
-    wide: bool = False
+    wide: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,30 +33,21 @@ class ModelRadar:
     values: tuple[tuple[str, float], ...]
 
 
-def ridge(picture: Ridge, task: type[Task], models: Sequence[Evaluated]) -> list[Chart]:
-    """Nothing without a value."""
+def chart(picture: Ridge | Scatter, task: type[Task], models: Sequence[Evaluated]) -> Chart | None:
+    """A picture of all models, each in its colour whether it has a run or not; None where there is nothing to draw."""
     runs = {model.name: model.run(task.name) for model in models}
-    values = {name: run.by_answer(picture.measure) if run else () for name, run in runs.items()}
-    if not any(len(scores) for scores in values.values()):
-        return []
-    chart = ridge_chart(values, picture.salt, english(picture.axis))
-    return [Chart(picture.name, translate_chart(chart), wide=True)]
-
-
-def scatter(picture: Scatter, task: type[Task], models: Sequence[Evaluated]) -> list[Chart]:
-    """Nothing without a point."""
-    if not any(picture.points):
-        return []
-    # Every model keeps its colour, those without a run too.
-    with_run = [model.name for model in models if model.run(task.name)]
-    points = dict(zip(with_run, picture.points, strict=True))
-    chart = scatter_chart(
-        {model.name: points.get(model.name) for model in models},
-        picture.salt,
-        english(picture.across),
-        english(picture.up),
-    )
-    return [Chart(picture.name, translate_chart(chart))]
+    if isinstance(picture, Ridge):
+        values = {name: run.by_answer(picture.measure) if run else () for name, run in runs.items()}
+        if not any(len(scores) for scores in values.values()):
+            return None
+        svg = ridge_chart(values, picture.salt, english(picture.axis))
+    else:
+        if not any(picture.points):
+            return None
+        points = dict(zip((name for name, run in runs.items() if run), picture.points, strict=True))
+        every = {name: points.get(name) for name in runs}
+        svg = scatter_chart(every, picture.salt, english(picture.across), english(picture.up))
+    return Chart(picture.name, translate_chart(svg), wide=isinstance(picture, Ridge))
 
 
 def radars(
@@ -64,21 +55,14 @@ def radars(
 ) -> list[ModelRadar]:
     """One for each model that has all values."""
     every = {model.name: _values(picture, task, model) for model in models}
+    points = {name: radar_points(values, picture.least, picture.most) for name, values in every.items() if values}
     shown = []
-    for number, model in enumerate(models):
-        values, base = every[model.name], against.get(model.name)
-        if not values:
-            continue
-        beside = every[base.name] if base else ()
-        shown.append(
-            ModelRadar(
-                model.name,
-                number % SERIES,
-                radar_points(values, picture.least, picture.most),
-                (base.name, radar_points(beside, picture.least, picture.most)) if base and beside else None,
-                tuple(zip((measure.short for measure in picture.measures), values, strict=True)),
-            )
-        )
+    for number, (name, values) in enumerate(every.items()):
+        if values:
+            base = against[name].name if name in against else None
+            beside = (base, points[base]) if base in points else None
+            named = tuple(zip((measure.short for measure in picture.measures), values, strict=True))
+            shown.append(ModelRadar(name, number % SERIES, points[name], beside, named))
     return shown
 
 

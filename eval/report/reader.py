@@ -10,7 +10,6 @@ import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from data.schema import utf8_safe
@@ -19,23 +18,15 @@ from rewards.page_parts import Entry, ReaderItem
 from rewards.task import Task
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """What one page's reader holds."""
-
-    packed: str  # base64 of gzipped JSON, `{"models": [...], "items": [...]}`
-    items: int  # how many items
-
-
 def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
     """Those of which every answer is shown before those of samples."""
     return sorted(tasks, key=lambda task: task.view.sample is not None)
 
 
-def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int) -> list[Chunk]:
-    """All that there is to read, in as few chunks of at most `most_bytes` as go; an item is never cut.
+def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int) -> list[str]:
+    """All that there is to read, a chunk for each page: base64 of gzipped JSON, `{"models": [...], "items": [...]}`.
 
-    An item that is larger than that alone has a chunk to itself.
+    As few chunks of at most `most_bytes` as go; an item is never cut, and one that is larger alone has its own.
     """
     names = [model.name for model in models]
     waiting = [[item for task in reading_order(tasks) for item in _items(task, models)]]
@@ -46,7 +37,7 @@ def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes:
         if len(packed) > most_bytes and len(items) > 1:
             waiting[:0] = [items[: len(items) // 2], items[len(items) // 2 :]]
         elif items:
-            chunks.append(Chunk(packed, len(items)))
+            chunks.append(packed)
     return chunks
 
 
@@ -61,9 +52,7 @@ def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, 
     entries: defaultdict[tuple[str, str], list[list[Any]]] = defaultdict(lambda: [[] for _ in models])
     for number, model in enumerate(models):
         run = model.run(task.name)
-        if run is None:
-            continue
-        for item in task.view.reader(run):
+        for item in task.view.reader(run) if run else ():
             items[item.key] = item
             entries[item.key][number] += map(_entry, item.entries)
     for key, item in items.items():

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from data.published import load_text
 from eval.compare import Changes, groups
 from eval.evaluated import Evaluated
 from eval.report.cells import change_cell, estimate_cell, with_change
 from eval.report.labels import labels
-from eval.report.paper import figure, paper_row, paper_rows
 from rewards.cells import DASH, Cell
 from rewards.finished import Finished
-from rewards.measure import Measure
 from rewards.page_parts import Column, ModelTable, RowTable
 from rewards.task import Task
 
@@ -55,57 +54,76 @@ def section_tables(
     tables = []
     for table in declared:
         if isinstance(table, RowTable):
-            papers = paper_rows(table.paper)
+            papers = _paper_rows(table.paper)
             tables.append(PageTable(table.name, table.columns, table.rows, (), papers, translate=True))
-        elif table.kind is None:
-            runs = [(model, run) for model in models if (run := model.run(task.name))]
+            continue
+        kind = table.kind
+        shown = [(m, m.run(task.name) if kind is None else m.runs.get((task.name, kind))) for m in models]
+        runs = [(model, run) for model, run in shown if run]
+        if kind is None or any(run is not model.run(task.name) for model, run in runs):
             tables.append(_model_table(table, runs, changes))
-        else:
-            of_kind = [(m, run) for m in models if (run := m.runs.get((task.name, table.kind)))]
-            if any(run is not model.run(task.name) for model, run in of_kind):
-                tables.append(_model_table(table, of_kind, changes))
     return tables
 
 
 def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], changes: Changes) -> PageTable:
     rows = []
     for model, run in runs:
-        figures = paper_row(table.training, model)
+        figures = _paper_row(table.training, model)
         cells = []
         for column in table.columns:
-            cell = replace(_cell(column, run, table.heat), paper=figure(column, figures))
+            if column.measure is None:
+                assert column.cell is not None
+                cell = column.cell(run)
+            else:
+                cell = estimate_cell(run, column.measure)
+                cell = cell if table.heat else replace(cell, heat=None)
             measure = column.measure or column.change
             if measure is not None:
                 cell = with_change(cell, changes.get((model.name, measure.name)), run.shown(measure))
-            cells.append(cell)
+            cells.append(replace(cell, paper=_figure(column, figures)))
         rows.append((model.name, tuple(cells)))
     columns = ("model", *(column.label for column in table.columns))
-    return PageTable(table.name, columns, tuple(rows), table.notes, paper_rows(table.paper))
-
-
-def _cell(column: Column, run: Finished, heat: bool) -> Cell:
-    if column.measure is not None:
-        cell = estimate_cell(run, column.measure)
-        return cell if heat else replace(cell, heat=None)
-    assert column.cell is not None
-    return column.cell(run)
+    return PageTable(table.name, columns, tuple(rows), table.notes, _paper_rows(table.paper))
 
 
 def change_tables(models: Sequence[Evaluated], by_group: Mapping[str, Changes]) -> list[PageTable]:
-    """The tables of changes that have a row."""
-    tables = [change_table(name, models, groups()[name], changes) for name, changes in by_group.items()]
-    return [table for table in tables if table.rows]
+    """Every difference from the base with its interval, effect size and corrected p-value: the tables that have any."""
+    tables = []
+    for name, changes in by_group.items():
+        base = {model: change.base for (model, _), change in changes.items()}
+        with_cell = {measure for _, measure in changes}
+        shown = [measure for measure in groups()[name] if measure.name in with_cell]
+        rows = tuple(
+            (model.name, tuple(change_cell(changes.get((model.name, m.name)), m) for m in shown))
+            for model in models
+            if model.name in base
+        )
+        columns = ("model", *(m.name if m.name in labels() else m.short for m in shown))
+        if rows:
+            tables.append(PageTable(name, columns, rows, ("changes_note",), against=base))
+    return tables
 
 
-def change_table(name: str, models: Sequence[Evaluated], measures: Sequence[Measure], changes: Changes) -> PageTable:
-    """Every difference from the base with its interval, effect size and corrected p-value."""
-    columns = {column for _, column in changes}
-    shown = [measure for measure in measures if measure.name in columns]
-    base = {model: change.base for (model, _), change in changes.items()}
-    rows = tuple(
-        (model.name, tuple(change_cell(changes.get((model.name, m.name)), m) for m in shown))
-        for model in models
-        if model.name in base
-    )
-    names = tuple(m.name if m.name in labels() else m.short for m in shown)
-    return PageTable(name, ("model", *names), rows, ("changes_note",), against=base)
+def _paper_rows(table: str | None) -> tuple[tuple[str, ...], ...]:
+    """Heading and rows of the papers' table of other models; nothing where there is none."""
+    if table is None:
+        return ()
+    lines = load_text(table)
+    return (tuple(name.replace("_", " ") for name in lines[0]), *(tuple(line.values()) for line in lines))
+
+
+def _paper_row(table: str | None, model: Evaluated) -> dict[str, str]:
+    """The row of the papers' table of trained models that a row of a study of the paper's model has figures from."""
+    if table is None or model.method is None or model.paper_model is None:
+        return {}
+    models = ("", model.paper_model) if model.method == "random" else (model.paper_model,)
+    return next((row for row in load_text(table) if row["method"] == model.method and row["model"] in models), {})
+
+
+def _figure(column: Column, row: dict[str, str]) -> str:
+    """The paper's figure in a column; empty where there is none."""
+    name = column.paper or ""
+    if column.measure is not None and not name:
+        name = column.measure.paper or column.measure.short.replace(" ", "_")
+    text = row.get(name)
+    return column.figure(text) if text else ""

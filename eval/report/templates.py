@@ -12,11 +12,9 @@ from data.schema import utf8_safe
 
 
 def render(template: str | Path, **values: Any) -> bytes:
-    """A page as UTF-8.
+    """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `eval.report.charts`).
 
-    Args:
-        template: Name of a file beside this one, or the path of another's, which may include those beside this one.
-        values: What the template names. `chart` values are SVG of `eval.report.charts`; all else is escaped.
+    `template` is the name of a file beside this one, or the path of another, which may include those beside this one.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 

@@ -39,9 +39,9 @@ class OpenAIGenerator:
     def __init__(
         self, settings: GeneratorSettings, *, keep: Path | None = None, retry: RetryPolicy | None = None
     ) -> None:
-        model, concurrency = settings.model, settings.concurrency
-        self._endpoint = Endpoint(model, settings.base_url, concurrency=concurrency, retry=retry)
-        self.name, self.temperature = settings.source or model, settings.temperature
+        concurrency = settings.concurrency
+        self._endpoint = Endpoint(settings.model, settings.base_url, concurrency=concurrency, retry=retry)
+        self.name, self.temperature = settings.source or settings.model, settings.temperature
         self._settings, self._keep = settings, keep
         self._kept: Path | None = None  # the file of the latest batch
         self._form, self._request = self._accepted_form()

@@ -34,7 +34,7 @@ class SharedPrefixCache(Cache):
         self._prefix, self._most, self._stem = prefix, most, self
 
     def branch(self, parents: torch.Tensor) -> SharedPrefixCache:
-        """A cache with a slot for each of `parents`, slots of this one, that begins with the tokens of its parent."""
+        """A cache with a slot for each of `parents`, slots of this one, that begins with its parent's tokens."""
         child = SharedPrefixCache(self._prefix, len(parents), self._most)
         child._stem = self
         child._reserve(self.used)
@@ -115,7 +115,7 @@ class SharedPrefixCache(Cache):
         return rows[self._close(free)]
 
 
-class _Layer(DynamicLayer):  # type: ignore[misc]
+class _Layer(DynamicLayer):
     """One layer: the prompt's keys and values (heads, prompt, size), and (slots, heads, room, size) behind it."""
 
     def __init__(self, cache: SharedPrefixCache, keys: torch.Tensor, values: torch.Tensor, slots: int) -> None:

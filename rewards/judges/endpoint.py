@@ -41,7 +41,7 @@ class EndpointJudge:
         totals: list[int | None] = []
         for counts in zip(*outcome.usage, strict=True):
             known = [count for count in counts if count is not None]
-            # The server may have told the tokens of a failed attempt and not those of the reply.
+            # A server may tell the tokens of a failed attempt and not those of the reply.
             unknown = not known or (reply.text is not None and counts[-1] is None)
             totals.append(None if unknown else sum(known))
         return replace(reply, prompt_tokens=totals[0], completion_tokens=totals[1])

@@ -118,8 +118,7 @@ class Workers:
         return judgement.status
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
-        answer, tokens = self.answers[key], (reply.prompt_tokens, reply.completion_tokens)
-        status = _status(reply)
+        answer, status = self.answers[key], _status(reply)
         scores = self.rubric.read(reply.text or "") if status is Status.OK else None
         return Judgement(
             key=key,
@@ -134,7 +133,7 @@ class Workers:
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
-            cost=self.price.cost(*tokens) if self.price else None,
+            cost=self.price.cost(reply.prompt_tokens, reply.completion_tokens) if self.price else None,
             error=reply.error,
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )

@@ -30,57 +30,47 @@ class Extra(StrEnum):
 
 
 _OPENINGS = (
-    re.compile(
-        r"はい[、。!！]|承知(?:いた)?しました|かしこまりました|了解(?:です|しました|いたしました)|[分わ]かりました[。、]"
-    ),
-    re.compile(r"もちろんです|(?:Sure|Certainly|Of course|Here is|Here's)\b"),
+    r"はい[、。!！]|承知(?:いた)?しました|かしこまりました|了解(?:です|しました|いたしました)|[分わ]かりました[。、]",
+    r"もちろんです|(?:Sure|Certainly|Of course|Here is|Here's)\b",
     # A first sentence about the work, not of it.
-    re.compile(
-        rf"(?:以下[はがにの、]|こちら[はが]|次のよう|次のとおり|次の通り|ご要望|ご指定|条件に[従沿])[^。:：\n]{{0,60}}{_WORK}[^。:：\n]{{0,40}}[。:：]"
+    (
+        r"(?:以下[はがにの、]|こちら[はが]|次のよう|次のとおり|次の通り|ご要望|ご指定|条件に[従沿])"
+        rf"[^。:：\n]{{0,60}}{_WORK}[^。:：\n]{{0,40}}[。:：]"
     ),
-    re.compile(
+    (
         r"[^。:：\n「」]{0,40}(?:現代風|現代版|現代的)[にのな][^。:：\n「」]{0,30}(?:"
         r"(?:物語|ストーリー|お話|童話|昔話|作品|バージョン)(?:です|でございます|になります)|"
         r"(?:書き換え|作り変え|(?:作成|創作|アレンジ)し)(?:ました|てみました))[。:：]"
     ),
 )
 _HEADINGS = (
-    re.compile(r"^[ \t]{0,3}#{1,6}[ \t\u3000]\S", re.MULTILINE),
-    re.compile(r"^\*\*[^*\n]{1,60}\*\*[ \t]*$", re.MULTILINE),
-    re.compile(r"^(?:-{3,}+|\*{3,}+|_{3,}+|={3,}+)[ \t]*$", re.MULTILINE),
-    re.compile(r"\A(?:\*\*[^*\n]{1,60}\*\*|【(?!速報|号外|悲報|朗報|緊急|急募|拡散)[^】\n]{1,40}】)"),
-    re.compile(r"\A[『《〈≪][^\n]{1,40}[』》〉≫][ \t\u3000]*\n"),
-    re.compile(r"\A[^。、,.!?！？「」…\n]{1,30}\n[ \t\u3000]*\n\s*\S"),
+    r"(?m)^[ \t]{0,3}#{1,6}[ \t\u3000]\S",
+    r"(?m)^\*\*[^*\n]{1,60}\*\*[ \t]*$",
+    r"(?m)^(?:-{3,}+|\*{3,}+|_{3,}+|={3,}+)[ \t]*$",
+    r"\A(?:\*\*[^*\n]{1,60}\*\*|【(?!速報|号外|悲報|朗報|緊急|急募|拡散)[^】\n]{1,40}】)",
+    r"\A[『《〈≪][^\n]{1,40}[』》〉≫][ \t\u3000]*\n",
+    r"\A[^。、,.!?！？「」…\n]{1,30}\n[ \t\u3000]*\n\s*\S",
 )
-_LABEL = re.compile(
-    r"^[*【\[〔<＜(（]{0,3}(?:タイトル|題名|題|表題|物語|ストーリー|お話|本文|あらすじ|出力|回答|答え|作品|新しい物語|"
-    r"(?:現代風|現代版)の?(?:物語|ストーリー)?|Title|Story|Output)[*】\]〕>＞)）]{0,3}[ \t\u3000]{0,3}[:：]",
-    re.MULTILINE,
+_LABEL = (
+    r"(?m)^[*【\[〔<＜(（]{0,3}(?:タイトル|題名|題|表題|物語|ストーリー|お話|本文|あらすじ|出力|回答|答え|作品|新しい物語|"
+    r"(?:現代風|現代版)の?(?:物語|ストーリー)?|Title|Story|Output)[*】\]〕>＞)）]{0,3}[ \t\u3000]{0,3}[:：]"
 )
-_FENCE = re.compile(r"^```", re.MULTILINE)
 _COUNT = r"(?:文字数|字数|語数|[0-9０-９]+[ \u3000]?(?:文字|字)|[四三五]百(?:文)?字)"
-_NOTES = (
-    re.compile(
-        r"^[*【\[〔(（]{0,3}(?:注|注記|注釈|備考|補足|解説|ポイント)[*】\]〕)）]{0,3}[ \t\u3000]{0,3}[:：]",
-        re.MULTILINE,
-    ),
-    re.compile(
-        rf"[(（\[［【〔][^()（）\n]{{0,60}}(?:{_COUNT}|注[:：]|補足|解説|注記)[^()（）\n]{{0,60}}[)）\]］】〕][。.]?\Z"
-    ),
-    re.compile(r"(?:\A|[\n。])[ \t\u3000]*(?:総?文字数|字数)[ \u3000]?[:：は][^\n。]{1,20}。?\Z"),
-    re.compile(r"(?:\A|[\n。])[ \t\u3000]*※[^\n]{1,150}\Z"),
+_NOTE = r"(?m)^[*【\[〔(（]{0,3}(?:注|注記|注釈|備考|補足|解説|ポイント)[*】\]〕)）]{0,3}[ \t\u3000]{0,3}[:：]"
+_LAST_NOTES = (
+    rf"[(（\[［【〔][^()（）\n]{{0,60}}(?:{_COUNT}|注[:：]|補足|解説|注記)[^()（）\n]{{0,60}}[)）\]］】〕][。.]?\Z",
+    r"(?:\A|[\n。])[ \t\u3000]*(?:総?文字数|字数)[ \u3000]?[:：は][^\n。]{1,20}。?\Z",
+    r"(?:\A|[\n。])[ \t\u3000]*※[^\n]{1,150}\Z",
 )
-_COMMENT = re.compile(
+_COMMENT = (
     r"いかがでしょうか|いかがでしたか|いかがですか|\A以上です|お気に召|お役に立て|参考になれば|"
     rf"\A以上[がは、][^。]{{0,40}}{_WORK}|"
     r"(?:ご要望|ご希望|ご不明|修正|変更|調整)[^。]{0,40}(?:ください|お知らせ|お申し付け|いたします|可能です)|"
     r"\Aこの(?:物語|ストーリー|お話)(?:は|では)[^。]{0,80}(?:原作|元の|現代風|現代版|現代社会|テーマ|条件|文字)"
 )
-_SORRY = re.compile(
-    r"(?:大変)?申し訳(?:ありません|ございません)|すみません|恐れ入りますが|"
-    r"I'm sorry|I am sorry|I can(?:'t|not)|As an AI"
-)
-_CANNOT = re.compile(r"できません|できかね|いたしかね|お応え|cannot|can't|unable|not able")
+_SORRY = r"(?:大変)?申し訳(?:ありません|ございません)|すみません|恐れ入りますが|"
+_SORRY += r"I'm sorry|I am sorry|I can(?:'t|not)|As an AI"
+_CANNOT = r"できません|できかね|いたしかね|お応え|cannot|can't|unable|not able"
 
 
 def find_extras(text: str) -> tuple[Extra, ...]:
@@ -97,13 +87,13 @@ def find_extras(text: str) -> tuple[Extra, ...]:
     # Short lines of the prompt (改行はしない) could stand in a story.
     asked = [line.removeprefix("- ") for line in prompt("sat").splitlines() if len(line) > 10]
     holds = {
-        Extra.PREFACE: any(rule.match(head) for rule in _OPENINGS),
-        Extra.HEADING: any(rule.search(text) for rule in _HEADINGS),
-        Extra.LABEL: bool(_LABEL.search(text)),
-        Extra.FENCE: bool(_FENCE.search(text)),
-        Extra.NOTE: bool(_NOTES[0].search(text)) or any(rule.search(tail) for rule in _NOTES[1:]),
-        Extra.COMMENT: bool(_COMMENT.search(last)),
-        Extra.REFUSAL: bool(_SORRY.match(head) and _CANNOT.search(head)),
+        Extra.PREFACE: any(re.match(rule, head) for rule in _OPENINGS),
+        Extra.HEADING: any(re.search(rule, text) for rule in _HEADINGS),
+        Extra.LABEL: re.search(_LABEL, text),
+        Extra.FENCE: re.search(r"(?m)^```", text),
+        Extra.NOTE: re.search(_NOTE, text) or any(re.search(rule, tail) for rule in _LAST_NOTES),
+        Extra.COMMENT: re.search(_COMMENT, last),
+        Extra.REFUSAL: re.match(_SORRY, head) and re.search(_CANNOT, head),
         Extra.PROMPT: any(line in text for line in asked),
     }
     return tuple(extra for extra, is_there in holds.items() if is_there)

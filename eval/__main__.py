@@ -3,8 +3,6 @@
 Whatever a user can get wrong ends with exit code 2 and one line on stderr.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Answers that exist already: a file that somebody else wrote, or the table of an earlier run."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace

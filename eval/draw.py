@@ -4,8 +4,6 @@ A part is there whole or not at all and depends on (seed, its number) alone: a k
 number of processes can share the work, and memory holds one part at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Nothing here loads a model or an encoder, or asks a judge.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence

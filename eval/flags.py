@@ -1,7 +1,5 @@
 """From a function whose parameters are settings dataclasses to a command with a flag for each of their fields."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """What `run --model` names: one model, all checkpoints of a training output, or the rows of a study."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

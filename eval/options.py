@@ -1,9 +1,8 @@
 """What the commands of evaluation can be told beside a task's and a generator's own settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from data.errors import UserError
 from data.settings import setting
@@ -20,7 +19,7 @@ class SamplingOptions:
     seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.")
     batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).")
 
-    def settled(self, task: Task, items: Sequence[Item]) -> SamplingOptions:
+    def settled(self, task: Task, items: Sequence[Item]) -> Self:
         """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials."""
         for name, least in (("num_responses", 1), ("trials", 1), ("num_answers", 1), ("seed", 0), ("batch_size", 0)):
             value = getattr(self, name)

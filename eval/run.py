@@ -3,8 +3,6 @@
 Whatever is missing is done and nothing else: a finished run is only read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +21,7 @@ from eval.statistics import mean_interval
 from eval.summary import summarise_measures
 from generate.load import GeneratorSettings
 from rewards.finished import ITEMS, Finished
-from rewards.task import Answer, Complete, Task
+from rewards.task import Answer, Complete, Outcome, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +46,8 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
     if generator.backend == "random" and not task.random_nouns:
         raise UserError(f"random nouns are no answer to {task.name}; give a language model as --model")
     if sampling.trials and world_size() > 1:
-        raise UserError(
-            "trials are drawn until there are enough, by one process: run without accelerate launch, or give "
-            "num_responses"
-        )
+        launch = "run without accelerate launch, or give num_responses"
+        raise UserError(f"trials are drawn until there are enough, by one process: {launch}")
     settings = {"task": task.name, **generator.deciding(), **deciding(sampling), **task.deciding()}
     with launched() as processes:
         folder = RunFolder(output, settings)
@@ -64,17 +60,15 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
         processes.wait()
         if not processes.first:
             return None
-        return _finish(task, folder, str(generator.source), sampling.trials, metrics is not None)
+        answers = () if task.scores_parts else tuple(read_answers(task, output, None))
+        return _finish(task, folder, str(generator.source), answers, metrics is not None, sampling.trials)
 
 
 def score_answers(task: Task, path: Path, output: Path, *, source: str | None = None) -> TaskRun:
     """Score answers that exist already: a file that somebody else wrote, or the answers of an earlier run.
 
-    Args:
-        task: What an answer is worth.
-        path: The task's own form of file (`Task.read_answers`), or a table of ours: a run's folder, or its parts.
-        output: The new run's folder.
-        source: Who wrote the answers; None takes what they say themselves, or the file's name.
+    `path` is the task's own form of file (`Task.read_answers`) or a table of ours (a run's folder, or its parts),
+    `output` the new run's folder. Without a `source`, who wrote the answers is what they say, or the file's name.
     """
     if path.is_dir() and output.resolve() in (path.resolve(), path.resolve().parent):
         raise UserError(f"{output}: is the table itself; give another --output")
@@ -93,29 +87,20 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
     if task.scores_parts:
         score_parts(task, path, folder.responses, n, source)
     answers = () if task.scores_parts else tuple(read_answers(task, path, source))
-    return _finish(task, folder, sources, None, metrics is not None, answers)
+    return _finish(task, folder, sources, answers, metrics is not None)
 
 
 def _finish(
-    task: Task,
-    folder: RunFolder,
-    source: str,
-    trials: int | None,
-    finished_before: bool,
-    answers: Sequence[Answer] | None = None,
+    task: Task, folder: RunFolder, source: str, answers: Sequence[Answer], again: bool, trials: int | None = None
 ) -> TaskRun:
-    drawn = sum(count_rows(part) for part in part_paths(folder.responses)) if folder.responses.exists() else 0
-    if answers is None and not task.scores_parts:
-        answers = tuple(read_answers(task, folder.path, None))
     if task.Finished is Finished:
         rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
         write_objects(folder.path / ITEMS, rows)
-    complete = Complete(folder.path, source, lambda values: asdict(mean_interval(values)), answers or (), trials)
-    outcome = task.finish(complete)
-    metrics = summarise_measures(task, folder.path, source) if outcome is None else outcome.metrics
-    stopped = None if outcome is None else outcome.stopped
+    complete = Complete(folder.path, source, lambda values: asdict(mean_interval(values)), answers, trials)
+    outcome = task.finish(complete) or Outcome(summarise_measures(task, folder.path, source))
+    metrics, stopped = outcome.metrics, outcome.stopped
     if trials:
-        metrics |= {"trials": trials, "drawn": drawn}
-    if stopped is None or finished_before:
+        metrics |= {"trials": trials, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}
+    if stopped is None or again:
         folder.finish(metrics)
     return TaskRun(task, folder.path, metrics, False, stopped)

@@ -1,7 +1,5 @@
 """The result of a task that has no summary of its own: for each measure its mean, interval and n of N."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path

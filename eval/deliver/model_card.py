@@ -4,14 +4,11 @@ Only the block `model-index` is written anew; every other byte of the card stays
 dataset are replaced, and all others stay.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.record import write_whole
-from eval.deliver.card_results import card_results
+from data.record import read_json, write_whole
 from eval.run import TaskRun
 
 _INDEX = "model-index"
@@ -20,15 +17,13 @@ _NEW = "---\nlanguage: ja\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {
 
 def check_card(folder: Path) -> None:
     """Find out whether results can be put into the card of a model's folder, before there are any."""
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; --model-card goes with a model that is a folder")
     card = _Card(folder)
     card.text(card.index)
 
 
 def write_card(folder: Path, run: TaskRun) -> Path:
     """Put a finished run's results into the card of its model's folder, which is made if there is none."""
-    card, ours = _Card(folder), card_results(run)
+    card, ours = _Card(folder), _results(run)
     replaced = {_which(result) for result in ours}
     index = [
         {**entry, "results": [result for result in entry["results"] if _which(result) not in replaced]}
@@ -39,6 +34,39 @@ def write_card(folder: Path, run: TaskRun) -> Path:
     if not card.path.is_file() or card.path.read_bytes() != content:
         write_whole(card.path, content)
     return card.path
+
+
+def _results(run: TaskRun) -> list[dict[str, Any]]:
+    """The run as entries of `model-index`: one dataset with its metrics, each with what it rests on and who scored."""
+    from huggingface_hub import EvalResult
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    settings = read_json(run.folder / "config.json")["settings"]
+    where, metrics = run.task.view.card(run.task.measures, run.metrics, settings)
+    sampling = {name: settings[name] for name in ("temperature", "seed") if settings.get(name) is not None}
+    results = []
+    for metric in metrics:
+        if metric.value is not None:
+            values: dict[str, Any] = {**where, "metric_type": metric.kind, "metric_name": metric.name}
+            values["metric_value"] = _rounded(metric.value)
+            values["metric_args"] = {key: _rounded(value) for key, value in metric.args.items()} | sampling
+            results.append(EvalResult(task_type="text-generation", **values))
+    return eval_results_to_model_index(run.folder.name, results)[0]["results"]
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_rounded(part) for part in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _which(result: Any) -> tuple[Any, ...] | None:
+    """Task and dataset of a result; None of what is none."""
+    try:
+        task, dataset = result["task"], result["dataset"]
+        return task["type"], dataset["type"], dataset.get("config"), dataset.get("split")
+    except (KeyError, TypeError, AttributeError):
+        return None
 
 
 class _Card:
@@ -109,12 +137,3 @@ class _Card:
                 stop -= len(lines[-1]) - len(lines[-1].rstrip("\r\n"))
                 return old[:start] + block + old[stop:]
         return old + (self.newline if old and not old.endswith(("\r", "\n")) else "") + block
-
-
-def _which(result: Any) -> tuple[Any, ...] | None:
-    """Task and dataset of a result; None of what is none."""
-    try:
-        task, dataset = result["task"], result["dataset"]
-        return task["type"], dataset["type"], dataset.get("config"), dataset.get("split")
-    except (KeyError, TypeError, AttributeError):
-        return None

@@ -1,7 +1,5 @@
 """Where a finished run's results go beside their folder: the W&B run of the model's training, the model's card."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

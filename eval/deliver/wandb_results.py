@@ -3,8 +3,6 @@
 What was logged is kept in `wandb.json`, so that the same command does not log it twice, and does log what it could not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -21,7 +19,7 @@ _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 
 
 def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, home: Path | None = None) -> str | None:
-    """Log a finished run, unless it was logged before.
+    """Log a finished run, unless it was logged before; one line for people, None if there was nothing to do.
 
     Args:
         run: The run.
@@ -29,9 +27,6 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
         wanted: None logs where there is such a run; True starts a new one where there is none; False logs nothing.
         folder: Where W&B writes its files.
         home: Where `wandb.json` is kept: all runs under one `home` are one model's. The run's folder if None.
-
-    Returns:
-        One line for people; None if there was nothing to do.
     """
     if wanted is False:
         return None

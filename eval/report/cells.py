@@ -1,7 +1,5 @@
 """One place of a table: the number, what it rests on, the paper's figure, the difference from the base."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from eval.compare import Change

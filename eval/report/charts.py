@@ -3,8 +3,6 @@
 Text stays text (selectable), and a chart follows the page into dark mode. Titles and legends are HTML beside it.
 """
 
-from __future__ import annotations
-
 import html
 import io
 import re
@@ -75,9 +73,7 @@ def score_chart(scores: Mapping[str, Any]) -> str:
                 share = 100 * np.histogram(values, edges)[0] / len(values)
                 axes.stairs(share, edges, fill=True, color=_series(i), alpha=0.22)
                 axes.stairs(share, edges, color=_series(i), linewidth=1.8)
-        axes.set_xlabel("DAT score")
-        axes.set_ylabel("Share of valid responses (%)")
-        axes.set_ylim(bottom=0)
+        axes.set(xlabel="DAT score", ylabel="Share of valid responses (%)", ylim=(0, None))
 
     return _svg(draw, _SCORES_SIZE, "scores", "Distribution of DAT scores: " + ", ".join(scores))
 
@@ -94,10 +90,7 @@ def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_
             if points:
                 axes.plot(*zip(*points, strict=True), color=_series(i), linewidth=2)
                 axes.plot(*points[-1], color=_series(i), marker="o", markersize=4)
-        axes.set_xlabel("Valid responses")
-        axes.set_ylabel("Unique words")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        axes.set(xlabel="Valid responses", ylabel="Unique words", xlim=(0, None), ylim=(0, None))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.set_major_formatter("{x:,.0f}")
 
@@ -123,8 +116,7 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
                 axes.stairs(height, edges, baseline=floor, color=_series(i), linewidth=1.4)
                 axes.plot([values.mean()] * 2, [floor, floor + 0.85], color=_series(i), linewidth=2.2)
         axes.set_yticks(range(len(arrays) - 1, -1, -1), names)
-        axes.set_ylim(-0.1, len(arrays))
-        axes.set_xlabel(across)
+        axes.set(xlabel=across, ylim=(-0.1, len(arrays)))
 
     return _svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), salt, f"Distribution of {across}s: " + ", ".join(scores))
 
@@ -142,8 +134,7 @@ def scatter_chart(points: Mapping[str, Point | None], salt: str, across: str, up
             if point.low is not None and point.high is not None:
                 axes.plot([point.x] * 2, [point.low, point.high], color=_series(i), linewidth=1.6, alpha=0.7)
             axes.plot(point.x, point.y, color=_series(i), marker="o", markersize=8, linestyle="none")
-        axes.set_xlabel(across)
-        axes.set_ylabel(up)
+        axes.set(xlabel=across, ylabel=up)
         axes.margins(x=0.12, y=0.15)
         axes.locator_params(axis="x", nbins=6)
         axes.xaxis.set_major_formatter("{x:,.6g}")

@@ -1,7 +1,5 @@
 """What an evaluation found: tables beside the paper's, what changed, pictures, and every answer to read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -17,7 +15,7 @@ from eval.report.pictures import chart, radars
 from eval.report.reader import chunks, reading_order
 from eval.report.tables import change_tables, overview, section_tables
 from eval.report.templates import render, script_hash, source
-from rewards.page_parts import Radar
+from rewards.page_parts import Radar, Ridge
 from rewards.task import Task
 from rewards.tasks import task_types
 
@@ -36,14 +34,14 @@ def write_evaluation(
     """Write the page; where the answers are too many for one, `report-2.html` and so on hold the rest of them.
 
     Args:
-        path: The page.
+        path: The page; beside it, `report.json` holds the numbers with all their digits.
         models: From `eval.evaluated.find_evaluated`.
         base: Name of the model that the others are compared with; see `eval.compare.bases`.
         title: The page's heading.
         most_bytes: Of the packed answers in one page.
 
     Returns:
-        The pages written, `path` first. Beside it, `report.json` holds the numbers with all their digits.
+        The pages written, `path` first.
     """
     tasks = list(task_types().values())
     against = bases(models, base)
@@ -97,11 +95,11 @@ def _sections(
         tables += section_tables(task, models, declared, changes)
         for picture in pictures:
             if isinstance(picture, Radar):
-                every_radar.append((picture.name, radars(picture, task, models, against)))
-            else:
-                charts.append(chart(picture, task, models))
-    drawn = [picture for picture in charts if picture]
-    return {"tables": tables, "charts": drawn, "radars": [(name, shown) for name, shown in every_radar if shown]}
+                if shown := radars(picture, task, models, against):
+                    every_radar.append((picture.name, shown))
+            elif svg := chart(picture, task, models):
+                charts.append((picture.name, svg, isinstance(picture, Ridge)))  # a ridge takes the page's whole width
+    return {"tables": tables, "charts": charts, "radars": every_radar}
 
 
 def _facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tuple[str, list[str]]]:

@@ -1,7 +1,5 @@
 """What the evaluation page says, in English and Japanese: `labels.yaml` here, and beside the view of each task."""
 
-from __future__ import annotations
-
 import html
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """The evaluation page's pictures: what the tasks' views declare, drawn for all models."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,15 +9,6 @@ from eval.report.labels import english, translate_chart
 from eval.summary import estimate_of
 from rewards.page_parts import Radar, Ridge, Scatter
 from rewards.task import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A picture of all models: label of its title, its SVG, and whether it takes the page's whole width."""
-
-    name: str
-    svg: str
-    wide: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +22,8 @@ class ModelRadar:
     values: tuple[tuple[str, float], ...]
 
 
-def chart(picture: Ridge | Scatter, task: type[Task], models: Sequence[Evaluated]) -> Chart | None:
-    """A picture of all models, each in its colour whether it has a run or not; None where there is nothing to draw."""
+def chart(picture: Ridge | Scatter, task: type[Task], models: Sequence[Evaluated]) -> str | None:
+    """A picture of all models, each in its colour whether it has a run or not, as SVG; None with nothing to draw."""
     runs = {model.name: model.run(task.name) for model in models}
     if isinstance(picture, Ridge):
         values = {name: run.by_answer(picture.measure) if run else () for name, run in runs.items()}
@@ -47,7 +36,7 @@ def chart(picture: Ridge | Scatter, task: type[Task], models: Sequence[Evaluated
         points = dict(zip((name for name, run in runs.items() if run), picture.points, strict=True))
         every = {name: points.get(name) for name in runs}
         svg = scatter_chart(every, picture.salt, english(picture.across), english(picture.up))
-    return Chart(picture.name, translate_chart(svg), wide=isinstance(picture, Ridge))
+    return translate_chart(svg)
 
 
 def radars(

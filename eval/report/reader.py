@@ -3,8 +3,6 @@
 Texts go into the page as compressed JSON, never as HTML; the reader's script sets them as text.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

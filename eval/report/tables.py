@@ -1,7 +1,5 @@
 """The evaluation page's tables: what the tasks' views declare, filled with numbers, the paper's figures and changes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

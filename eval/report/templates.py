@@ -1,7 +1,5 @@
 """The pages' templates, with every value escaped and every name that is missing an error."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from importlib.resources import files

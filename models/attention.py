@@ -13,18 +13,18 @@ def why_not_shared(model: Any, length: int) -> str | None:
     """
     model = without_adapter(model)
     config = model.config.get_text_config()
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    layers = set(getattr(config, "layer_types", None) or ["sliding_attention"])
     window = getattr(config, "sliding_window", None)
     if config.is_encoder_decoder:
         return "it is an encoder-decoder"
-    if kinds - {"full_attention", "sliding_attention"}:
-        return f"it has layers of type {', '.join(sorted(kinds - {'full_attention', 'sliding_attention'}))}"
+    if others := layers - {"full_attention", "sliding_attention"}:
+        return f"it has layers of type {', '.join(sorted(others))}"
     if not getattr(model, "_supports_attention_backend", False):
         return "its attention does not go through transformers' attention interface"
     if getattr(config, "attn_logit_softcapping", None):
         return "it caps attention logits"
-    slides = "sliding_attention" in kinds or not getattr(config, "layer_types", None)
-    if slides and window and window < length and getattr(config, "use_sliding_window", True):
+    slides = "sliding_attention" in layers and getattr(config, "use_sliding_window", True)
+    if slides and window and window < length:
         return f"its sliding window of {window} tokens is shorter than prompt and response ({length})"
     return None
 

@@ -1,7 +1,4 @@
-"""A model by its name: a folder, a folder with a LoRA adapter, a hub id, or `tiny` for the embedded model.
-
-What is loaded is weights and tokenizer in memory; a LoRA adapter comes merged into its base model.
-"""
+"""A model by its name: a folder, a folder with a LoRA adapter, a hub id, or `tiny` for the embedded model."""
 
 from __future__ import annotations
 
@@ -28,20 +25,18 @@ def is_adapter(folder: str) -> bool:
 def check_model(name: str) -> None:
     """Refuse a folder that does not exist or holds no model; a hub id is not looked up."""
     folder = Path(name)
-    if name == TINY:
+    if name == TINY or is_model(folder):
         return
     if folder.is_dir():
-        if not is_model(folder):
-            raise UserError(f"{name}: holds no model (neither {_WHOLE} nor {ADAPTER_FILE}); give a model's folder")
-    elif folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~")):  # a hub id has one slash at most
+        raise UserError(f"{name}: holds no model (neither {_WHOLE} nor {ADAPTER_FILE}); give a model's folder")
+    if folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~")):  # a hub id has one slash at most
         raise UserError(f"{name}: no such folder; give a model's folder, a hub id, or {TINY}")
 
 
 def cannot_load(name: str, error: Exception) -> UserError:
     """What a user is told of a model that does not load."""
-    return UserError(
-        f"cannot load the model {name} ({_cause(error)}); give a model's folder, or a hub id that can be reached"
-    )
+    cause = _cause(error)
+    return UserError(f"cannot load the model {name} ({cause}); give a model's folder, or a hub id that can be reached")
 
 
 def _cause(error: Exception) -> str:
@@ -67,7 +62,10 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
 
 
 def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -> tuple[Any, Any]:
-    """Model and tokenizer of a folder or a hub id, on the CPU; `dtype` is auto, bfloat16, float16 or float32."""
+    """Model and tokenizer of a folder or a hub id, on the CPU; a LoRA adapter comes merged into its base model.
+
+    `dtype` is auto, bfloat16, float16 or float32.
+    """
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -98,6 +96,5 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
     except Exception as error:
         if not Path(path).is_dir():
             raise cannot_load(path, error) from error
-        raise UserError(
-            f"{path}: its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
-        ) from error
+        failure = f"its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
+        raise UserError(f"{path}: {failure}") from error

@@ -16,8 +16,7 @@ def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
 
     In a process of its own: under ZeRO-3 every model that the trainer's process loads is cut into shards.
     """
-    failure = f"cannot start from the LoRA adapter in {adapter}"
-    run_module("models.merge", adapter, str(folder), dtype, failure=failure)
+    run_module("models.merge", adapter, str(folder), dtype, failure=f"cannot start from the LoRA adapter in {adapter}")
 
 
 def main(adapter: str, folder: Path, dtype: str) -> None:

@@ -15,8 +15,6 @@ from data.errors import UserError
 _DISTRIBUTED = ("ACCELERATE_", "MASTER_", "TORCHELASTIC_")
 _RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
-# What glibc starts with.
-_DEFAULTS = {_M_MMAP_MAX: 65_536, _M_TRIM_THRESHOLD: 128 * 1024}
 
 
 def run_module(module: str, *arguments: str, failure: str) -> None:
@@ -46,12 +44,11 @@ def quiet_libraries(*, use_cpu: bool) -> None:
 def keep_freed_memory() -> None:
     """Keep the memory of large tensors for the next ones, in this process, where the C library is glibc.
 
-    glibc maps every large block afresh and unmaps it when it is freed. GRPO of Gemma 3 270M spent 40% of its
-    processor time in the kernel on that. The process no longer gives memory back before it ends. So it is not for
-    code whose large tensors grow step by step, as the cache of `model.generate` does: each is too large for what the
-    one before has left, and 64 completions of Gemma 3 270M then fill 24 GiB.
+    glibc maps every large block afresh and unmaps it when it is freed: 40% of the processor time of GRPO of Gemma 3
+    270M. Nothing is given back before the process ends, so this is not for tensors that grow step by step, as the
+    cache of `model.generate` does: 64 completions of Gemma 3 270M then fill 24 GiB.
     """
-    _mallopt({_M_MMAP_MAX: 0, _M_TRIM_THRESHOLD: -1})
+    _mallopt(mmap_max=0, trim_threshold=-1)
 
 
 @contextmanager
@@ -61,13 +58,13 @@ def freed_memory_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        _mallopt(_DEFAULTS)
+        _mallopt(mmap_max=65_536, trim_threshold=128 * 1024)  # what glibc starts with
 
 
-def _mallopt(options: dict[int, int]) -> None:
+def _mallopt(*, mmap_max: int, trim_threshold: int) -> None:
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # not glibc: macOS, Windows, musl
         return
-    for option, value in options.items():
-        mallopt(option, value)
+    mallopt(_M_MMAP_MAX, mmap_max)
+    mallopt(_M_TRIM_THRESHOLD, trim_threshold)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import UserError
 from data.prompts import as_completion, as_prompt, prompt
-from models.processes import run_module
+from models.processes import quiet_libraries, run_module
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,8 +39,8 @@ _CHAT_TEMPLATE = (
 def tiny_nouns() -> list[str]:
     """The model's 6,144 nouns, in the order of its tokens.
 
-    `tiny_nouns.txt` is a seeded draw of dictionary nouns that the jumandic checker and the packaged word vectors know;
-    as a file it stays what it is when the checker learns better.
+    A seeded draw of dictionary nouns that the jumandic checker and the packaged word vectors know; as a file it stays
+    what it is when the checker learns better.
     """
     return files("models").joinpath("tiny_nouns.txt").read_text("utf-8").split()
 
@@ -72,7 +72,7 @@ def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
     from rewards.embeddings import WordVectors, make_encoder
 
     vectors = WordVectors(make_encoder("ja-ginza"))
-    rows = vectors.rows(nouns)
+    rows = vectors.rows(nouns)  # the matrix grows with them
     return vectors.matrix[rows]
 
 
@@ -125,12 +125,8 @@ def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Pat
     rows = [{"prompt": question, "completion": as_completion(text, conversational=conversational)} for text in texts]
     fixed = {"max_length": None, "save_strategy": "no", "report_to": "none", "use_cpu": True, "bf16": False}
     fixed |= {"activation_checkpointing": False, "dataloader_pin_memory": False, "completion_only_loss": True}
-    trainer = SFTTrainer(
-        model=model,
-        args=SFTConfig(output_dir=str(output_dir), **fixed, **settings),
-        train_dataset=Dataset.from_list(rows),
-        processing_class=tokenizer,
-    )
+    arguments, data = SFTConfig(output_dir=str(output_dir), **fixed, **settings), Dataset.from_list(rows)
+    trainer = SFTTrainer(model=model, args=arguments, train_dataset=data, processing_class=tokenizer)
     trainer.train()
     return trainer.model
 
@@ -139,16 +135,11 @@ def main(folder: Path) -> None:
     """Build and warm-start the model and save it in `folder`, which appears only when it is complete."""
     from transformers import set_seed
 
-    from models.processes import quiet_libraries
-
     quiet_libraries(use_cpu=True)
     set_seed(_SETTINGS["seed"])
-    nouns = tiny_nouns()
-    draw = random.Random(_SETTINGS["seed"])
-    lists = [
-        "\n".join(f"{k}. {word}" for k, word in enumerate(draw.sample(nouns, _NUM_WORDS), 1))
-        for _ in range(_SETTINGS["lists"])
-    ]
+    nouns, draw = tiny_nouns(), random.Random(_SETTINGS["seed"])
+    drawn = [draw.sample(nouns, _NUM_WORDS) for _ in range(_SETTINGS["lists"])]
+    lists = ["\n".join(f"{k}. {word}" for k, word in enumerate(words, 1)) for words in drawn]
     tokenizer = build_tokenizer(nouns)
     work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
     settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}

@@ -13,19 +13,16 @@ from data.processes import world_size
 def fit_batch(training: Any, per_step: str) -> None:
     """Set gradient_accumulation_steps so that one step holds what the field `per_step` of `training` says, if it does.
 
-    Raises:
-        UserError: No number of steps does that, or a batch or checkpoint setting cannot work at all.
+    Refuses batch and checkpoint settings that cannot work.
     """
     for name in ("per_device_train_batch_size", "gradient_accumulation_steps"):
         if int(getattr(training, name)) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(training, name)}")
     if training.save_total_limit == 1:
         raise UserError("save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more")
-    wanted = getattr(training, per_step)
+    wanted, per_device = getattr(training, per_step), int(training.per_device_train_batch_size)
     if wanted is not None:
-        training.gradient_accumulation_steps = accumulation_steps(
-            per_step, wanted, int(training.per_device_train_batch_size), world_size()
-        )
+        training.gradient_accumulation_steps = accumulation_steps(per_step, wanted, per_device, world_size())
 
 
 def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) -> int:

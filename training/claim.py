@@ -6,31 +6,21 @@ import json
 import os
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from data.processes import world_size
 from data.record import provenance
 from data.settings import deciding
 
-if TYPE_CHECKING:
-    from trl import ModelConfig
-
 # TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
 FREE = {"output_dir", "resume_from_checkpoint", "run_name", "report_to", "logging_dir", "hub_token", "push_to_hub"}
 
 
-def resolved_settings(script: Any, training: Any, model: ModelConfig, facts: dict[str, Any]) -> dict[str, Any]:
+def resolved_settings(script: Any, training: Any, model: Any, facts: dict[str, Any]) -> dict[str, Any]:
     """All of a run's settings by section, JSON-able and free of keys, with `facts`, processes, code and packages."""
-    settings = {
-        "script": asdict(script),
-        "training": training.to_dict(),
-        "model": asdict(model),
-        **facts,
-        "world_size": world_size(),
-        "provenance": provenance(),
-    }
-    plain: dict[str, Any] = json.loads(json.dumps(settings, default=str))
-    return plain
+    sections = {"script": asdict(script), "training": training.to_dict(), "model": asdict(model), **facts}
+    settings = {**sections, "world_size": world_size(), "provenance": provenance()}
+    return json.loads(json.dumps(settings, default=str))
 
 
 def split(settings: dict[str, Any], script: Any) -> tuple[dict[str, Any], dict[str, Any]]:

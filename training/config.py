@@ -38,11 +38,7 @@ class _Parser(TrlParser):
 
 
 def parse(script: type[S], training: type[T], argv: Sequence[str] | None = None) -> tuple[S, T, ModelConfig]:
-    """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked.
-
-    Raises:
-        UserError: An unknown key, an impossible value or a file that is not there, in one line.
-    """
+    """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
     settings = read_settings((script, training, ModelConfig), sys.argv[1:] if argv is None else argv)
     settings[0].check(settings[1])
     return settings
@@ -52,10 +48,16 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it.
 
     Raises:
-        UserError: As `parse`.
+        UserError: An unknown key, an impossible value or a file that is not there, in one line.
     """
     parser = _Parser(groups, allow_abbrev=False)
-    file, flags = _config_file(argv)
+    front = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    front.add_argument("--config")
+    try:
+        chosen, flags = front.parse_known_args(argv)
+    except argparse.ArgumentError as error:
+        raise UserError("--config needs a file; recipes/*/*.yaml are examples") from error
+    file = chosen.config
     # Before any value is judged: a misspelt key is often why another one looks wrong.
     unknown = parser.set_defaults_with_config(**_read_yaml(file))[::2] if file else []
     _, rest = parser.parse_known_args(flags)
@@ -66,17 +68,6 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         return parser.parse_args_and_config(["--config", file, *flags] if file else flags)
     except (TypeError, ValueError) as error:
         raise UserError(" ".join(str(error).split())) from error
-
-
-def _config_file(argv: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The file that `--config` names, and the other arguments."""
-    front = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    front.add_argument("--config")
-    try:
-        chosen, flags = front.parse_known_args(argv)
-    except argparse.ArgumentError as error:
-        raise UserError("--config needs a file; recipes/*/*.yaml are examples") from error
-    return chosen.config, flags
 
 
 def _read_yaml(file: str) -> dict[str, Any]:

@@ -8,26 +8,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
 from trl import ModelConfig
 
 from training.run import stored_dataset, train
 from training.selection import dpo_rows, select_pairs
 from training.table_config import DpoArguments, DpoSettings
-from training.tracking import Examples, RunRecorder, say
 
 
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
     """Prefer the best `num_pairs` responses to the worst; return the folder of the trained model (see `run.train`).
 
     The seed of `training` also decides the pairing.
-
-    Raises:
-        UserError: Settings or a table that cannot work, an `output_dir` that holds another run.
     """
-    pairs = select_pairs([Path(path) for path in script.responses or ()], script.num_pairs, seed=training.seed)
+    pairs = select_pairs(script.responses or (), script.num_pairs, seed=training.seed)
+    good, bad = pairs.chosen, pairs.rejected
     if training.process_index == 0:
-        say(f"DPO, chosen: {pairs.chosen.summary()}")
-        say(f"DPO, rejected: {pairs.rejected.summary()}")
+        tqdm.write(f"DPO, chosen: {good.summary()}\nDPO, rejected: {bad.summary()}")
 
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from trl import DPOTrainer
@@ -35,14 +32,8 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
         rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template))
         return DPOTrainer(train_dataset=stored_dataset(rows, training), **common)
 
-    columns = [(side.texts, side.scores.tolist()) for side in (pairs.chosen, pairs.rejected)]
-    shown = list(zip(*columns[0], *columns[1], strict=True))[: script.examples_logged]
-    return train(
-        script,
-        training,
-        model,
-        build,
-        facts={"selection": {"chosen": pairs.chosen.facts(), "rejected": pairs.rejected.facts()}},
-        recorder=RunRecorder(),
-        examples=Examples("data/pairs", ("chosen", "chosen score", "rejected", "rejected score"), shown),
-    )
+    shown = list(zip(good.texts, good.scores.tolist(), bad.texts, bad.scores.tolist(), strict=True))
+    columns = ("chosen", "chosen score", "rejected", "rejected score")
+    examples = ("data/pairs", columns, shown[: script.examples_logged])
+    facts = {"selection": {"chosen": good.facts(), "rejected": bad.facts()}}
+    return train(script, training, model, build, facts=facts, examples=examples)

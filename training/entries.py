@@ -26,25 +26,15 @@ _RESERVED = {"asked", "completions", "completion_ids", "environments", "log_extr
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the list `tasks`: what is asked, how often, and what is paid for it.
+    """One entry of the list `tasks`."""
 
-    Args:
-        task: Name of a task; its items are the prompts.
-        prompts: JSONL file of prompts instead: the column prompt, optional id; rewards are given its other columns.
-        num_prompts: Prompts in one epoch; the items are asked in turn. None asks each once.
-        reward_funcs: Dotted paths of reward functions; None takes the task's own reward.
-        reward_args: Keyword arguments per path, which then names a factory.
-        reward_weights: One weight for each reward.
-        options: Fields of the task's `Settings` and arguments of its own reward.
-    """
-
-    task: str | None = None
-    prompts: str | None = None
-    num_prompts: int | None = None
-    reward_funcs: Sequence[str] | None = None
-    reward_args: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    reward_weights: Sequence[float] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    task: str | None = None  # a task's name; its items are the prompts
+    prompts: str | None = None  # or a JSONL file: the column prompt, optional id; rewards are given its other columns
+    num_prompts: int | None = None  # prompts in one epoch; the items are asked in turn. None asks each once
+    reward_funcs: Sequence[str] | None = None  # dotted paths; None takes the task's own reward
+    reward_args: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by path, which then names a factory
+    reward_weights: Sequence[float] | None = None  # one for each reward
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the task's `Settings` and of its own reward
 
     def __post_init__(self) -> None:
         if wrong := self._wrong():
@@ -66,9 +56,8 @@ class Entry:
                 close = difflib.get_close_matches(name, known | _KEYS, 1)
                 return f"unknown setting: {name}" + (f" (did you mean {close[0]}?)" if close else "")
         for path, arguments in self.reward_args.items():
-            listed = list(self.reward_funcs or ())
-            if path not in listed:
-                return f"reward_args names {path}, which is not one of reward_funcs {listed}"
+            if path not in (self.reward_funcs or ()):
+                return f"reward_args names {path}, which is not one of reward_funcs {list(self.reward_funcs or ())}"
             if not isinstance(arguments, dict):
                 return f"reward_args of {path} must be a mapping of names to values, not {arguments!r}"
         if self.reward_weights is not None and len(self.reward_weights) != self.num_rewards:
@@ -83,7 +72,7 @@ class Entry:
     @property
     def num_rewards(self) -> int:
         """How many rewards pay for it."""
-        return len(self.reward_funcs) if self.reward_funcs else 1
+        return len(self.reward_funcs or [""])
 
     @property
     def _kind(self) -> type[Task]:
@@ -101,11 +90,13 @@ class Entry:
         makes = TaskReward.__init__ if self._kind.reward is Task.reward else self._kind.reward
         return set(inspect.signature(makes).parameters) - {"self", "task"}
 
+    def _told(self, names: set[str]) -> dict[str, Any]:
+        return {name: value for name, value in self.options.items() if name in names}
+
     @cached_property
     def built(self) -> Task:
         """The task with its settings."""
-        values = {name: value for name, value in self.options.items() if name in self._settings}
-        return self._kind(settings_of(self._kind.Settings, values))
+        return self._kind(settings_of(self._kind.Settings, self._told(self._settings)))
 
     @cached_property
     def items(self) -> Sequence[Item]:
@@ -124,7 +115,7 @@ class Entry:
         """Its reward functions."""
         if self.reward_funcs:
             return [_reward_func(path, self.reward_args.get(path)) for path in self.reward_funcs]
-        options = {k: v for k, v in self.options.items() if k in self._reward_options}
+        options = self._told(self._reward_options)
         return [self.built.reward(**options) or TaskReward(self.built, **options)]
 
 
@@ -134,9 +125,7 @@ _KEYS = {known.name for known in fields(Entry)} - {"options"}
 def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
     """The entries of a list from YAML or the command line: mappings, which may be JSON, or names of tasks.
 
-    Args:
-        tasks: The list.
-        defaults: What holds for an entry that says nothing else.
+    `defaults` hold for an entry that says nothing else.
     """
     if not isinstance(tasks, list) or not tasks:
         raise UserError(f"tasks must be a list of what is asked, as in recipes/tiny/grpo.yaml, not {tasks!r}")
@@ -162,8 +151,7 @@ def _read_prompts(path: Path) -> list[Item]:
     items = []
     for number, where, row in read_numbered(path):
         prompt = text_column(row, "prompt", where)
-        reserved = sorted(_RESERVED & set(row))
-        if reserved:
+        if reserved := sorted(_RESERVED & set(row)):
             raise UserError(f"{where}: a column cannot be called {reserved[0]}, which TRL hands to rewards; rename it")
         columns = {name: value for name, value in row.items() if name not in ("prompt", "id")}
         items.append(Item(id_column(row, "id", where) if "id" in row else f"{number:08d}", prompt, columns))
@@ -181,5 +169,4 @@ def _reward_func(path: str, arguments: Mapping[str, Any] | None) -> RewardFunc:
             raise UserError(f"reward function {path} with {dict(arguments)}: {error}") from error
     if not callable(function):
         raise UserError(f"reward function {path} cannot be called (it is a {type(function).__name__})")
-    reward: RewardFunc = function
-    return reward
+    return function

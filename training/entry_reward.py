@@ -31,37 +31,32 @@ class EntryReward:
 
     def __call__(self, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
         """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
-        mine = self._mine(asked)
+        mine, shown = self._shown(asked, kwargs)
         # Ours gathers over processes: all must call it, also one that has nothing of it. Others may need a completion.
-        called = mine or isinstance(self.reward, Reward)
-        paid = self.reward(**self._shown(mine, asked, kwargs)) if called else []
+        paid = self.reward(**shown) if mine or isinstance(self.reward, Reward) else []
         return self._spread(paid, mine, len(asked))
 
-    def _mine(self, asked: Sequence[int]) -> list[int]:
-        return [k for k, number in enumerate(asked) if 0 <= number - self._first < len(self._items)]
-
-    def _shown(self, mine: list[int], asked: Sequence[int], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """TRL's arguments, cut down to its own completions, with the columns of their items."""
+    def _shown(self, asked: Sequence[int], kwargs: dict[str, Any]) -> tuple[list[int], dict[str, Any]]:
+        """Which completions are its own; TRL's arguments, cut down to these, with the columns of their items."""
+        count = len(asked)
+        mine = [k for k, number in enumerate(asked) if 0 <= number - self._first < len(self._items)]
         items = [self._items[asked[k] - self._first] for k in mine]
         shown = {
-            name: [value[k] for k in mine] if isinstance(value, list) and len(value) == len(asked) else value
+            name: [value[k] for k in mine] if isinstance(value, list) and len(value) == count else value
             for name, value in kwargs.items()
         }
         shown |= {column: [item.columns.get(column) for item in items] for column in self._columns}
         shown["item"] = [item.id for item in items]
         if log := kwargs.get("log_extra"):
-            count = len(asked)
             shown["log_extra"] = lambda name, values: log(self._prefix + name, self._spread(values, mine, count))
-        return shown
+        return mine, shown
 
     def _spread(self, values: Sequence[Any], mine: list[int], count: int) -> list[Any]:
         if len(values) != len(mine):
             counts = f"{len(values)} values for {len(mine)} completions"
             raise UserError(f"reward {self.__name__} gave {counts}; return one for each")
-        spread: list[Any] = [None] * count
-        for k, value in zip(mine, values, strict=True):
-            spread[k] = value
-        return spread
+        by_place = dict(zip(mine, values, strict=True))
+        return [by_place.get(k) for k in range(count)]
 
 
 class AsyncEntryReward(EntryReward):
@@ -69,6 +64,5 @@ class AsyncEntryReward(EntryReward):
 
     async def __call__(self, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:  # type: ignore[override]
         """See `EntryReward`."""
-        mine = self._mine(asked)
-        paid = await self.reward(**self._shown(mine, asked, kwargs)) if mine else []
-        return self._spread(paid, mine, len(asked))
+        mine, shown = self._shown(asked, kwargs)
+        return self._spread(await self.reward(**shown) if mine else [], mine, len(asked))

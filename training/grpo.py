@@ -15,16 +15,8 @@ from training.tracking import RunRecorder
 
 
 def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig) -> Path:
-    """Train by GRPO and return the folder of the trained model.
-
-    A run that was cut off continues from its last whole checkpoint, with the duplicate histories and the W&B run.
-    Everything that can be wrong is found before a model is loaded.
-
-    Raises:
-        UserError: Settings that cannot work, or an `output_dir` that holds another run.
-    """
+    """Train by GRPO and return the folder of the trained model (see `run.train`)."""
     rewards = reward_functions(script.entries)
-    facts = described(script.entries)
 
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from datasets import Dataset
@@ -35,12 +27,11 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
         if script.sampler == "shared_prefix":
             from generate.rollout import SharedPrefixRollout
 
-            rollout = SharedPrefixRollout(
-                temperature=training.temperature, max_new_tokens=training.max_completion_length, seed=training.seed
-            )
+            length, seed = training.max_completion_length, training.seed
+            rollout = SharedPrefixRollout(temperature=training.temperature, max_new_tokens=length, seed=seed)
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
         rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template))
         return MixTrainer(reward_funcs=rewards, train_dataset=Dataset.from_list(rows), rollout_func=rollout, **common)
 
     recorder = RunRecorder([function.reward for function in rewards], script.completions_logged)
-    return train(script, training, model, build, facts=facts, recorder=recorder)
+    return train(script, training, model, build, facts=described(script.entries), recorder=recorder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from trl import GRPOConfig
 
@@ -17,8 +16,11 @@ from training.entries import read_entries
 from training.mix import reward_weights
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
+_FUNCS = "Dotted paths of reward functions (default: each task's own)."
+_ARGS = "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
 # Settings that cut or bend the model's own distribution, and the values that do not.
 _WHOLE = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None), "repetition_penalty": (1.0, None)}
+_WHOLE |= {"generation_kwargs": (None, {}), "use_transformers_continuous_batching": (None, False)}
 
 
 @dataclass
@@ -33,12 +35,8 @@ class GrpoArguments(CommonArguments):
     tasks: list[str] | None = setting(None, "What is asked: names of tasks, or mappings.")  # noqa: RUF009
     num_prompts: int | None = setting(None, "Prompts of each task in one epoch (default: each of its items once).")
     sampler: str | None = setting(None, "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).")
-    reward_funcs: list[str] | None = setting(  # noqa: RUF009
-        None, "Dotted paths of reward functions (default: each task's own)."
-    )
-    reward_args: dict | str | None = setting(  # noqa: RUF009
-        None, "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
-    )
+    reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
+    reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
     completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
 
     def __post_init__(self) -> None:
@@ -59,21 +57,17 @@ class GrpoArguments(CommonArguments):
     def check(self, training: GrpoSettings) -> None:
         """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
         self._settle_sampler(training)
-        self._settle_weights(training)
+        weights = reward_weights(self.entries)
+        if weights is not None and training.reward_weights is not None:
+            raise UserError("reward_weights stand both in tasks and beside it; take one of them out")
+        training.reward_weights = training.reward_weights if weights is None else weights
+        count = sum(entry.num_rewards for entry in self.entries)
+        if training.reward_weights is not None and len(training.reward_weights) != count:
+            raise UserError(f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each")
         batch = training.generation_batch_size
         num_prompts = sum(entry.count for entry in self.entries)
         if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
             check_prompts(num_prompts, training.num_generations, batch)
-
-    def _settle_weights(self, training: GrpoSettings) -> None:
-        weights = reward_weights(self.entries)
-        if weights is not None and training.reward_weights is not None:
-            raise UserError("reward_weights stand both in tasks and beside it; take one of them out")
-        if weights is not None:
-            training.reward_weights = weights
-        count = sum(entry.num_rewards for entry in self.entries)
-        if training.reward_weights is not None and len(training.reward_weights) != count:
-            raise UserError(f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each")
 
     def _settle_sampler(self, training: GrpoSettings) -> None:
         if self.sampler is None:
@@ -85,16 +79,10 @@ class GrpoArguments(CommonArguments):
         training.use_vllm = self.sampler == "vllm"
         if self.sampler != "shared_prefix":
             return
-        changed: dict[str, Any] = {
-            name: getattr(training, name) for name, whole in _WHOLE.items() if getattr(training, name) not in whole
-        }
-        for name in ("generation_kwargs", "use_transformers_continuous_batching"):
-            if getattr(training, name):
-                changed[name] = getattr(training, name)
-        if changed:
-            listed = ", ".join(f"{name} {value}" for name, value in changed.items())
+        values = {name: getattr(training, name) for name in _WHOLE}
+        if changed := ", ".join(f"{name} {value}" for name, value in values.items() if value not in _WHOLE[name]):
             raise UserError(
-                f"sampler shared_prefix draws from the model's own distribution and cannot follow {listed}; "
+                f"sampler shared_prefix draws from the model's own distribution and cannot follow {changed}; "
                 "leave it out (top_k 0, top_p 1), or take sampler trl"
             )
 

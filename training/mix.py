@@ -34,8 +34,7 @@ def dataset_rows(entries: Sequence[Entry], *, conversational: bool) -> list[dict
 
 def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
     """The reward functions of all entries, as TRL takes them, each with a name of its own."""
-    rewards = [reward for entry in entries for reward in entry.rewards]
-    several = sum(isinstance(reward, Reward) for reward in rewards) > 1
+    several = sum(isinstance(reward, Reward) for entry in entries for reward in entry.rewards) > 1
     names: Counter[str] = Counter()
     functions, first = [], 0
     for entry in entries:
@@ -60,12 +59,8 @@ def reward_weights(entries: Sequence[Entry]) -> list[float] | None:
 def without_free_arguments(script: dict[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
     """A script's settings (plain JSON) without the rewards' arguments that decide nothing, such as a budget."""
     script = deepcopy(script)
-    free = {
-        path: reward.free
-        for entry in entries
-        for path, reward in zip(entry.reward_funcs or (), entry.rewards, strict=False)
-        if isinstance(reward, Reward)
-    }
+    paid = [pair for entry in entries for pair in zip(entry.reward_funcs or (), entry.rewards, strict=False)]
+    free = {path: reward.free for path, reward in paid if isinstance(reward, Reward)}
     for block in (script, *(task for task in script["tasks"] if isinstance(task, dict))):
         for path, arguments in (block.get("reward_args") or {}).items():
             for name in free.get(path, frozenset()):

@@ -17,11 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def model_path(model: ModelConfig, training: Any) -> str:
-    """Where the model's weights are; `tiny` is built and a LoRA adapter merged into its base model first.
-
-    Raises:
-        UserError: No model is named, or it cannot be made.
-    """
+    """Where the model's weights are; `tiny` is built and a LoRA adapter merged into its base model first."""
     name = model.model_name_or_path
     if name is None:
         raise UserError("model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model")
@@ -38,11 +34,7 @@ def model_path(model: ModelConfig, training: Any) -> str:
 
 
 def training_tokenizer(path: str, revision: str | None, *, say: bool = True) -> Any:
-    """The tokenizer of a model; one without a pad token pads with its end-of-sequence token, which is said once.
-
-    Raises:
-        UserError: There is no such model, or its tokenizer cannot end a sequence.
-    """
+    """The tokenizer of a model; one without a pad token pads with its end-of-sequence token, which is said once."""
     tokenizer = load_tokenizer(path, revision)
     if tokenizer.eos_token is None:
         raise UserError(f"the tokenizer of {path} has no eos_token, so the model could never learn to stop; set one")

@@ -51,35 +51,23 @@ class Selected:
     def summary(self) -> str:
         """One line for people."""
         prompts = f" to {self.num_prompts:,} prompts" if self.num_prompts > 1 else ""
-        return (
-            f"{len(self.ids):,} of {self.of:,} responses{prompts}, scores {self.scores.min():.4f} to "
-            f"{self.scores.max():.4f}, {self.num_invalid:,} invalid"
-        )
+        scores = f"{self.scores.min():.4f} to {self.scores.max():.4f}"
+        return f"{len(self.ids):,} of {self.of:,} responses{prompts}, scores {scores}, {self.num_invalid:,} invalid"
 
 
-@dataclass(frozen=True)
 class Ranked:
-    """All answers, those to one prompt side by side from best to worst."""
+    """All answers, those to one prompt side by side from best to worst; tables that cannot serve are refused."""
 
-    where: str  # the tables, for messages
-    tables: list[Any]  # one of Arrow for each prompt: id, text, score (an invalid answer's is 0) and reason
-    prompts: list[str]
-
-    @classmethod
-    def read(cls, responses: Path | Sequence[Path]) -> Ranked:
-        """Refuses tables that cannot serve."""
-        paths = [responses] if isinstance(responses, Path) else list(responses)
-        tables, prompts = [], []
+    def __init__(self, responses: Path | Sequence[str | Path]) -> None:
+        paths = [responses] if isinstance(responses, Path) else [Path(path) for path in responses]
+        self.where = ", ".join(map(str, paths))
+        self.prompts: list[str] = []
+        self.tables: list[Any] = []  # one of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason
         for path in paths:
-            of_path, items = _tables(path)
-            tables += of_path
-            prompts += [item.prompt for item in items]
-        return cls(", ".join(map(str, paths)), tables, prompts)
-
-    @property
-    def counts(self) -> list[int]:
-        """Answers to each prompt."""
-        return [table.num_rows for table in self.tables]
+            tables, items = _tables(path)
+            self.tables += tables
+            self.prompts += [item.prompt for item in items]
+        self.counts = [table.num_rows for table in self.tables]  # answers to each prompt
 
     def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
         """How many of `wanted`, each of which takes `each` answers, every prompt gives: as its share of all answers."""
@@ -107,14 +95,8 @@ class Ranked:
         parts = [table.take(numbers) for table, numbers in zip(self.tables, rows, strict=True)]
         prompts = [prompt for prompt, part in zip(self.prompts, parts, strict=True) for _ in range(part.num_rows)]
         chosen = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
-        return Selected(
-            ids=chosen["id"].to_pylist(),
-            prompts=prompts,
-            texts=chosen["text"].to_pylist(),
-            scores=chosen["score"].to_numpy(),
-            num_invalid=len(chosen) - chosen["reason"].null_count,
-            of=sum(self.counts),
-        )
+        ids, texts, scores = chosen["id"].to_pylist(), chosen["text"].to_pylist(), chosen["score"].to_numpy()
+        return Selected(ids, prompts, texts, scores, len(chosen) - chosen["reason"].null_count, sum(self.counts))
 
 
 def _tables(path: Path) -> tuple[list[Any], list[Item]]:

@@ -22,42 +22,40 @@ from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from models.processes import keep_freed_memory, quiet_libraries
 from training.claim import hide_token, resolved_settings, split
 from training.models import model_path, training_tokenizer
-from training.tracking import BarOnly, ConsoleLines, Examples, RunRecorder, wandb_run
+from training.tracking import BarOnly, RunRecorder, wandb_run
 
 logger = logging.getLogger(__name__)
 _ROWS = "_dataset"  # TRL's push_to_hub leaves out what begins with an underscore
-
-# Builds the trainer from the tokenizer and the arguments that all of TRL's trainers share.
-Build = Callable[[Any, dict[str, Any]], Any]
 
 
 def train(
     script: Any,
     training: Any,
     model: ModelConfig,
-    build: Build,
+    build: Callable[[Any, dict[str, Any]], Any],
     *,
     facts: dict[str, Any],
-    recorder: RunRecorder,
-    examples: Examples | None = None,
+    recorder: RunRecorder | None = None,
+    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]] | None = None,
 ) -> Path:
     """Train and return the folder of the trained model.
 
-    A run that was cut off continues from its last whole checkpoint and as the same W&B run; one that is finished is
-    left alone.
+    A run that was cut off continues from its last whole checkpoint, with the duplicate histories and as the same W&B
+    run; one that is finished is left alone.
 
     Args:
         script: The method's own arguments.
         training: TRL's.
         model: The model, and LoRA if wanted.
-        build: Makes the trainer.
+        build: Makes the trainer, from the tokenizer and the arguments that all of TRL's trainers share.
         facts: What else decides the run, JSON-able: rewards as built, the data's identity.
         recorder: Completes the checkpoints.
-        examples: Training examples for W&B.
+        examples: A W&B table of training data: name, columns, rows.
 
     Raises:
         UserError: Settings that cannot work, a model that cannot be loaded, an `output_dir` with another run.
     """
+    recorder = recorder or RunRecorder()
     output = Path(training.output_dir)
     hide_token(training)
     settings = resolved_settings(script, training, model, facts)
@@ -95,24 +93,20 @@ def train(
         before = read_state(checkpoint) if checkpoint else None
         start_wandb(before, name=training.run_name, folder=output, config={"sozo": settings})
         if examples and not checkpoint:
-            examples.show()
+            import wandb
+
+            name, columns, rows = examples
+            wandb.log({name: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
     common = {"model": path, "args": training, "processing_class": tokenizer, "callbacks": [recorder]}
     trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
     if script.share_prompt:
-        _share_prompt(trainer)
+        from training.shared_prompt import share_prompt
+
+        reference, unwrapped = getattr(trainer, "ref_model", None), trainer.accelerator.unwrap_model
+        if share_prompt(unwrapped(trainer.model), say=training.process_index == 0) and reference is not None:
+            share_prompt(unwrapped(reference), say=False)
     _fit(trainer, recorder, checkpoint, folder)
     return output
-
-
-def _share_prompt(trainer: Any) -> None:
-    """The prompt is computed once, by the model and by the reference model if there is one."""
-    from training.shared_prompt import share_prompt
-
-    accelerator = trainer.accelerator
-    if share_prompt(accelerator.unwrap_model(trainer.model), say=accelerator.is_main_process):
-        reference = getattr(trainer, "ref_model", None)
-        if reference is not None:
-            share_prompt(accelerator.unwrap_model(reference), say=False)
 
 
 def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: RunFolder) -> None:
@@ -123,7 +117,6 @@ def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: R
     trainer.remove_callback(ProgressCallback)
     if sys.stderr.isatty():
         trainer.add_callback(BarOnly())
-    trainer.add_callback(ConsoleLines(recorder.console))
     if checkpoint:
         recorder.restore(checkpoint)
     result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -153,8 +146,7 @@ def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:
     path = Path(training.output_dir) / _ROWS / "rows.arrow"
     with training.main_process_first(desc="writing the dataset"):
         if not path.is_file():
-            table = pa.Table.from_pylist(list(rows))
-            sink = pa.BufferOutputStream()
+            table, sink = pa.Table.from_pylist(list(rows)), pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)
             write_whole(path, sink.getvalue().to_pybytes())

@@ -30,30 +30,28 @@ class Pairs:
     rejected: Selected
 
 
-def select_top(responses: Path | Sequence[Path], k: int) -> Selected:
+def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
     """The k answers with the highest scores, for SFT; each prompt gives its share.
 
-    Args:
-        responses: A finished run's folder or a table of DAT responses (see `data.schema.part_paths`), or several.
-        k: How many.
+    `responses` is a finished run's folder or a table of DAT responses (see `data.schema.part_paths`), or several.
 
     Raises:
         UserError: A table that is not there, too small or not scored, or prompts that must never be trained on.
     """
-    ranked = Ranked.read(responses)
+    ranked = Ranked(responses)
     top = ranked.take([np.arange(share) for share in ranked.shares(k, "top_k")])
     if top.num_invalid:
         logger.warning("%s of the %s best responses of %s are invalid", top.num_invalid, k, ranked.where)
     return top
 
 
-def select_pairs(responses: Path | Sequence[Path], num_pairs: int, *, seed: int) -> Pairs:
+def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed: int) -> Pairs:
     """The answers with the highest scores, each paired with one of those with the lowest to the same prompt, for DPO.
 
     Tables and errors are those of `select_top`; `seed` decides who is paired with whom. Warns when the two overlap in
     score: a pair of equal scores teaches nothing true.
     """
-    ranked = Ranked.read(responses)
+    ranked = Ranked(responses)
     random = np.random.default_rng(seed)
     shares = ranked.shares(num_pairs, "num_pairs", each=2)
     last = [n - 1 - random.permutation(share) for n, share in zip(ranked.counts, shares, strict=True)]

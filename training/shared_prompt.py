@@ -33,12 +33,8 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
     them with the same numbers, up to rounding. Every other call goes through untouched, and so does a batch in which no
     two rows have the same prompt, or one longer than a sliding window.
 
-    Args:
-        model: A trainer's model after TRL has given it the fused head; a PEFT model too.
-        say: Whether to warn when the model cannot do it.
-
-    Returns:
-        Whether it can: see `models.attention.why_not_shared`; its attention must be sdpa.
+    `model` has the fused head that TRL gave it (a PEFT model too). Returns whether it can do it: see
+    `models.attention.why_not_shared`; its attention must be sdpa. `say` warns when it cannot.
     """
     model = without_adapter(model)
     config, fused = model.config.get_text_config(), model.forward
@@ -75,9 +71,7 @@ class Layout:
     prompt: int  # columns before the first one that is asked about, padding on the left included
     length: int  # columns in all
     order: torch.Tensor  # row numbers, those with the same prompt side by side, shape (rows,)
-    groups: tuple[
-        tuple[int, int], ...
-    ]  # for each prompt, in this order, the padding before it and how many rows it has
+    groups: tuple[tuple[int, int], ...]  # for each prompt, in this order, the padding before it and its number of rows
 
 
 def _layout(call: dict[str, Any]) -> Layout | None:
@@ -110,8 +104,8 @@ def packed(ids: torch.Tensor, labels: torch.Tensor, layout: Layout) -> dict[str,
     prompt the row holds it without its last token, then for each response that token and all of the response but its
     last one, at the positions where they would stand alone.
 
-    `ids` has the shape (rows, tokens), and so have `labels`, with -100 where nothing is asked, as in all prompts. What
-    comes back are keyword arguments of the model's forward.
+    `ids` and `labels` (-100 where nothing is asked, as in all prompts) have the shape (rows, tokens). Returned are
+    keyword arguments of the model's forward.
     """
     shared = layout.prompt - 1
     columns = torch.arange(ids.shape[1] - 1, device=ids.device)

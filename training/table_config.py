@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from trl import DPOConfig, SFTConfig
@@ -12,18 +12,17 @@ from data.settings import setting
 from training.batches import check_examples, fit_batch
 from training.config import CommonArguments
 
-_RESPONSES = "A finished run's folder, a folder of parquet parts or one part; several are a mix."
-_PER_STEP = {"help": "Examples per optimizer step over all processes; sets gradient_accumulation_steps."}
-_LOGGED = "Training examples shown in a W&B table when the run starts."
-
 
 @dataclass
 class TableArguments(CommonArguments):
     """What SFT and DPO choose from: finished runs of any task, or tables of DAT responses."""
 
     count: ClassVar[str]
-    # What it holds is compared, not where it is.
-    responses: list[str] | None = setting(None, _RESPONSES, decides=False)  # noqa: RUF009
+    responses: list[str] | None = setting(  # noqa: RUF009
+        None,
+        "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
+        decides=False,  # what it holds is compared, not where it is
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.responses, str):
@@ -42,7 +41,7 @@ class SftArguments(TableArguments):
 
     count = "top_k"
     top_k: int = setting(16384, "How many of the highest-scoring responses to imitate; each prompt gives its share.")
-    examples_logged: int = setting(8, _LOGGED)
+    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 
 
 @dataclass
@@ -51,11 +50,16 @@ class DpoArguments(TableArguments):
 
     count = "num_pairs"
     num_pairs: int = setting(16384, "Pairs of a high- and a low-scoring response to a prompt; each gives its share.")
-    examples_logged: int = setting(8, _LOGGED)
+    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 
 
+@dataclass
 class _PerStep:
-    """TRL's configuration with the field `examples_per_step` (the paper: 256)."""
+    """TRL's configuration with one more field (the paper: 256)."""
+
+    examples_per_step: int | None = setting(
+        None, "Examples per optimizer step over all processes; sets gradient_accumulation_steps."
+    )
 
     def __post_init__(self) -> None:
         fit_batch(self, "examples_per_step")
@@ -64,13 +68,9 @@ class _PerStep:
 
 @dataclass
 class SftSettings(_PerStep, SFTConfig):
-    """TRL's SFTConfig with one more field."""
-
-    examples_per_step: int | None = field(default=None, metadata=_PER_STEP)
+    """TRL's SFTConfig with `examples_per_step`."""
 
 
 @dataclass
 class DpoSettings(_PerStep, DPOConfig):
-    """TRL's DPOConfig with one more field."""
-
-    examples_per_step: int | None = field(default=None, metadata=_PER_STEP)
+    """TRL's DPOConfig with `examples_per_step`."""

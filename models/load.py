@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
+from data.errors import UserError, one_line_errors
+from models.processes import run_module
 from models.tiny import TINY, ensure_tiny
 
 ADAPTER_FILE, _WHOLE = "adapter_config.json", "config.json"
@@ -98,3 +100,26 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
             raise cannot_load(path, error) from error
         failure = f"its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
         raise UserError(f"{path}: {failure}") from error
+
+
+def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
+    """Save `adapter`, merged into its base model in `dtype`, with the tokenizer in `folder`, whole or not at all.
+
+    In a process of its own: under ZeRO-3 every model that the trainer's process loads is cut into shards.
+    """
+    run_module("models.load", adapter, str(folder), dtype, failure=f"cannot start from the LoRA adapter in {adapter}")
+
+
+def main(adapter: str, folder: Path, dtype: str) -> None:
+    """The merging itself."""
+    model, tokenizer = load_model(adapter, dtype=dtype)
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)  # what a kill left
+    model.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    partial.rename(folder)
+
+
+if __name__ == "__main__":
+    with one_line_errors(f"{sys.argv[1]}: this LoRA adapter cannot be merged"):
+        main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

@@ -9,8 +9,7 @@ from typing import Any
 from trl import ModelConfig
 
 from data.errors import UserError
-from models.load import is_adapter, load_tokenizer
-from models.merge import merge_adapter
+from models.load import is_adapter, load_tokenizer, merge_adapter
 from models.tiny import TINY, ensure_tiny
 
 logger = logging.getLogger(__name__)

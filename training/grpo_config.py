@@ -19,8 +19,9 @@ SAMPLERS = ("shared_prefix", "trl", "vllm")
 _FUNCS = "Dotted paths of reward functions (default: each task's own)."
 _ARGS = "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
 # Settings that cut or bend the model's own distribution, and the values that do not.
-_WHOLE = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None), "repetition_penalty": (1.0, None)}
-_WHOLE |= {"generation_kwargs": (None, {}), "use_transformers_continuous_batching": (None, False)}
+_WHOLE: dict[str, tuple] = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None)}
+_WHOLE |= {"repetition_penalty": (1.0, None), "generation_kwargs": (None, {})}
+_WHOLE |= {"use_transformers_continuous_batching": (None, False)}
 
 
 @dataclass

@@ -95,8 +95,8 @@ def train(
         if examples and not checkpoint:
             import wandb
 
-            name, columns, rows = examples
-            wandb.log({name: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
+            title, columns, rows = examples
+            wandb.log({title: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
     common = {"model": path, "args": training, "processing_class": tokenizer, "callbacks": [recorder]}
     trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
     if script.share_prompt:

@@ -12,10 +12,10 @@ from data.schema import utf8_safe
 
 
 class AnswerLine(NamedTuple):
-    """A line: the answer's id, the item's (empty where a task asks one thing only), what was written."""
+    """One answer."""
 
     id: str
-    item: str
+    item: str  # the item's id; empty where a task asks one thing only
     text: str
 
 
@@ -26,15 +26,14 @@ def read_answers_file(path: Path) -> Iterator[AnswerLine]:
     """
     ids: set[str] = set()
     for number, where, row in read_numbered(path):
-        text = row.get("text")
-        if not isinstance(text, str):
+        if not isinstance(row.get("text"), str):
             state = "is no string" if "text" in row else "is missing"
             raise UserError(f"{where}: the column text {state}; give what the model wrote as a string")
-        row_id, item = row.get("id", f"{number:08d}"), row.get("item", "")
-        for name, value in (("id", row_id), ("item", item)):
-            if isinstance(value, bool) or not isinstance(value, str | int):
+        named = {"id": f"{number:08d}", "item": ""} | row
+        for name in ("id", "item"):
+            if isinstance(named[name], bool) or not isinstance(named[name], str | int):
                 raise UserError(f"{where}: the {name} is neither a string nor an integer; fix it or leave {name} out")
-        answer = AnswerLine(utf8_safe(str(row_id)), str(item), text)
+        answer = AnswerLine(utf8_safe(str(named["id"])), str(named["item"]), named["text"])
         if answer.id in ids:
             raise UserError(f"{where}: the id {answer.id!r} comes twice; make ids unique")
         ids.add(answer.id)

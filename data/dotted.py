@@ -13,9 +13,8 @@ from data.errors import UserError
 def load_dotted(path: str, what: str) -> Any:
     """The object at `package.module.name`, found among the installed packages or beside the working directory.
 
-    Args:
-        path: The dotted path, from a user's own settings: importing runs code, so never one from a file of results.
-        what: What it is, for the message.
+    The path is of a user's own settings: importing runs code, so never take one from a file of results. `what` it is
+    goes into the message.
     """
     module, dot, name = path.rpartition(".")
     if not dot:

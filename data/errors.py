@@ -14,18 +14,13 @@ from data.secrets import without_credentials
 class UserError(Exception):
     """What a user can fix: the message says what was wrong, where, and what to do, in one line.
 
-    Whatever reads what a user named (a file, a model, a setting, a folder) may raise it; docstrings name it where that
-    is not plain.
+    Whatever reads what a user named (a file, a model, a setting, a folder) may raise it.
     """
 
 
 @contextmanager
 def one_line_errors(program: str) -> Iterator[None]:
-    """End the program in one line: status 2 on a user's mistake, 130 on Ctrl-C; a bug keeps its traceback.
-
-    Args:
-        program: What the line begins with.
-    """
+    """End `program` in one line: status 2 on a user's mistake, 130 on Ctrl-C; a bug keeps its traceback."""
     try:
         yield
     except KeyboardInterrupt:

@@ -20,9 +20,7 @@ def fingerprint(text: str) -> str:
 
 
 def refuse(texts: Iterable[str], held_out: Collection[str], what: str) -> None:
-    """Raise UserError if a text, or a line of one (a question inside a prompt), has one of the fingerprints `held_out`.
-
-    `what` names what they are of, for the message.
+    """Raise UserError if a text, or a line of one, has one of the fingerprints `held_out`, which are of `what`.
 
     >>> refuse(["次の問いに答えてください。\\n犬の色は?"], {fingerprint("猫の色は?")}, "questions of a benchmark")
     """

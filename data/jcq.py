@@ -48,7 +48,7 @@ def load_questions(
     Args:
         source: A JSONL file, a folder with one (`test.jsonl`, or its only *.jsonl), or a dataset on the hub; None takes
             `nlp-waseda/JCQ`, split test.
-        revision: Hub revision (a commit, tag or branch).
+        revision: Of the hub: a commit, tag or branch.
         complete: Refuse whatever is not the 700 questions word for word. With False, any questions of known tasks with
             unique ids will do; what comes of them is no JCQ score.
     """
@@ -70,11 +70,7 @@ def write_questions(path: Path, questions: Iterable[Question]) -> None:
 
 
 def trial_questions() -> tuple[Question, ...]:
-    """35 original questions, five for each task, to try things offline. They are not the benchmark, nor taken from it.
-
-    >>> trial_questions()[0].id
-    'trial-01'
-    """
+    """35 original questions, five for each task, to try things offline: not the benchmark's, nor taken from them."""
     with as_file(files("data").joinpath("jcq_trial.jsonl")) as packaged:
         return load_questions(packaged, complete=False)
 
@@ -104,7 +100,12 @@ def _check_complete(where: str, questions: tuple[Question, ...]) -> None:
 def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     """What the questions are from, and its rows with where they stand."""
     if source is not None and Path(source).exists():
-        path = _only_file(Path(source)) if Path(source).is_dir() else Path(source)
+        path = Path(source)
+        if path.is_dir():
+            paths = sorted(path.glob("*.jsonl"))
+            if not (path / "test.jsonl").is_file() and len(paths) != 1:
+                raise UserError(f"{path}: holds {len(paths)} JSONL files and no test.jsonl; name the file")
+            path = path / "test.jsonl" if len(paths) > 1 else paths[0]
         if revision is not None:
             raise UserError(f"{path}: a file has no revision; leave it out")
         return str(path), list(read_objects(path))
@@ -112,26 +113,14 @@ def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tu
     # A hub id is `owner/name`; what looks like a file that is not there must not become a search on the network.
     if isinstance(source, Path) or name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith(".jsonl"):
         raise UserError(f"{name}: no such file; give a JSONL file of questions, or a dataset's name on the hub")
-    return name, [(f"{name}, row {k}", row) for k, row in enumerate(_from_hub(name, revision), 1)]
-
-
-def _from_hub(name: str, revision: str | None) -> Iterable[Any]:
     try:
         from datasets import load_dataset
 
-        return load_dataset(name, split="test", revision=revision)
+        rows = load_dataset(name, split="test", revision=revision)
     except Exception as error:  # the hub's clients raise errors of half a dozen packages
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise UserError(f"{name}: cannot be had from the hub ({cause}); give its test split as a JSONL file") from error
-
-
-def _only_file(folder: Path) -> Path:
-    if (folder / "test.jsonl").is_file():
-        return folder / "test.jsonl"
-    paths = sorted(folder.glob("*.jsonl"))
-    if len(paths) != 1:
-        raise UserError(f"{folder}: holds {len(paths)} JSONL files and no test.jsonl; name the file")
-    return paths[0]
+    return name, [(f"{name}, row {k}", row) for k, row in enumerate(rows, 1)]
 
 
 def _question(where: str, row: dict[str, Any]) -> Question:

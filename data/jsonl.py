@@ -5,22 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from data.errors import UserError
 from data.record import write_whole
-
-
-class Record(Protocol):
-    """Anything with an id."""
-
-    @property
-    def id(self) -> str:
-        """Unique in its file."""
-        ...
-
-
-T = TypeVar("T", bound=Record)
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -36,19 +24,30 @@ def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
     with path.open("rb") as file:
         for number, line in enumerate(file):
             if line.strip():
-                yield number, f"{path}, line {number + 1}", parse_object(path, number, line)
+                where = f"{path}, line {number + 1}"
+                yield number, where, _parse_object(where, number, line)
 
 
-def read_records(path: Path, record: Callable[[str, dict[str, Any]], T], what: str, example: str) -> tuple[T, ...]:
-    """The records of a file, each with an `id` of its own.
+def _parse_object(where: str, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        # Windows tools like to open a file with a byte order mark.
+        row: Any = json.loads(line.decode("utf-8-sig" if number == 0 else "utf-8"))
+    except UnicodeDecodeError:
+        raise UserError(f"{where}: not UTF-8; convert the file to UTF-8") from None
+    except (ValueError, RecursionError) as cause:
+        detail = cause.msg if isinstance(cause, json.JSONDecodeError) else type(cause).__name__
+        raise UserError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
+    if not isinstance(row, dict):
+        raise UserError(f"{where}: not a JSON object; write one JSON object per line")
+    return row
 
-    Args:
-        path: The file.
-        record: From where an object stands, and the object, to a record.
-        what: What the records are.
-        example: What a line looks like, for the message about an empty file.
+
+def read_records(path: Path, record: Callable[[str, dict[str, Any]], Any], what: str, example: str) -> tuple[Any, ...]:
+    """The records of a file, each with an `id` of its own; `record` makes one of where an object stands and the object.
+
+    A file without any is refused with `what` they are and an `example` of a line.
     """
-    records: dict[str, T] = {}
+    records: dict[str, Any] = {}
     for where, row in read_objects(path):
         new = record(where, row)
         if new.id in records:
@@ -62,26 +61,6 @@ def read_records(path: Path, record: Callable[[str, dict[str, Any]], T], what: s
 def write_objects(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write a file of JSON lines, whole or not at all. Lone surrogates must have been written out (`utf8_safe`)."""
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode())
-
-
-def parse_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    """The object of line `number` (from 0) of a file.
-
-    >>> parse_object(Path("x.jsonl"), 0, b'{"text": "a"}')
-    {'text': 'a'}
-    """
-    where = f"{path}, line {number + 1}"
-    try:
-        # Windows tools like to open a file with a byte order mark.
-        row: Any = json.loads(line.decode("utf-8-sig" if number == 0 else "utf-8"))
-    except UnicodeDecodeError:
-        raise UserError(f"{where}: not UTF-8; convert the file to UTF-8") from None
-    except (ValueError, RecursionError) as cause:
-        detail = cause.msg if isinstance(cause, json.JSONDecodeError) else type(cause).__name__
-        raise UserError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
-    if not isinstance(row, dict):
-        raise UserError(f"{where}: not a JSON object; write one JSON object per line")
-    return row
 
 
 def text_column(row: dict[str, Any], name: str, where: str, default: str | None = None) -> str:

@@ -58,8 +58,7 @@ class CompiledDictionary:
         self._tokens = np.frombuffer(self._bytes, _TOKEN, token_size // _TOKEN.itemsize, _HEADER + array_size)
         self._features = _HEADER + array_size + token_size
         self._end = self._features + feature_size
-        header = np.fromfile(folder / "matrix.bin", "<u2", 2)
-        self._left_size = int(header[0])
+        self._left_size = int(np.fromfile(folder / "matrix.bin", "<u2", 1)[0])
         self._matrix = np.memmap(folder / "matrix.bin", "<i2", "r", 4)
 
     def lookup(self, surface: str) -> list[Entry]:
@@ -103,12 +102,9 @@ def default_dictionary() -> CompiledDictionary:
 def load_nouns(path: Path | None = None) -> tuple[str, ...]:
     """The nouns of the random baseline (section 5.1.1), sorted by code point.
 
-    Hand-registered 普通名詞, サ変名詞 and 時相名詞, each by its representative form (代表表記). The paper's random
+    Hand-registered 普通名詞, サ変名詞 and 時相名詞, each by its representative form (代表表記), of JumanDIC's
+    `ContentW.dic` in UTF-8 at `path`, or of the package jumandic, which gives the same list. The paper's random
     responses held 22,085 distinct valid words.
-
-    Args:
-        path: A JumanDIC `ContentW.dic` in UTF-8; None takes the compiled dictionary of the package jumandic, which
-            gives the same list.
 
     >>> len(load_nouns()), "林檎" in load_nouns()
     (22128, True)

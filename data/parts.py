@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from data.errors import UserError
 from data.processes import Processes
@@ -15,8 +14,7 @@ from data.schema import count_rows, write_columns
 Columns = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One file of a table: where it goes and how many rows belong in it."""
 
     path: Path

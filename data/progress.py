@@ -16,12 +16,8 @@ def responses_bar(
 ) -> Iterator[Advance]:
     """A bar with responses a second, the valid rate so far and the time left.
 
-    Args:
-        what: What is being done.
-        total: Responses in all; valid ones with `count_valid`.
-        done: Of these, what an earlier call did.
-        count_valid: Whether the bar counts valid responses only.
-        quiet: Shows nothing: another process has the bar.
+    It counts to `total` from what an earlier call has `done`, with `count_valid` valid responses only; `quiet` shows
+    nothing, since another process has the bar.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -38,11 +38,7 @@ def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] 
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all, so that a kill never leaves half of one.
-
-    Raises:
-        UserError: The disk is full, or the place cannot be written.
-    """
+    """Write a file, whole or not at all, so that a kill never leaves half of one."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,11 +48,10 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
+        reason = f"cannot be written ({error.strerror or error}); give another output folder"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(
-                f"{path}: the disk is full; free some space and run the same command again (earlier parts are safe)"
-            ) from error
-        raise UserError(f"{path}: cannot be written ({error.strerror or error}); give another output folder") from error
+            reason = "the disk is full; free some space and run the same command again (earlier parts are safe)"
+        raise UserError(f"{path}: {reason}") from error
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -68,11 +63,7 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file.
-
-    Raises:
-        UserError: The file cannot be read, or holds something else.
-    """
+    """The JSON object in a file."""
     try:
         values = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -95,23 +86,17 @@ def provenance() -> dict[str, Any]:
     """Git commit (None outside a checkout; `-dirty` with local changes), Python and package versions."""
     versions = {}
     for name in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return {"git_commit": _git_commit(), "python": platform.python_version(), "packages": versions}
 
 
 def _git_commit() -> str | None:
-    # Installed inside somebody else's checkout, this package must not report that commit.
-    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
-        return None
-    return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
-
-
-def _git(*arguments: str) -> str | None:
-    command = ["git", "-C", str(Path(__file__).parent), *arguments]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
+    git = ["git", "-C", str(Path(__file__).parent)]
+    options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 30, "check": True}
+    with suppress(OSError, subprocess.SubprocessError):
+        # Installed inside somebody else's checkout, this package must not report that commit.
+        subprocess.run([*git, "ls-files", "--error-unmatch", Path(__file__).name], **options)
+        describe = [*git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+        return subprocess.run(describe, **options).stdout.strip()
+    return None

@@ -52,14 +52,10 @@ class Rewrite:
 
 
 def read_rewrites(path: Path, stories: Collection[str] | None = None, source: str | None = None) -> tuple[Rewrite, ...]:
-    """The rewrites of a JSONL file, in order: columns story_id and text, and any other field of `Rewrite`.
+    """The rewrites of a JSONL file, in order: columns story_id (of `stories`) and text, and any field of `Rewrite`.
 
-    Without ids, the rewrites of a story are numbered (`momotaro-0`, `momotaro-1`). Other columns are left out.
-
-    Args:
-        path: The file.
-        stories: Ids of the stories; None takes any.
-        source: Who wrote rows that do not say so; None takes the file's name.
+    Without ids, the rewrites of a story are numbered (`momotaro-0`, `momotaro-1`); rows that do not say who wrote them
+    are `source`'s, or the file's name is. Other columns are left out.
     """
     numbers: Counter[str] = Counter()
 

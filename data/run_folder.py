@@ -32,7 +32,7 @@ class RunFolder:
     Args:
         path: The folder; need not exist.
         settings: All that the user asked for and that decides the result, as JSON values (`data.settings.deciding`).
-        config: Where that is written; None is `config.json` in the folder.
+        config: Where that is written, if not to `config.json` in the folder.
         locks: Whether this process does the work; a study only keeps the record of a step.
 
     >>> import tempfile
@@ -73,9 +73,8 @@ class RunFolder:
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
         """Write `config.json`, or check that the one in the folder promises the same result.
 
-        Args:
-            loaded: What decides the result but is known only when everything is loaded: scorer, revisions, decoder.
-            facts: What else is worth recording; never compared.
+        What decides the result may be known only when everything is `loaded`: scorer, revisions, decoder. Other `facts`
+        are recorded and never compared.
         """
         self._lock()
         loaded = _as_json(loaded)
@@ -123,11 +122,10 @@ class RunFolder:
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
         if difference := first_difference((self._config or {}).get(section, {}), wanted):
-            key, old, new = (_show(value) for value in difference)
-            raise UserError(
-                f"{self.path}: holds a run with {key[1:-1]} = {old}, but now it is {new}; "
-                f"{_OTHER}, or the same settings to continue it"
-            )
+            shown = ("not set" if value is MISSING else json.dumps(value, ensure_ascii=False) for value in difference)
+            key, old, new = shown
+            run = f"{self.path}: holds a run with {key[1:-1]} = {old}"
+            raise UserError(f"{run}, but now it is {new}; {_OTHER}, or the same settings to continue it")
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -146,7 +144,3 @@ def _as_json(values: dict[str, Any]) -> dict[str, Any]:
     """As it is written and read back: tuples become lists, and addresses lose their passwords."""
     plain: dict[str, Any] = without_credentials(json.loads(json.dumps(values, allow_nan=False)))
     return plain
-
-
-def _show(value: Any) -> str:
-    return "not set" if value is MISSING else json.dumps(value, ensure_ascii=False)

@@ -6,6 +6,7 @@ A row carries a score or a reason, never both and never neither (unless it is no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -73,20 +74,10 @@ def arrow_schema() -> pa.Schema:
     """Columns of the response table; `values`, of tasks whose answers have several measures, may follow (`VALUES`)."""
     import pyarrow as pa
 
-    return pa.schema(
-        [
-            ("id", pa.string()),
-            ("source", pa.string()),
-            ("seed", pa.int64()),
-            ("text", pa.string()),
-            ("words", pa.list_(pa.string())),
-            ("score", pa.float32()),
-            ("reason", pa.string()),
-            ("temperature", pa.float32()),
-            ("finish_reason", pa.string()),
-        ],
-        metadata={_VERSION_KEY: str(SCHEMA_VERSION).encode()},
-    )
+    text, number = pa.string(), pa.float32()
+    columns = {"id": text, "source": text, "seed": pa.int64(), "text": text, "words": pa.list_(text)}
+    columns |= {"score": number, "reason": text, "temperature": number, "finish_reason": text}
+    return pa.schema(columns, metadata={_VERSION_KEY: str(SCHEMA_VERSION).encode()})
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -97,13 +88,11 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     schema = arrow_schema()
     if VALUES in columns:
         schema = schema.append(pa.field(VALUES, pa.map_(pa.string(), pa.float64())))
-    unknown = set(columns) - set(schema.names)
-    if unknown:
+    if unknown := set(columns) - set(schema.names):
         raise ValueError(f"{path}: no such column in the response table: {', '.join(sorted(unknown))}")
-    n = len(next(iter(columns.values())))
-    arrays = [pa.array(columns.get(f.name, [None] * n), type=f.type) for f in schema]
+    empty = [None] * len(next(iter(columns.values())))
     buffer = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), buffer)
+    pq.write_table(pa.table({name: columns.get(name, empty) for name in schema.names}, schema=schema), buffer)
     write_whole(path, buffer.getvalue())
 
 
@@ -112,8 +101,7 @@ def part_paths(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     for folder in (path, path / "responses"):
-        parts = sorted(folder.glob("part-*.parquet"))
-        if parts:
+        if parts := sorted(folder.glob("part-*.parquet")):
             return parts
     raise UserError(f"{path}: no response table here (looked for part-*.parquet and responses/part-*.parquet)")
 
@@ -122,10 +110,8 @@ def count_rows(part: Path) -> int:
     """Rows of one part, from its footer."""
     import pyarrow.parquet as pq
 
-    try:
+    with _readable(part):
         metadata = pq.read_metadata(part)
-    except Exception as error:
-        raise _unreadable(part, error) from error
     _check_version(part, metadata.metadata)
     return metadata.num_rows
 
@@ -135,17 +121,19 @@ def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa
     import pyarrow.parquet as pq
 
     for part in part_paths(path):
-        try:
+        with _readable(part):
             table = pq.read_table(part, columns=list(columns) if columns else None)
-        except Exception as error:
-            raise _unreadable(part, error) from error
         _check_version(part, table.schema.metadata)
         yield table
 
 
-def _unreadable(part: Path, error: Exception) -> UserError:
-    cause = " ".join(str(error).split())
-    return UserError(f"{part}: not a readable parquet file ({cause}); delete it and run again")
+@contextmanager
+def _readable(part: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        cause = " ".join(str(error).split())
+        raise UserError(f"{part}: not a readable parquet file ({cause}); delete it and run again") from error
 
 
 def _check_version(part: Path, metadata: Mapping[bytes, bytes] | None) -> None:

@@ -21,11 +21,8 @@ class _Line(str):
 def setting(default: Any, text: str, *, decides: bool = True) -> Any:
     """A dataclass field with the line that `--help` shows.
 
-    Args:
-        default: Its value where nobody gives one.
-        text: The line.
-        decides: Whether it can change a result. A folder of results is not continued with another value of such a
-            field; what only changes speed or place (a cache, a concurrency) may change.
+    It `decides` if it can change a result: a folder of results is not continued with another value of such a field.
+    What only changes speed or place (a cache, a concurrency) may change.
     """
     line = _Line(text)
     line.decides = decides
@@ -43,9 +40,8 @@ def deciding(settings: Any) -> dict[str, Any]:
     >>> deciding(Example())
     {'seed': 1}
     """
-    return {
-        f.name: getattr(settings, f.name) for f in fields(settings) if getattr(f.metadata.get("help"), "decides", True)
-    }
+    decide = [f.name for f in fields(settings) if getattr(f.metadata.get("help"), "decides", True)]
+    return {name: getattr(settings, name) for name in decide}
 
 
 def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
@@ -54,8 +50,6 @@ def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
     for name in values:
         if name not in names:
             close = difflib.get_close_matches(name, names, 1)
-            raise UserError(
-                f"unknown setting: {name}"
-                + (f" (did you mean {close[0]}?)" if close else f"; {', '.join(names)} exist")
-            )
+            known = f" (did you mean {close[0]}?)" if close else f"; {', '.join(names)} exist"
+            raise UserError(f"unknown setting: {name}{known}")
     return settings(**values)

@@ -47,8 +47,8 @@ def _story(where: str, row: dict[str, Any]) -> Story:
     text, story_id = text_column(row, "text", where), id_column(row, "id", where)
     if not text.strip():
         raise UserError(f"{where}: the story {story_id!r} has no text; write one or leave the line out")
-    names = {name: text_column(row, name, where, "") for name in ("title", "origin", "source")}
-    return Story(story_id, text=text, **names)
+    named = {name: text_column(row, name, where, "") for name in ("title", "origin", "source")}
+    return Story(story_id, text=text, **named)
 
 
 def write_stories(path: Path, stories: Iterable[Story]) -> None:

@@ -29,7 +29,7 @@ class StudyRow:
 class StudyFolder:
     """A study."""
 
-    name: str  # what it is called
+    name: str
     paper_model: str | None  # the paper's name of the model it starts from (`Swallow-8B`); None if the paper has none
     rows: dict[str, StudyRow]  # by the paper's names of the methods (`data.published.METHODS`), in their order
 
@@ -37,13 +37,14 @@ class StudyFolder:
 def write_study(folder: Path, study: StudyFolder) -> None:
     """Write `study.json`; paths inside the folder are stored relative to it, so that it can be moved."""
 
-    def stored(path: str | Path | None) -> str | None:
-        if path is None:
-            return None
+    def stored(path: str | Path) -> str:
         absolute, base = Path(path).resolve(), folder.resolve()
         return f"./{absolute.relative_to(base)}" if absolute.is_relative_to(base) else str(path)
 
-    rows = {name: {"model": stored(row.model), "responses": stored(row.responses)} for name, row in study.rows.items()}
+    rows = {
+        name: {"model": None if row.model is None else stored(row.model), "responses": stored(row.responses)}
+        for name, row in study.rows.items()
+    }
     values = {"format": _FORMAT, "name": study.name, "paper_model": study.paper_model, "rows": rows}
     content = (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
     path = folder / STUDY

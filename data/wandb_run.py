@@ -33,10 +33,9 @@ class WandbRun:
 
 def write_state(folder: Path, run: Any) -> None:
     """Write down which run (`wandb.run`; None without one) trained the model in `folder`."""
-    run_id, project, entity = None, None, None
+    state = {"version": 1, "wandb_run_id": None, "wandb_project": None, "wandb_entity": None}
     if run is not None and not run.disabled:  # WANDB_MODE=disabled hands out a run that is nowhere
-        run_id, project, entity = run.id, run.project, run.entity or None
-    state = {"version": 1, "wandb_run_id": run_id, "wandb_project": project, "wandb_entity": entity}
+        state |= {"wandb_run_id": run.id, "wandb_project": run.project, "wandb_entity": run.entity or None}
     write_json(folder / STATE, state)
 
 
@@ -89,13 +88,7 @@ def start_wandb(run: WandbRun | None, *, name: str | None, folder: Path, **optio
 
     sys.argv[:] = without_credentials(sys.argv)
     mode: Any = os.environ.get("WANDB_MODE") or ("online" if wandb.login(prompt=False, verify=False) else "offline")
-    return wandb.init(
-        project=(run.project if run else None) or os.environ.get("WANDB_PROJECT", _PROJECT),
-        entity=run.entity if run else None,
-        name=name,
-        dir=str(folder),
-        id=run.id if run else None,
-        resume="allow" if run else None,
-        mode=mode,
-        **without_credentials(options),
-    )
+    continued = {"id": run.id, "resume": "allow", "entity": run.entity} if run else {}
+    project = (run.project if run else None) or os.environ.get("WANDB_PROJECT", _PROJECT)
+    options = {**continued, **without_credentials(options)}
+    return wandb.init(project=project, name=name, dir=str(folder), mode=mode, **options)

@@ -6,12 +6,10 @@ import csv
 from importlib.resources import files
 from typing import Any
 
+# Of the tables of trained models, in the papers' order; `random` belongs to no model.
 METHODS = ("random", "base", "SFT", "DPO 1", "DPO 2", "GRPO")
-"""Of the tables of trained models, in the papers' order; `random` belongs to no model."""
-
+# Two tasks, or a task's judge and people, whose correlation the paper gives -> its table; empty for its text.
 CORRELATIONS = {("jcq", "people"): "Table 8", ("jcq", "dat"): "Table 9", ("jcq", "sat"): "Table 10", ("dat", "sat"): ""}
-"""Two tasks, or a task's judge and people, whose correlation the paper gives -> its table; empty for its text."""
-
 _CORRELATION_FILES = {("jcq", "people"): "jcq_judge_human_correlation"}
 
 
@@ -23,11 +21,6 @@ def correlations(first: str, second: str) -> list[dict[str, str]]:
     """
     pair = (first, second)
     return load_text(_CORRELATION_FILES.get(pair, f"{first}_{second}_correlation")) if pair in CORRELATIONS else []
-
-
-def names() -> list[str]:
-    """Names of all tables."""
-    return sorted(path.name.removesuffix(".csv") for path in files(__name__).iterdir() if path.name.endswith(".csv"))
 
 
 def load(name: str) -> list[dict[str, Any]]:
@@ -45,10 +38,7 @@ def load_text(name: str) -> list[dict[str, str]]:
     >>> load_text("dat")[1]
     {'model': 'Claude 3.5 Sonnet', 'score': '0.530', 'std': '0.018'}
     """
-    if name not in names():
-        raise FileNotFoundError(f"no published table {name!r}; there are {', '.join(names())}")
-    text = files(__name__).joinpath(f"{name}.csv").read_text("utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return list(csv.DictReader(files(__name__).joinpath(f"{name}.csv").read_text("utf-8").splitlines()))
 
 
 def _value(cell: str) -> Any:

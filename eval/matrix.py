@@ -68,28 +68,19 @@ class Placed:
     place: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RankedModel:
-    """One row of Table 23."""
-
-    model: str
-    by_evaluation: dict[str, Placed]  # by the evaluation's name
-
-
-def rank_models(matrices: Sequence[Matrix]) -> tuple[RankedModel, ...]:
-    """Table 23: every model's mean and place in every evaluation, in the order of the first one's places.
+def rank_models(matrices: Sequence[Matrix]) -> dict[str, dict[str, Placed]]:
+    """Table 23: model -> evaluation -> its place there, in the order of the first evaluation's places.
 
     Equal means share the better place. A model that an evaluation does not have, or gave no score, has no place there.
 
     >>> matrices = [Matrix.of("e", {"A": {"1": 0.2}, "B": {"1": 0.6}}), Matrix.of("human", {"A": {"1": 1.0}})]
-    >>> [(row.model, [placed.place for placed in row.by_evaluation.values()]) for row in rank_models(matrices)]
-    [('B', [1, None]), ('A', [2, 1])]
+    >>> {model: [placed.place for placed in row.values()] for model, row in rank_models(matrices).items()}
+    {'B': [1, None], 'A': [2, 1]}
     """
-    ranked = {model: RankedModel(model, {}) for matrix in matrices for model in matrix.models}
+    ranked: dict[str, dict[str, Placed]] = {model: {} for matrix in matrices for model in matrix.models}
     for matrix in matrices:
         means = {model: matrix.mean(model) for model in ranked}
         for model, (mean, n) in means.items():
             place = None if mean is None else 1 + sum(m is not None and m > mean for m, _ in means.values())
-            ranked[model].by_evaluation[matrix.name] = Placed(mean, n, place)
-    first = matrices[0].name if matrices else ""
-    return tuple(sorted(ranked.values(), key=lambda row: row.by_evaluation[first].place or math.inf))
+            ranked[model][matrix.name] = Placed(mean, n, place)
+    return dict(sorted(ranked.items(), key=lambda row: row[1][matrices[0].name].place or math.inf))

@@ -22,7 +22,8 @@ from data.prompts import prompt
 from data.published import load
 from data.rewrites import Rewrite, write_rewrites
 from data.stories import Story, write_stories
-from eval.agreement.agreement import agreement, agreement_curve
+from eval.agreement.agreement import agreement
+from eval.agreement.curve import agreement_curve
 from eval.agreement.judging import Graded, grade_answers
 from eval.matrix import Matrix, rank_models
 from eval.ratings import RANKING, Rating, people_matrix, place_score, read_rankings
@@ -243,13 +244,11 @@ def published() -> dict[str, Matrix]:
 
 
 def test_table_23_is_ranked_as_the_paper_says() -> None:
-    ranked = rank_models(list(published().values()))
-    assert len(ranked) == 11
-    assert ranked[0].model == "Claude 3.5 Sonnet"
-    assert [placed.place for placed in ranked[0].by_evaluation.values()] == [1, 1, 1]
-    assert ranked[-1].model == "Llama-3-8B"
-    assert [placed.place for placed in ranked[-1].by_evaluation.values()] == [11, 11, 11]
-    by_name = {row.model: row.by_evaluation for row in ranked}
+    by_name = rank_models(list(published().values()))
+    assert len(by_name) == 11
+    (first, places), *_, (last, last_places) = by_name.items()
+    assert (first, [placed.place for placed in places.values()]) == ("Claude 3.5 Sonnet", [1, 1, 1])
+    assert (last, [placed.place for placed in last_places.values()]) == ("Llama-3-8B", [11, 11, 11])
     # "larger models tend to achieve higher scores"
     for large, small in (("Llama-3-70B", "Llama-3-8B"), ("Qwen2-72B", "Qwen2-7B")):
         for name in published():
@@ -261,9 +260,9 @@ def test_table_23_is_ranked_as_the_paper_says() -> None:
 
 def test_a_model_without_scores_has_no_place() -> None:
     tables = [Matrix.of("e", {"A": {"1": 0.1}, "B": {}}), Matrix.of("h", {"B": {"1": 1.0}, "C": {"1": 0.0}})]
-    ranked = {row.model: {n: p.place for n, p in row.by_evaluation.items()} for row in rank_models(tables)}
+    ranked = {model: {n: p.place for n, p in row.items()} for model, row in rank_models(tables).items()}
     assert ranked == {"A": {"e": 1, "h": None}, "B": {"e": None, "h": 1}, "C": {"e": None, "h": 2}}
-    assert rank_models([]) == ()
+    assert rank_models([]) == {}
 
 
 # Correlation

@@ -1,30 +1,17 @@
-"""Does an evaluation agree with people (paper, Table 24), and how many stories does it take to see that (Figure 1)?"""
+"""What appendix C says of evaluations: Table 23 (ranks), Table 24 (agreement with people) and Figure 1 (the curve)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from eval.matrix import Matrix, aligned
-from eval.statistics.correlation import few, pearson
+from data.errors import UserError
+from eval.agreement.curve import DRAWS, SEED, CurvePoint, agreement_curve, differ
+from eval.matrix import Matrix, Placed, aligned, rank_models
+from eval.statistics.correlation import few, holm, pearson
 
 MIN_MODELS = 3
-DRAWS, SEED = 1000, 0
-_SAME = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """Correlation with people over random subsets of so many stories."""
-
-    stories: int  # size of the subsets
-    mean: float | None  # mean correlation; None if no subset has one
-    low: float | None  # 2.5th percentile
-    high: float | None  # 97.5th percentile. At the number of all stories there is one subset, so both are the mean.
-    subsets: int  # how many subsets have a correlation
-    undefined: int  # how many have none (all models with the same mean); they are left out of the three numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,49 +54,61 @@ def agreement(matrix: Matrix, reference: Matrix) -> Agreement:
     ours, theirs = aligned(matrix, reference)
     models, items = ours.shape
     names = (matrix.name, reference.name, models, items)
-    if models < MIN_MODELS or not items or not (_differ(ours.mean(axis=1)) and _differ(theirs.mean(axis=1))):
+    if models < MIN_MODELS or not items or not (differ(ours.mean(axis=1)) and differ(theirs.mean(axis=1))):
         return Agreement(*names)
     result = pearson(ours.mean(axis=1), theirs.mean(axis=1), unit="models")
     ci95 = None if result.low is None or result.high is None else (result.low, result.high)
     return Agreement(*names, result.r, result.p, ci95)
 
 
-def agreement_curve(
-    matrix: Matrix, reference: Matrix, *, draws: int = DRAWS, seed: int = SEED
-) -> tuple[CurvePoint, ...]:
-    """Figure 1: correlation with `reference` by the number of stories, over random subsets without replacement.
+@dataclass(frozen=True, slots=True)
+class AppendixC:
+    """The result of `python -m eval agreement`."""
 
-    One shuffle of the stories, of `draws`, gives a subset of every size, its first so many. Three models and one story
-    must have scores in both.
+    tables: tuple[Matrix, ...]  # every evaluation: encoders, people, a judge
+    ranked: dict[str, dict[str, Placed]]  # Table 23: model -> evaluation -> its place
+    # Table 24 and Figure 1: each other evaluation against people, then encoders against the judge; only the latter
+    # without people; empty without either.
+    compared: tuple[Agreement, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For a results file, with every score by evaluation, model and story."""
+        return {
+            "draws": DRAWS,
+            "seed": SEED,
+            "ranked": [
+                {"model": model, "by_evaluation": {name: asdict(placed) for name, placed in row.items()}}
+                for model, row in self.ranked.items()
+            ],
+            "compared": [
+                {**row.to_json(), "p_holm": row.p_holm, "curve": [asdict(point) for point in row.curve]}
+                for row in self.compared
+            ],
+            "scores": {table.name: table.to_json() for table in self.tables},
+        }
+
+
+def appendix_c(encoders: Sequence[Matrix], people: Matrix | None = None, judge: Matrix | None = None) -> AppendixC:
+    """Ranks, agreement and curves of some evaluations of the same rewrites.
+
+    >>> scores = {"A": {"1": 0.5}, "B": {"1": 0.3}, "C": {"1": 0.1}}
+    >>> result = appendix_c([Matrix.of("encoder", scores)], Matrix.of("human", scores))
+    >>> [(row.evaluation, round(row.pearson, 3)) for row in result.compared]
+    [('encoder', 1.0)]
     """
-    ours, theirs = aligned(matrix, reference)
-    n = ours.shape[1]
-    rng = np.random.default_rng(seed)
-    orders = np.stack([rng.permutation(n) for _ in range(draws)])
-    return tuple(_point(ours, theirs, orders[:, :size] if size < n else np.arange(n)[None]) for size in range(1, n + 1))
-
-
-def _point(ours: np.ndarray, theirs: np.ndarray, subsets: np.ndarray) -> CurvePoint:
-    # The mean over axis 2 of (models, subsets, size) for each evaluation.
-    correlations = _pearson_rows(ours[:, subsets].mean(axis=2).T, theirs[:, subsets].mean(axis=2).T)
-    good = correlations[~np.isnan(correlations)]
-    size, undefined = subsets.shape[1], len(correlations) - len(good)
-    if not len(good):
-        return CurvePoint(size, None, None, None, 0, undefined)
-    low, high = np.percentile(good, [2.5, 97.5])
-    return CurvePoint(size, float(good.mean()), float(low), float(high), len(good), undefined)
-
-
-def _pearson_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Pearson's correlation of each row of `a` with that of `b`; NaN where all numbers of a row are the same."""
-    defined = _differ(a) & _differ(b)
-    a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
-    norms = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
-    correlations = np.full(len(a), np.nan)
-    correlations[defined] = (a * b).sum(axis=1)[defined] / norms[defined]
-    return np.clip(correlations, -1, 1)
-
-
-def _differ(values: np.ndarray) -> Any:
-    """Whether the numbers of each row differ by more than rounding does."""
-    return np.ptp(values, axis=-1) > _SAME
+    tables = tuple(table for table in (*encoders, people, judge) if table is not None)
+    names = [table.name for table in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"two evaluations are called {name}; leave one out, or give it by another path")
+    compared: list[Agreement] = []
+    for reference in (people, judge):
+        if reference is None:
+            continue
+        with_curves = not compared
+        others = [table for table in tables if table is not reference and table is not people]
+        results = [agreement(table, reference) for table in others]
+        for table, result, p in zip(others, results, holm([result.p for result in results]), strict=True):
+            curve = agreement_curve(table, reference) if with_curves and result.pearson is not None else ()
+            compared.append(replace(result, p_holm=p, curve=curve))
+    return AppendixC(tables, rank_models(tables), tuple(compared))

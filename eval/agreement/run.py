@@ -11,9 +11,8 @@ from data.errors import UserError
 from data.progress import responses_bar
 from data.record import write_json, write_whole
 from data.run_folder import RunFolder
-from eval.agreement.agreement import MIN_MODELS
-from eval.agreement.appendix_c import appendix_c
-from eval.agreement.figure import curve_figure
+from eval.agreement.agreement import MIN_MODELS, appendix_c
+from eval.agreement.curve import curve_figure
 from eval.agreement.judging import grade_answers
 from eval.agreement.text import CURVE, to_markdown
 from eval.evaluated import Evaluated, find_evaluated
@@ -47,12 +46,12 @@ def agree(
     judge `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
 
     Args:
-        places: Folders of finished runs; see `eval.evaluated.find_evaluated`.
+        places: Folders of finished runs (`eval.evaluated.find_evaluated`).
         output: The run's folder.
         benchmark: The task; None takes the only one whose answers other encoders and a judge can score too.
-        encoders: Encoders that score the answers; none takes the scores that the runs hold.
-        cache: Folder of a disk cache of their vectors.
-        rankings: People's rankings (`eval.ratings.read_rankings`).
+        encoders: Who scores the answers, with a disk `cache` of vectors; none takes the scores that the runs hold.
+        cache: Its folder.
+        rankings: People's (`eval.ratings.read_rankings`).
         judging: The judge; None asks nobody. `judge_prompt` does not count: the task has a rubric for this (Table 22).
     """
     task, runs = _runs(find_evaluated(places), benchmark)
@@ -70,20 +69,22 @@ def agree(
         judging.price()  # a price that cannot be shows before anything is loaded
     folder = _folder(output, runs, encoders, rankings, judge)
     finished = folder.metrics()
-    retry = judging is not None and judging.retry_failed
+    retry = judging and judging.retry_failed
     if finished is not None and not retry and all((output / name).is_file() for name in finished["files"]):
         return PageRun(output, (output / PAGE).read_text("utf-8"), tuple(finished["files"]), True)
     # Encoders first: what is wrong with one shows before a judge has to be paid.
     scored = [_scored_by(encoder, runs, cache) for encoder in encoders]
     folder.start({"scorers": [facts for _, facts in scored]}, {"places": list(places)})
-    graded = None
-    if judge is not None and judging is not None and rubric is not None:
-        graded = grade_answers(judge, rubric, runs, judging, output / LEDGER)
-    result = appendix_c([m for m, _ in scored] or [_own_scores(runs)], people, graded.matrix if graded else None)
+    graded = grade_answers(judge, rubric, runs, judging, output / LEDGER) if judge and judging and rubric else None
+    matrices = [matrix for matrix, _ in scored]
+    if not encoders:
+        own = next(iter(runs.values())).scale.get("embedding_model", "own scores")
+        matrices = [Matrix.of(str(own), {name: run.by_item(run.main) for name, run in runs.items()})]
+    result = appendix_c(matrices, people, graded.matrix if graded else None)
     page = to_markdown(task, result, graded, notes)
     files = ["config.json", "metrics.json", VALUES, PAGE]
-    if curves := [row for row in result.compared if row.curve]:
-        write_whole(output / CURVE, curve_figure(curves))
+    if curves := {row.evaluation: row.curve for row in result.compared if row.curve}:
+        write_whole(output / CURVE, curve_figure(curves, result.compared[0].reference))
         files.append(CURVE)
     cost = stopped = None
     if graded:
@@ -126,11 +127,6 @@ def _items(runs: Runs) -> dict[str, str]:
                     "items"
                 )
     return items
-
-
-def _own_scores(runs: Runs) -> Matrix:
-    name = str(next(iter(runs.values())).scale.get("embedding_model", "own scores"))
-    return Matrix.of(name, {model: run.by_item(run.main) for model, run in runs.items()})
 
 
 def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[Matrix, dict[str, Any]]:

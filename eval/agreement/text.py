@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from data.markdown import bullets, number, plain, table
 from data.published import load_text
-from eval.agreement.agreement import DRAWS, Agreement, CurvePoint
-from eval.agreement.appendix_c import AppendixC
+from eval.agreement.agreement import Agreement, AppendixC
+from eval.agreement.curve import DRAWS, CurvePoint
 from eval.agreement.judging import Graded
 from eval.matrix import Placed
 from eval.ratings import PEOPLE
@@ -40,8 +40,8 @@ agreement.json.
 def to_markdown(task: str, result: AppendixC, judged: Graded | None, notes: Sequence[str]) -> str:
     """The page of a task; `notes` say what was left out."""
     rows = [
-        [plain(row.model), *(_placed(row.by_evaluation[m.name], len(m.items)) for m in result.tables)]
-        for row in result.ranked
+        [plain(model), *(_placed(row[matrix.name], len(matrix.items)) for matrix in result.tables)]
+        for model, row in result.ranked.items()
     ]
     parts = [
         f"# {task.upper()}: how evaluations rank the models, and agree\n",

@@ -66,15 +66,16 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
     task = rated_task()
     known = _criteria(task)
     criterion_of = {name.casefold(): key for key in known for name in (key, *labels().get(key, ()))}
-    answers: dict[str, _Answers] = {}
+    answers: dict[str, tuple[dict[str, ScoredAnswer], dict[str, list[ScoredAnswer]]]] = {}
     task_of: dict[str, str] = {}
     judged: dict[tuple[str, str, str], float | None] = {}
     for model in models:
         run = model.run(task.name)
         if run is None:
             continue
-        answers[model.name] = _Answers(model.name, list(run.answers()))
-        for answer in answers[model.name].by_id.values():
+        of_model = list(run.answers())
+        answers[model.name] = _by_name(of_model)
+        for answer in of_model:
             task_of[_item(answer)] = answer.group
             for criterion in known:
                 judged[model.name, _item(answer), criterion] = answer.values.get(f"{task.name}/{criterion}")
@@ -82,7 +83,13 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
     left_out: Counter[str] = Counter()
     for rating in read_ratings(path):
         name = criterion_of.get(rating.criterion.strip().casefold())
-        about = answers[rating.model].find(path, rating.item) if rating.model in answers else None
+        by_name, by_question = answers.get(rating.model, ({}, {}))
+        about = by_name.get(rating.item)
+        if about is None and (several := by_question.get(rating.item)):
+            raise UserError(
+                f"{path}: rates {rating.model}'s question {rating.item!r}, which has {len(several)} answers; give the "
+                f"answer's id as item, such as {several[0].id!r}"
+            )
         if rating.model not in answers:
             left_out[f"no {task.name.upper()} run of the model {rating.model}"] += 1
         elif name is None:
@@ -106,26 +113,16 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
     return People(tuple(ordered), judged, task_of, dict(left_out))
 
 
-class _Answers:
-    """A model's answers by the ids that a rating may give them."""
-
-    def __init__(self, model: str, answers: Sequence[ScoredAnswer]) -> None:
-        self.model = model
-        self.by_id = {answer.id: answer for answer in answers}
-        self.by_question: dict[str, list[ScoredAnswer]] = {}
-        for answer in answers:
-            self.by_question.setdefault(answer.item, []).append(answer)
-
-    def find(self, path: Path, item: str) -> ScoredAnswer | None:
-        to_question = self.by_question.get(item, [])
-        if len(self.by_id) == len(self.by_question):  # numbers of answers and of questions may not agree
-            return to_question[0] if to_question else self.by_id.get(item)
-        if item not in self.by_id and to_question:
-            raise UserError(
-                f"{path}: rates {self.model}'s question {item!r}, which has {len(to_question)} answers; give the "
-                f"answer's id as item, such as {to_question[0].id!r}"
-            )
-        return self.by_id.get(item)
+def _by_name(answers: Sequence[ScoredAnswer]) -> tuple[dict[str, ScoredAnswer], dict[str, list[ScoredAnswer]]]:
+    """A model's answers by the ids that a rating may give them, and by question where that says too little."""
+    by_id = {answer.id: answer for answer in answers}
+    by_question: dict[str, list[ScoredAnswer]] = {}
+    for answer in answers:
+        by_question.setdefault(answer.item, []).append(answer)
+    if len(by_id) != len(by_question):
+        return by_id, by_question
+    # Numbers of answers and of questions may not agree: the question's counts.
+    return by_id | {question: several[0] for question, several in by_question.items()}, {}
 
 
 def _item(answer: ScoredAnswer) -> str:

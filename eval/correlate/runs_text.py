@@ -13,8 +13,9 @@ from data.published import correlations
 from eval.correlate.across import ENOUGH, PEOPLE, Pair
 from eval.correlate.cells import Cell
 from eval.correlate.people import People, rated_task
-from eval.correlate.scores import ModelRow, Scored
+from eval.correlate.scores import ModelRow
 from eval.statistics.correlation import Correlation
+from rewards.measure import Estimate
 from rewards.tasks import task_types
 
 _ABOUT = """\
@@ -154,5 +155,5 @@ def _about_people(people: People) -> Iterator[str]:
     yield bullets(lines)
 
 
-def _score(scored: Scored | None) -> str:
+def _score(scored: Estimate | None) -> str:
     return "–" if scored is None else f"{number(scored.mean, 4)} ({scored.n:,} of {scored.of:,})"

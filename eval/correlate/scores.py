@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from data.published import CORRELATIONS
@@ -11,17 +11,9 @@ from eval.evaluated import Evaluated
 from eval.scales import check_alike
 from eval.summary import estimate_of
 from rewards.finished import Finished
+from rewards.measure import Estimate
 from rewards.task import Task
 from rewards.tasks import task_types
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A score beside what it rests on: `n` of `of` items (DAT: responses)."""
-
-    mean: float | None
-    n: int
-    of: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +21,7 @@ class ModelRow:
     """One model's scores."""
 
     model: str
-    scores: Mapping[str, Scored | None]  # task -> its first measure's mean; None without a finished run
+    scores: Mapping[str, Estimate | None]  # task -> its first measure's mean; None without a finished run
     # Task that has a grid -> the mean in each cell, None where no answer has scores; empty without a run.
     grids: Mapping[str, Mapping[tuple[str, str], float | None]]
 
@@ -38,7 +30,8 @@ class ModelRow:
         values: dict[str, Any] = {"model": self.model}
         # A task with a grid after the others, and its cells after it.
         for task in sorted(self.scores, key=lambda name: name in self.grids):
-            values[task] = (scored := self.scores[task]) and asdict(scored)
+            score = self.scores[task]
+            values[task] = score and {"mean": score.mean, "n": score.n, "of": score.of}
         for task, grid in self.grids.items():
             cells = [{"task": kind, "criterion": criterion, "mean": mean} for (kind, criterion), mean in grid.items()]
             values[f"{task}_cells"] = cells
@@ -58,7 +51,14 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
     tasks, kept = correlated_tasks(models), _with_two(models)
     for task in sorted(tasks, key=lambda task: bool(task.Finished.grid)):
         check_task_alike(task, kept)
-    return tuple(_row(model, tasks) for model in kept)
+    rows = []
+    for model in kept:
+        runs = {task.name: model.run(task.name) for task in tasks}
+        with_grid = [task.name for task in tasks if task.Finished.grid]
+        grids = {name: run.grid_means() if (run := runs[name]) else {} for name in with_grid}
+        scores = {name: _score(run, grids.get(name, {})) if run else None for name, run in runs.items()}
+        rows.append(ModelRow(model.name, scores, grids))
+    return tuple(rows)
 
 
 def check_task_alike(task: type[Task], models: Sequence[Evaluated]) -> None:
@@ -82,17 +82,9 @@ def _with_two(models: Sequence[Evaluated]) -> list[Evaluated]:
     return [model for model in models if len({task for task, _ in model.runs}) > 1]
 
 
-def _row(model: Evaluated, tasks: Sequence[type[Task]]) -> ModelRow:
-    runs = {task.name: model.run(task.name) for task in tasks}
-    grids = {task.name: run.grid_means() if (run := runs[task.name]) else {} for task in tasks if task.Finished.grid}
-    scores = {name: _scored(run, grids.get(name, {})) if run else None for name, run in runs.items()}
-    return ModelRow(model.name, scores, grids)
-
-
-def _scored(run: Finished, grid: Mapping[tuple[str, str], float | None]) -> Scored:
+def _score(run: Finished, grid: Mapping[tuple[str, str], float | None]) -> Estimate:
     if not grid:
-        estimate = estimate_of(run, run.main)
-        return Scored(estimate.mean, estimate.n, estimate.of)
+        return estimate_of(run, run.main)
     # Its n of N is of answers elsewhere; here models are compared over items.
     values = run.by_item(run.main).values()
-    return Scored(grid[run.grid[-1]], sum(value is not None for value in values), len(run.prompts))
+    return Estimate(grid[run.grid[-1]], None, None, sum(value is not None for value in values), len(run.prompts))

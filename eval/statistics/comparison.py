@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.statistics.bootstrap import LEVEL, RESAMPLES, middle, resampled_means
-from eval.statistics.checks import as_floats, no_spread, not_finite
+from eval.statistics.bootstrap import LEVEL, RESAMPLES, as_floats, middle, no_spread, not_finite, resampled_means
 
 _LARGE = 2_000  # scores on both sides, above which Welch's interval is the bootstrap's
 _EXACT = 14  # up to 2 ** 14 sign patterns are counted one by one
@@ -45,12 +44,8 @@ def compare_paired(
     The effect is Cohen's d_z, the mean difference in standard deviations (ddof = 1) of the differences. It is not
     Cohen's d of two groups: what makes items easy or hard for both models drops out, so it is usually larger.
 
-    Args:
-        base: Item -> score, None for an item with no score. Several answers to one question: their mean, since they are
-            not independent.
-        other: The same for the other model.
-        resamples: Bootstrap samples of the items, and sign patterns.
-        seed: Of the draws.
+    Both are item -> score, None for an item with no score; of several answers to one question, which are not
+    independent, the mean.
 
     Three differences, 1, 2 and 3. Of the 8 sign patterns two (+++ and ---) give a mean as far from 0 as 2:
 

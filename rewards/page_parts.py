@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewards.cells import Cell
-from rewards.measure import Measure
+from rewards.measure import Cell, Measure
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from rewards.cells import estimate_text
 from rewards.finished import Finished
-from rewards.measure import Measure
+from rewards.measure import Measure, estimate_text
 from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section
 
 Run = TypeVar("Run", bound=Finished)

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from eval.compare import Change
 from eval.summary import estimate_of
-from rewards.cells import DASH, Cell, mean_cell, n_of, number
 from rewards.finished import Finished
-from rewards.measure import Measure
+from rewards.measure import DASH, Cell, Measure, mean_cell, n_of, number
 
 _EFFECT = Measure("effect", 2)
 

@@ -8,8 +8,8 @@ from eval.compare import Changes, groups
 from eval.evaluated import Evaluated
 from eval.report.cells import change_cell, estimate_cell, with_change
 from eval.report.labels import labels
-from rewards.cells import DASH, Cell
 from rewards.finished import Finished
+from rewards.measure import DASH, Cell
 from rewards.page_parts import Column, ModelTable, RowTable
 from rewards.task import Task
 

@@ -10,7 +10,7 @@ from data.record import write_whole
 from data.schema import Reason, Response
 from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
 from eval.report.templates import render
-from rewards.cells import percent
+from rewards.measure import percent
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11
 from rewards.tasks.dat.view import summary_cells

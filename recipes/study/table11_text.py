@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from data.published import METHODS
-from rewards.cells import percent
+from rewards.measure import percent
 from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import summary_cells
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from rewards.cells import DASH, Cell, ends_text, mean_cell, number, percent
-from rewards.measure import Measure
+from rewards.measure import DASH, Cell, Measure, ends_text, mean_cell, number, percent
 from rewards.page_parts import Column, ModelTable, Point, ReaderItem, Ridge, Scatter, Section
 from rewards.tasks.dat.finished import FinishedDat
 from rewards.tasks.dat.summary import DatSummary

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
-from rewards.cells import estimate_text, mean_cell, n_of
-from rewards.measure import Measure
+from rewards.measure import Measure, estimate_text, mean_cell, n_of
 from rewards.page_parts import Column, Entry, ModelTable, Radar, ReaderItem, RowTable, Section
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.tables import means

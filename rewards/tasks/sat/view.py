@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from data.stories import load_stories
-from rewards.cells import DASH, Cell, ends_text, mean_cell, n_of, number, percent
-from rewards.measure import Measure
+from rewards.measure import DASH, Cell, Measure, ends_text, mean_cell, n_of, number, percent
 from rewards.page_parts import Column, Entry, ModelTable, Point, ReaderItem, Scatter, Section
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from rewards.tasks.sat.summary import SatSummary

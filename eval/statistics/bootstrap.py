@@ -1,4 +1,4 @@
-"""Intervals of means by the bootstrap, over questions or stories, and why values may say nothing.
+"""Intervals of means by the bootstrap: over questions or stories.
 
 The 95% interval of a row of Table 11 stays the normal one: with a hundred trials and more the two agree, and 131,072
 responses need no resampling.
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from eval.statistics.checks import as_floats, no_spread, not_finite
 
 LEVEL = 0.95  # coverage of all intervals
 RESAMPLES = 10_000
@@ -65,37 +67,3 @@ def middle(statistics: np.ndarray) -> tuple[float, float]:
     """The ends of the middle 95% of some numbers."""
     low, high = np.quantile(statistics, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
-
-
-def not_finite(values: np.ndarray, name: str = "values") -> str | None:
-    """The reason why not even a mean can be given; None if there is a mean.
-
-    >>> not_finite(np.array([1.0, float("nan")]))
-    '1 of 2 values not finite'
-    """
-    if not len(values):
-        return f"no {name}"
-    broken = int((~np.isfinite(values)).sum())
-    return f"{broken} of {len(values)} {name} not finite" if broken else None
-
-
-def no_spread(values: np.ndarray, name: str = "values") -> str | None:
-    """The reason why finite values have no spread to infer from; None if they have.
-
-    Values are equal when they differ by no more than rounding errors of float64 (1e-12 of the largest).
-
-    >>> no_spread(np.array([0.1 + 0.2, 0.3])), no_spread(np.array([2.0]))
-    ('all 2 values are equal', 'only one of values')
-    """
-    if len(values) == 1:
-        return f"only one of {name}"
-    largest = np.abs(values).max()
-    return f"all {len(values)} {name} are equal" if np.ptp(values) <= 1e-12 * largest else None
-
-
-def as_floats(values: Sequence[float] | np.ndarray) -> np.ndarray:
-    """A float64 vector; values of another shape than (n,) are a ValueError."""
-    vector = np.asarray(values, np.float64)
-    if vector.ndim != 1:
-        raise ValueError(f"values must be one list of numbers, not of shape {vector.shape}")
-    return vector

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from eval.statistics.bootstrap import LEVEL, RESAMPLES, as_floats, middle, no_spread, not_finite, resampled_means
+from eval.statistics.bootstrap import LEVEL, RESAMPLES, middle, resampled_means
+from eval.statistics.checks import as_floats, no_spread, not_finite
 
 _LARGE = 2_000  # scores on both sides, above which Welch's interval is the bootstrap's
 _EXACT = 14  # up to 2 ** 14 sign patterns are counted one by one

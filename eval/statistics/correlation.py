@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.statistics.bootstrap import LEVEL, as_floats, no_spread, not_finite
+from eval.statistics.bootstrap import LEVEL
+from eval.statistics.checks import as_floats, no_spread, not_finite
 
 _FEW = 10
 

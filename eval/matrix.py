@@ -28,8 +28,8 @@ class Matrix:
         scored = (item for by_item in scores.values() for item, score in by_item.items() if score is not None)
         items = tuple(dict.fromkeys(scored))
         # None becomes NaN.
-        values = np.array([[by_item.get(item) for item in items] for by_item in scores.values()], np.float64)
-        return cls(name, tuple(scores), items, values.reshape(len(scores), len(items)))
+        rows = np.array([[by_item.get(item) for item in items] for by_item in scores.values()], np.float64)
+        return cls(name, tuple(scores), items, rows.reshape(len(scores), len(items)))
 
     def mean(self, model: str) -> tuple[float | None, int]:
         """A model's mean over the items where it has a score, and how many these are; None and 0 without any."""
@@ -39,10 +39,9 @@ class Matrix:
 
     def to_json(self) -> dict[str, dict[str, float]]:
         """Model -> item -> score, without what has none."""
-        return {
-            model: {item: value for item, value in zip(self.items, row, strict=True) if not math.isnan(value)}
-            for model, row in zip(self.models, self.values.tolist(), strict=True)
-        }
+        rows = (dict(zip(self.items, row, strict=True)) for row in self.values.tolist())
+        scored = ({item: value for item, value in row.items() if not math.isnan(value)} for row in rows)
+        return dict(zip(self.models, scored, strict=True))
 
     def only(self, models: Sequence[str], items: Sequence[str]) -> Matrix:
         """The part of these models and items, in their order; it must have them all."""
@@ -54,18 +53,18 @@ def aligned(matrix: Matrix, reference: Matrix) -> tuple[np.ndarray, np.ndarray]:
     """Both evaluations' scores of the models they share, on the items where all of these have one in both."""
     models = [model for model in matrix.models if model in reference.models]
     items = [item for item in matrix.items if item in reference.items]
-    ours, theirs = (part.only(models, items).values for part in (matrix, reference))
+    ours, theirs = matrix.only(models, items).values, reference.only(models, items).values
     scored = ~(np.isnan(ours) | np.isnan(theirs)).any(axis=0)
     return ours[:, scored], theirs[:, scored]
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A model in one evaluation: its mean, of how many stories, and its place from 1; None for both without a score."""
+    """A model in one evaluation."""
 
-    mean: float | None
-    stories: int
-    place: int | None
+    mean: float | None  # None without a score, and so is `place`
+    stories: int  # that have a score
+    place: int | None  # from 1
 
 
 def rank_models(matrices: Sequence[Matrix]) -> dict[str, dict[str, Placed]]:

@@ -22,27 +22,23 @@ class ModelRow:
 
     model: str
     scores: Mapping[str, Estimate | None]  # task -> its first measure's mean; None without a finished run
-    # Task that has a grid -> the mean in each cell, None where no answer has scores; empty without a run.
-    grids: Mapping[str, Mapping[tuple[str, str], float | None]]
+    grids: Mapping[str, Mapping[tuple[str, str], float | None]]  # task with a grid -> cell -> mean; {} without a run
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""
         values: dict[str, Any] = {"model": self.model}
         # A task with a grid after the others, and its cells after it.
-        for task in sorted(self.scores, key=lambda name: name in self.grids):
-            score = self.scores[task]
+        for task, score in sorted(self.scores.items(), key=lambda item: item[0] in self.grids):
             values[task] = score and {"mean": score.mean, "n": score.n, "of": score.of}
         for task, grid in self.grids.items():
-            cells = [{"task": kind, "criterion": criterion, "mean": mean} for (kind, criterion), mean in grid.items()]
-            values[f"{task}_cells"] = cells
+            values[f"{task}_cells"] = [{"task": kind, "criterion": name, "mean": m} for (kind, name), m in grid.items()]
         return values
 
 
 def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
     """The tasks of the papers' correlations and those that any model has a run of; tasks with a grid first."""
     published = {name for pair in CORRELATIONS for name in pair}
-    every = task_types().values()
-    tasks = [task for task in every if task.name in published or any(model.run(task.name) for model in models)]
+    tasks = [t for t in task_types().values() if t.name in published or any(model.run(t.name) for model in models)]
     return sorted(tasks, key=lambda task: not task.Finished.grid)
 
 
@@ -54,8 +50,7 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
     rows = []
     for model in kept:
         runs = {task.name: model.run(task.name) for task in tasks}
-        with_grid = [task.name for task in tasks if task.Finished.grid]
-        grids = {name: run.grid_means() if (run := runs[name]) else {} for name in with_grid}
+        grids = {t.name: run.grid_means() if (run := runs[t.name]) else {} for t in tasks if t.Finished.grid}
         scores = {name: _score(run, grids.get(name, {})) if run else None for name, run in runs.items()}
         rows.append(ModelRow(model.name, scores, grids))
     return tuple(rows)
@@ -72,8 +67,8 @@ def scales(models: Sequence[Evaluated]) -> tuple[str, ...]:
     models = _with_two(models) or models  # without any, only the judge and people are compared
     sentences = []
     for task in correlated_tasks(models):
-        run = next((run for model in models if (run := model.run(task.name))), None)
-        if run and (text := task.view.scale_text(run)):
+        runs = [run for model in models if (run := model.run(task.name))]
+        if runs and (text := task.view.scale_text(runs[0])):
             sentences.append(f"{task.name.upper()}: {text}.")
     return tuple(sentences)
 

@@ -1,7 +1,5 @@
 """Which models can attend from many responses to one copy of their prompt, in sampling and in training."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

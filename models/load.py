@@ -1,7 +1,5 @@
 """A model by its name: a folder, a folder with a LoRA adapter, a hub id, or `tiny` for the embedded model."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path
@@ -46,10 +44,7 @@ def _cause(error: Exception) -> str:
 
 
 def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
-    """Where a model's files are, and their version: `tiny` is built, the commit of a hub model looked up.
-
-    So all processes, and weights and tokenizer, take one version of it.
-    """
+    """Where a model's files are, and their version: `tiny` is built, the commit of a hub model looked up."""
     if name == TINY:
         return str(ensure_tiny()), revision
     if Path(name).is_dir():
@@ -110,8 +105,7 @@ def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
     run_module("models.load", adapter, str(folder), dtype, failure=f"cannot start from the LoRA adapter in {adapter}")
 
 
-def main(adapter: str, folder: Path, dtype: str) -> None:
-    """The merging itself."""
+def _merge(adapter: str, folder: Path, dtype: str) -> None:
     model, tokenizer = load_model(adapter, dtype=dtype)
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)  # what a kill left
@@ -122,4 +116,4 @@ def main(adapter: str, folder: Path, dtype: str) -> None:
 
 if __name__ == "__main__":
     with one_line_errors(f"{sys.argv[1]}: this LoRA adapter cannot be merged"):
-        main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+        _merge(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

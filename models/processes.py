@@ -1,7 +1,5 @@
 """How a process of ours runs: in one of its own where need be, without chatter, and keeping its large memory."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

@@ -1,8 +1,8 @@
 """The embedded model `tiny`: a two-layer Llama over 6,144 dictionary nouns that learns the DAT on a laptop.
 
 One token per noun, per list number and for the whole DAT prompt, so a response is 21 tokens. Its noun embeddings start
-from the principal components of the packaged word vectors, as a pretrained model's would carry meaning; the rest is
-random. SFT on random lists of its nouns then teaches it the form of an answer. Deterministic for a seed.
+from the principal components of the packaged word vectors; the rest is random. SFT on random lists of its nouns then
+teaches it the form of an answer. Deterministic for a seed.
 """
 
 from __future__ import annotations
@@ -57,12 +57,10 @@ def tiny_folder() -> Path:
 
 
 def ensure_tiny() -> Path:
-    """The folder of the warm-started model, made first if it is not there (half a minute on two cores).
-
-    It is made in a process of its own, so that it comes out the same inside any distributed run.
-    """
+    """The folder of the warm-started model, made first if it is not there (half a minute on two cores)."""
     folder = tiny_folder()
     if not (folder / "config.json").is_file():
+        # In a process of its own it comes out the same inside any distributed run.
         run_module("models.tiny", str(folder), failure="the embedded model could not be made")
     return folder
 

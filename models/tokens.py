@@ -1,7 +1,5 @@
 """A prompt as token ids, and the tokens that end a response: the same for whoever samples, judges or trains."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from data.prompts import Message, as_prompt

@@ -21,14 +21,6 @@ from rich.table import Table
 HERE = Path(__file__).parent
 
 
-def train(output_dir: Path, seed: int, flags: list[str]) -> None:
-    """`accelerate launch recipes/grpo_dat.py`, in its own process as a user would."""
-    command = ["launch", "--config_file", str(HERE / "accelerate" / "single.yaml")]
-    command += [str(HERE / "grpo_dat.py"), "--output_dir", str(output_dir), "--seed", str(seed), *flags]
-    Console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]", soft_wrap=True)
-    subprocess.run([sys.executable, "-m", "accelerate.commands.accelerate_cli", *command], check=True)
-
-
 def main() -> None:
     """Train, draw, print, write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -37,7 +29,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args, flags = parser.parse_known_args()
     started = time.monotonic()
-    train(args.output_dir / "grpo", args.seed, flags)
+    # In its own process, as a user would.
+    command = ["launch", "--config_file", str(HERE / "accelerate" / "single.yaml"), str(HERE / "grpo_dat.py")]
+    command += ["--output_dir", str(args.output_dir / "grpo"), "--seed", str(args.seed), *flags]
+    Console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]", soft_wrap=True)
+    subprocess.run([sys.executable, "-m", "accelerate.commands.accelerate_cli", *command], check=True)
 
     import yaml
     from study.page import write_report

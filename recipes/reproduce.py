@@ -10,8 +10,6 @@ skipped when it is finished and its settings and inputs are unchanged, and nothi
 are in `<output_dir>/logs`, the table in `<output_dir>/table`. recipes/README.md has several nodes and Slurm.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import signal

@@ -1,7 +1,5 @@
 """Batch arithmetic: what one optimizer step holds over all processes, and the nearest values that would work."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -11,10 +9,7 @@ from data.processes import world_size
 
 
 def fit_batch(training: Any, per_step: str) -> None:
-    """Set gradient_accumulation_steps so that one step holds what the field `per_step` of `training` says, if it does.
-
-    Refuses batch and checkpoint settings that cannot work.
-    """
+    """Set gradient_accumulation_steps so that one step holds what the field `per_step` says, if it does."""
     for name in ("per_device_train_batch_size", "gradient_accumulation_steps"):
         if int(getattr(training, name)) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(training, name)}")

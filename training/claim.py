@@ -1,7 +1,5 @@
 """What decides a training run, and what may change between a run and its continuation."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

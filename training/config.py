@@ -1,7 +1,5 @@
 """Settings from `--config FILE.yaml` and flags: what cannot be is refused here, in one line, before a model loads."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import sys

@@ -3,8 +3,6 @@
 The second stage is the same with another model and its fresh responses.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One entry of a GRPO run's list `tasks`: what is asked, how often, and what is paid for it."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """GRPO on any task and on mixes (paper, section 5.1.3: on the DAT), through TRL's trainer: settings in, a model out."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

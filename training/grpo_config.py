@@ -1,7 +1,5 @@
 """What a GRPO run can be told."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 
@@ -22,6 +20,25 @@ _ARGS = "Keyword arguments per path of reward_funcs, which then names a factory 
 _WHOLE: dict[str, tuple] = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None)}
 _WHOLE |= {"repetition_penalty": (1.0, None), "generation_kwargs": (None, {})}
 _WHOLE |= {"use_transformers_continuous_batching": (None, False)}
+
+
+@dataclass
+class GrpoSettings(GRPOConfig):
+    """TRL's GRPOConfig with one more field (the paper: 256), so that one YAML fits any number of GPUs."""
+
+    completions_per_step: int | None = setting(
+        None, "Completions per optimizer step over all processes; sets gradient_accumulation_steps."
+    )
+
+    def __post_init__(self) -> None:
+        fit_batch(self, "completions_per_step")
+        if self.steps_per_generation is not None and int(self.steps_per_generation) < 1:
+            raise UserError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
+        if self.generation_batch_size is None:
+            steps = int(self.steps_per_generation or self.gradient_accumulation_steps)
+            per_device, group = int(self.per_device_train_batch_size), int(self.num_generations or 0)
+            check_groups(per_device, world_size(), steps, group)
+        super().__post_init__()
 
 
 @dataclass
@@ -86,22 +103,3 @@ class GrpoArguments(CommonArguments):
                 f"sampler shared_prefix draws from the model's own distribution and cannot follow {changed}; "
                 "leave it out (top_k 0, top_p 1), or take sampler trl"
             )
-
-
-@dataclass
-class GrpoSettings(GRPOConfig):
-    """TRL's GRPOConfig with one more field (the paper: 256), so that one YAML fits any number of GPUs."""
-
-    completions_per_step: int | None = setting(
-        None, "Completions per optimizer step over all processes; sets gradient_accumulation_steps."
-    )
-
-    def __post_init__(self) -> None:
-        fit_batch(self, "completions_per_step")
-        if self.steps_per_generation is not None and int(self.steps_per_generation) < 1:
-            raise UserError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
-        if self.generation_batch_size is None:
-            steps = int(self.steps_per_generation or self.gradient_accumulation_steps)
-            per_device, group = int(self.per_device_train_batch_size), int(self.num_generations or 0)
-            check_groups(per_device, world_size(), steps, group)
-        super().__post_init__()

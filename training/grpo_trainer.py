@@ -1,7 +1,5 @@
 """TRL's GRPO trainer for a mix of tasks: micro-batches of one prompt, and no completion that nobody pays for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A mix of tasks as TRL takes it: one dataset, and the reward functions of all entries."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import json
@@ -36,12 +34,8 @@ def dataset_rows(entries: Sequence[Entry], *, conversational: bool) -> list[dict
 class EntryReward:
     """A reward of one entry, as TRL takes it: shown the completions of its own items only, None for all others.
 
-    Args:
-        reward: The reward.
-        name: TRL's name for it, unlike those of all others of the run.
-        items: What its entry asks.
-        first: Number of the first of them among the items of all entries.
-        own_columns: Whether what it logs beside completions gets its name in front, because others log too.
+    `first` is the number of the first of its `items` among those of all entries. With `own_columns`, what it logs
+    beside completions gets its name in front, because others log too.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """From `model_name_or_path` to a folder of weights and a tokenizer that any of the methods can train with."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

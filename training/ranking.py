@@ -1,7 +1,5 @@
 """The answers of response tables in order, prompt by prompt, and some of them taken."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

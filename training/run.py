@@ -4,8 +4,6 @@ The order matters. What can be wrong is found before a model is loaded, run_conf
 and metrics.json last: its presence says that the run is finished.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 import sys
@@ -41,19 +39,15 @@ def train(
     """Train and return the folder of the trained model.
 
     A run that was cut off continues from its last whole checkpoint, with the duplicate histories and as the same W&B
-    run; one that is finished is left alone.
+    run; one that is finished is left alone. An `output_dir` with another run is refused.
 
     Args:
-        script: The method's own arguments.
-        training: TRL's.
+        script: The method's own arguments; `training` are TRL's.
         model: The model, and LoRA if wanted.
         build: Makes the trainer, from the tokenizer and the arguments that all of TRL's trainers share.
         facts: What else decides the run, JSON-able: rewards as built, the data's identity.
         recorder: Completes the checkpoints.
         examples: A W&B table of training data: name, columns, rows.
-
-    Raises:
-        UserError: Settings that cannot work, a model that cannot be loaded, an `output_dir` with another run.
     """
     recorder = recorder or RunRecorder()
     output = Path(training.output_dir)
@@ -64,8 +58,8 @@ def train(
     if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
-    new = not folder.begun
-    if training.process_index == 0:
+    new, first = not folder.begun, training.process_index == 0
+    if first:
         name = Path(str(model.model_name_or_path))
         folder.start({"model_sha256": folder_sha256(name) if name.is_dir() else None}, {"free": free})
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
@@ -77,9 +71,9 @@ def train(
 
     try:
         path = model_path(model, training)
-        tokenizer = training_tokenizer(path, model.model_revision, say=training.process_index == 0)
+        tokenizer = training_tokenizer(path, model.model_revision, say=first)
     except UserError:
-        if new and training.process_index == 0:
+        if new and first:
             folder.withdraw()
         raise
     training.model_init_kwargs = {
@@ -89,7 +83,7 @@ def train(
         "quantization_config": get_quantization_config(model),
         **(training.model_init_kwargs or {}),
     }
-    if "wandb" in (training.report_to or []) and training.process_index == 0:
+    if "wandb" in (training.report_to or []) and first:
         before = read_state(checkpoint) if checkpoint else None
         start_wandb(before, name=training.run_name, folder=output, config={"sozo": settings})
         if examples and not checkpoint:
@@ -103,7 +97,7 @@ def train(
         from training.shared_prompt import share_prompt
 
         reference, unwrapped = getattr(trainer, "ref_model", None), trainer.accelerator.unwrap_model
-        if share_prompt(unwrapped(trainer.model), say=training.process_index == 0) and reference is not None:
+        if share_prompt(unwrapped(trainer.model), say=first) and reference is not None:
             share_prompt(unwrapped(reference), say=False)
     _fit(trainer, recorder, checkpoint, folder)
     return output

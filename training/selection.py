@@ -6,8 +6,6 @@ seed. Of several prompts each gives its share: as many as it has of all answers.
 rejected, those rejected are all invalid ones: that is the paper's rule.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,10 +31,8 @@ class Pairs:
 def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
     """The k answers with the highest scores, for SFT; each prompt gives its share.
 
-    `responses` is a finished run's folder or a table of DAT responses (see `data.schema.part_paths`), or several.
-
-    Raises:
-        UserError: A table that is not there, too small or not scored, or prompts that must never be trained on.
+    `responses` is a finished run's folder or a table of DAT responses (see `data.schema.part_paths`), or several. One
+    that is not there, too small or not scored is refused, and so are prompts that must never be trained on.
     """
     ranked = Ranked(responses)
     top = ranked.take([np.arange(share) for share in ranked.shares(k, "top_k")])

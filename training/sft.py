@@ -1,7 +1,5 @@
 """SFT on the best responses of a table (paper, section 5.1.1): loss on the response only, through TRL's trainer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

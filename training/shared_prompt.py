@@ -5,8 +5,6 @@ micro-batch becomes one row: a prompt, then its responses side by side, then the
 (projections, MLPs, the output layer) sees each token once; attention lets each response see its prompt and itself.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 from dataclasses import dataclass, fields
@@ -27,14 +25,12 @@ _PER_TOKEN = ("log_probs", "entropy", "log_sum_sq_probs", "mean_logits", "is_top
 
 
 def share_prompt(model: Any, *, say: bool = True) -> bool:
-    """Let a trainer's model compute a prompt that several rows of a batch begin with only once.
+    """Let a trainer's model compute a prompt that several rows of a batch begin with only once; False if it cannot.
 
-    It catches the calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`) and answers
-    them with the same numbers, up to rounding. Every other call goes through untouched, and so does a batch in which no
-    two rows have the same prompt, or one longer than a sliding window.
-
-    `model` has the fused head that TRL gave it (a PEFT model too). Returns whether it can do it: see
-    `models.attention.why_not_shared`; its attention must be sdpa. `say` warns when it cannot.
+    It catches the calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`, so TRL has
+    given it that head) and answers them with the same numbers, up to rounding. Every other call goes through untouched,
+    and so does a batch in which no two rows have the same prompt, or one longer than a sliding window. Which models
+    can: `models.attention.why_not_shared`, with sdpa. `say` warns when it cannot.
     """
     model = without_adapter(model)
     config, fused = model.config.get_text_config(), model.forward

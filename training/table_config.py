@@ -1,7 +1,5 @@
 """What the two methods that train on response tables, SFT and DPO, can be told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -3,8 +3,6 @@
 The files of ours in a checkpoint are written last, so their presence says that the checkpoint is whole.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A study's YAML: read, checked, and nothing run."""
 
-from __future__ import annotations
-
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any

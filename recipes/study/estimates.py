@@ -26,8 +26,6 @@ Hours = operations / (peak x utilisation). Operations for each token (Kaplan et 
 reference model adds a forward pass. Utilisation (Chowdhery et al., 2022, section 4.1, for training) is assumed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 GIB = 1024**3

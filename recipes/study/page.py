@@ -1,7 +1,5 @@
 """What training did: rows of Table 11, learning curves, score distributions, responses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

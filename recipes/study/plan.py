@@ -1,7 +1,5 @@
 """What a dry run says of a step beside its command: batch arithmetic, memory, cost. All from files, without a model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from data.errors import UserError

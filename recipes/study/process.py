@@ -1,7 +1,5 @@
 """Run a step's command so that its output is kept, is seen where somebody looks, and nothing outlives this process."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -6,8 +6,6 @@ model that the study starts from, if it is a folder, the files). No path of the 
 is compared: the folder may move, and the steps may run on different hardware.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """The steps a study stands for: which command makes what, from what."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from pathlib import Path
 

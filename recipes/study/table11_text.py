@@ -1,7 +1,5 @@
 """Table 11 for readers: cells, Markdown, JSON, and the paper's patterns, each with whether this table shows it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

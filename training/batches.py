@@ -41,8 +41,7 @@ def check_groups(per_device: int, processes: int, steps: int, num_generations: i
         raise UserError(f"num_generations must be at least 2 (a group to compare within), not {num_generations}")
     batch = per_device * processes * steps
     if batch % num_generations:
-        unit = num_generations // math.gcd(per_device * processes, num_generations)
-        around = _around(steps, unit)
+        around = _around(steps, num_generations // math.gcd(per_device * processes, num_generations))
         divisors = [n for n in range(2, batch + 1) if batch % n == 0]
         nearest = sorted(divisors, key=lambda n: abs(n - num_generations))[:2]
         raise UserError(
@@ -66,10 +65,8 @@ def check_prompts(num_prompts: int, num_generations: int, batch: int) -> None:
 
 
 def check_examples(name: str, count: int, training: Any) -> None:
-    """Does an epoch of `count` examples, the value of the setting `name`, fill its last batch?
-
-    A batch that is not full would weigh its examples more than the others (and on several processes repeat some).
-    """
+    """Does an epoch of `count` examples, the value of the setting `name`, fill its last batch?"""
+    # One that is not full would weigh its examples more than the others (and on several processes repeat some).
     batch = training.per_device_train_batch_size * world_size() * training.gradient_accumulation_steps
     if count < batch or (training.max_steps <= 0 and count % batch):
         raise UserError(

@@ -2,7 +2,6 @@
 
 import argparse
 import difflib
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,23 +30,18 @@ T = TypeVar("T")
 
 class _Parser(TrlParser):
     def error(self, message: str) -> NoReturn:
-        # argparse would print some 200 flags and exit.
-        raise UserError(message)
+        raise UserError(message)  # argparse would print some 200 flags and exit
 
 
-def parse(script: type[S], training: type[T], argv: Sequence[str] | None = None) -> tuple[S, T, ModelConfig]:
+def parse(script: type[S], training: type[T], argv: Sequence[str]) -> tuple[S, T, ModelConfig]:
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
-    settings = read_settings((script, training, ModelConfig), sys.argv[1:] if argv is None else argv)
+    settings = read_settings((script, training, ModelConfig), argv)
     settings[0].check(settings[1])
     return settings
 
 
 def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
-    """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it.
-
-    Raises:
-        UserError: An unknown key, an impossible value or a file that is not there, in one line.
-    """
+    """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it."""
     parser = _Parser(groups, allow_abbrev=False)
     front = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     front.add_argument("--config")

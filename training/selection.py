@@ -52,23 +52,16 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
     shares = ranked.shares(num_pairs, "num_pairs", each=2)
     last = [n - 1 - random.permutation(share) for n, share in zip(ranked.counts, shares, strict=True)]
     pairs = Pairs(ranked.take([np.arange(share) for share in shares]), ranked.take(last))
-    _warn_of_overlap(pairs, shares, num_pairs)
-    return pairs
-
-
-def _warn_of_overlap(pairs: Pairs, shares: np.ndarray, num_pairs: int) -> None:
-    ends = np.cumsum(shares)[:-1]
-    sides = (np.split(side.scores, ends) for side in (pairs.chosen, pairs.rejected))
+    sides = (np.split(side.scores, np.cumsum(shares)[:-1]) for side in (pairs.chosen, pairs.rejected))
     borders = [(float(good.min()), float(bad.max())) for good, bad in zip(*sides, strict=True) if len(good)]
-    overlaps = [border for border in borders if border[0] <= border[1]]
-    if not overlaps:
-        return
-    of_prompts = f" for {len(overlaps)} of {len(borders)} prompts" if len(borders) > 1 else ""
-    logger.warning(
-        "chosen and rejected responses overlap in score%s: the lowest chosen one has %.4f, the highest rejected one "
-        "%.4f (%s chosen ones are invalid); take fewer than %s pairs, or sample more responses",
-        *(of_prompts, *overlaps[0], pairs.chosen.num_invalid, num_pairs),
-    )
+    if overlaps := [border for border in borders if border[0] <= border[1]]:
+        of_prompts = f" for {len(overlaps)} of {len(borders)} prompts" if len(borders) > 1 else ""
+        logger.warning(
+            "chosen and rejected responses overlap in score%s: the lowest chosen one has %.4f, the highest rejected "
+            "one %.4f (%s chosen ones are invalid); take fewer than %s pairs, or sample more responses",
+            *(of_prompts, *overlaps[0], pairs.chosen.num_invalid, num_pairs),
+        )
+    return pairs
 
 
 def sft_rows(top: Selected, *, conversational: bool) -> list[dict[str, Any]]:

@@ -7,15 +7,14 @@ import re
 from data.jcq import CRITERIA
 from data.prompts import fill, prompt
 from rewards.judges.rubric import Rubric, Scores
+from rewards.parse import without_reasoning
 
 JAPANESE = dict(zip(CRITERIA, ("流暢性", "柔軟性", "独創性", "精緻性"), strict=True))
-
 _NAMES = "|".join(JAPANESE.values())
 # Nothing may follow the value: not `4/5`, not `4.5`, not `4 (8個)`, not `[1-5]`.
 _LINE = re.compile(rf"({_NAMES})\s*[:：]\s*(?:([1-5１-５])|[\[［]\s*([1-5１-５])\s*[\]］])")
 _LIST_MARK = re.compile(r"^[-*・]\s+")
 _MENTION = re.compile(rf"({_NAMES}).*[\d:：]")
-_THINKING = re.compile(r"\s*<think>(.*?</think>)?", re.DOTALL)
 # All that ends a line for some reader, not only what does for Python's `^`.
 _HEADING = re.compile(r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r]*)(#+)")
 _FENCE = re.compile(r"<(?=[\s/]*answer\b)", re.IGNORECASE)
@@ -29,19 +28,16 @@ def parse_verdict(reply: str) -> Scores | None:
     are passed over, unless one names a criterion with a number or a colon: a reply that says two things about a
     criterion says nothing, so no verdict quoted from the answer counts.
 
-    Of 77,000 replies of gpt-4o-2024-08-06 by the benchmark's authors, it reads the 76,971 that they read, as they do.
-
     >>> parse_verdict("流暢性: 4\\n柔軟性: [3]\\n独創性：２\\n**精緻性**: 5")
     {'fluency': 4, 'flexibility': 3, 'originality': 2, 'elaboration': 5}
     >>> parse_verdict("流暢性: 4\\n柔軟性: 3\\n独創性: 2-3\\n精緻性: 5") is None
     True
     """
-    if thinking := _THINKING.match(reply):
-        if not thinking[1]:
-            return None  # a draft that never came to an end
-        reply = reply[thinking.end() :]
+    verdict = without_reasoning(reply)
+    if verdict is None:
+        return None  # a draft that never came to an end
     values: list[tuple[str, int]] = []
-    for line in reply.splitlines():
+    for line in verdict.splitlines():
         plain = _LIST_MARK.sub("", line.strip())
         if plain.count("**") % 2 == 0:
             plain = plain.replace("**", "").strip()

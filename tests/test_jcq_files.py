@@ -21,8 +21,8 @@ from rewards.tasks.jcq.files import (
     write_answers,
     write_jcq_judgements,
 )
-from rewards.tasks.jcq.judging import asked_of
 from rewards.tasks.jcq.rubric import JCQ_V1
+from rewards.tasks.jcq.task import asked_of
 
 VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}

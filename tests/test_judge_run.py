@@ -17,8 +17,8 @@ from rewards.judges.rubric import Asked
 from rewards.judges.run import judge_answers
 from rewards.judges.workers import _GIVE_UP_AFTER
 from rewards.task import Answer
-from rewards.tasks.jcq.judging import asked_of
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
+from rewards.tasks.jcq.task import asked_of
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Judge, Status
 from rewards.judges.rubric import Asked
 from rewards.judges.run import Judging, answer_keys, judging_of
-from rewards.task import Answer
 from rewards.tasks.jcq.files import PARAMETERS, PROMPT, read_jcq_judgements
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 
@@ -81,12 +80,3 @@ def import_judgements(settings: JcqSettings, answers: Sequence[Asked], ledger: P
             if (judgement.key, judgement.answer_id) not in known:
                 lines.append(judgement)
         return judging_of(lines.judgements, keys)
-
-
-def asked_of(questions: Iterable[Question], answers: Sequence[Answer]) -> list[Asked]:
-    """Each answer with its question."""
-    texts = {question.id: question.question for question in questions}
-    for answer in answers:
-        if answer.item not in texts:
-            raise UserError(f"answer {answer.id!r} is to question {answer.item!r}, which is not among the questions")
-    return [Asked(answer.id, answer.item, texts[answer.item], answer.text) for answer in answers]

@@ -9,16 +9,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from data.errors import UserError
 from data.held_out import refuse
 from data.jcq import CRITERIA, TASKS, Question, content_hash, write_questions
 from data.progress import responses_bar
-from rewards.judges.rubric import judged_part
+from rewards.judges.rubric import Asked, judged_part
 from rewards.judges.run import Judging, judge_answers
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Task
 from rewards.tasks.jcq.files import answers_path, judgements_path, read_answers, write_answers, write_jcq_judgements
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
-from rewards.tasks.jcq.judging import JcqSettings, asked_of, import_judgements, judging_settings
+from rewards.tasks.jcq.judging import JcqSettings, import_judgements, judging_settings
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
 from rewards.tasks.jcq.tables import means, model_scores
 from rewards.tasks.jcq.view import JcqView
@@ -145,3 +146,12 @@ class Jcq(Task):
 def held_out() -> frozenset[str]:
     """Fingerprints of the questions of nlp-waseda/JCQ, split test: who trains on them measures nothing with them."""
     return frozenset(files(__package__).joinpath("held_out.txt").read_text("ascii").split())
+
+
+def asked_of(questions: Iterable[Question], answers: Sequence[Answer]) -> list[Asked]:
+    """Each answer with its question."""
+    texts = {question.id: question.question for question in questions}
+    for answer in answers:
+        if answer.item not in texts:
+            raise UserError(f"answer {answer.id!r} is to question {answer.item!r}, which is not among the questions")
+    return [Asked(answer.id, answer.item, texts[answer.item], answer.text) for answer in answers]

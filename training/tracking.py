@@ -29,9 +29,8 @@ _SHOWN_TABLE = (
 class RunRecorder(TrainerCallback):
     """Completes each checkpoint with duplicate histories and W&B run, prints a line and logs completions to W&B.
 
-    Args:
-        rewards: The run's reward functions; those that are sozo's have a history and completions to show.
-        completions_logged: Rows per logging step in the tables `PREFIX/completions`, which keep all steps.
+    Those of the `rewards` that are sozo's have a history and completions to show, of which `completions_logged` go into
+    the tables `PREFIX/completions` with each logging step.
     """
 
     def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0) -> None:

@@ -28,25 +28,14 @@ def write_report(
     path: Path,
     *,
     title: str,
-    rows: Sequence[DatSummary],
-    scores: Mapping[str, Any],
-    samples: Mapping[str, Sequence[Response]],
+    rows: Sequence[DatSummary],  # of the table, in order (random nouns, before, after)
+    scores: Mapping[str, Any],  # of valid responses, by name; colours follow the order: the first is grey
+    samples: Mapping[str, Sequence[Response]],  # shown side by side (before, after)
     curves: Sequence[Curve],
-    facts: Mapping[str, str],
-    table: Table11 | None = None,
+    facts: Mapping[str, str],  # what else a reader should know (model, encoder, seed)
+    table: Table11 | None = None,  # a study's, with the paper's figures and patterns and a chart of unique words
 ) -> None:
-    """Write the page, whole or not at all. Any argument may be empty; its section is then left out.
-
-    Args:
-        path: The HTML file.
-        title: Heading of the page.
-        rows: Rows of the table, in order (random nouns, before, after).
-        scores: Name -> scores of its valid responses. Colours follow the order: the first is grey.
-        samples: Name -> responses, shown side by side (before, after).
-        curves: Learning curves, a chart each.
-        facts: What else a reader should know (model, encoder, seed).
-        table: A study's Table 11, with the paper's figures, the paper's patterns and a chart of unique words.
-    """
+    """Write the page, whole or not at all. Any argument may be empty; its section is then left out."""
     words_chart = ""
     if table:
         words_chart = unique_words_chart({row.summary.source: row.curve for row in table.rows}, table.equal_size)

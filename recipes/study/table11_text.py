@@ -35,16 +35,15 @@ def paper_cells(row: Table11Row) -> dict[str, str]:
 
 def to_markdown(table: Table11) -> str:
     """The table, the paper's columns last, and the patterns; a `|` in a row's name is escaped."""
-    own = [cells(row, table) for row in table.rows]
-    paper = [paper_cells(row) for row in table.rows]
-    headings = list(next(filter(None, paper), {}))
-    lines = []
-    for row, published in zip(own, paper, strict=True):
-        values = [*row.values(), *(published.get(heading, "–") for heading in headings)]
+    lines: list[str] = []
+    headings = list(next(filter(None, map(paper_cells, table.rows)), {}))
+    for row in table.rows:
+        own, published = cells(row, table), paper_cells(row)
+        if not lines:
+            titles = [*own, *(f"Paper: {heading.lower()}" for heading in headings)]
+            lines = [f"| {' | '.join(titles)} |", f"|---|{'---:|' * (len(titles) - 1)}"]
+        values = [*own.values(), *(published.get(heading, "–") for heading in headings)]
         lines.append(f"| {' | '.join(value.replace('|', chr(92) + '|') for value in values)} |")
-    if own:
-        titles = [*own[0], *(f"Paper: {heading.lower()}" for heading in headings)]
-        lines = [f"| {' | '.join(titles)} |", f"|---|{'---:|' * (len(titles) - 1)}", *lines]
     if shown := patterns(table):
         lines += ["", *(f"- {name}: {text}" for name, text in shown.items())]
     return "\n".join(lines) + "\n"
@@ -57,8 +56,8 @@ def to_json(table: Table11) -> dict[str, Any]:
         paper = asdict(row.published) if row.published else None
         words = {"unique_words_at_equal_size": row.equal_size_words, "rarefaction": [list(p) for p in row.curve]}
         rows.append({**row.summary.to_json(), **words, "paper": paper})
-    shown = patterns(table)
-    return {"equal_size": table.equal_size, "paper_model": table.paper_model, "rows": rows, "patterns": shown}
+    facts = {"equal_size": table.equal_size, "paper_model": table.paper_model}
+    return {**facts, "rows": rows, "patterns": patterns(table)}
 
 
 def patterns(table: Table11) -> dict[str, str]:

@@ -13,8 +13,9 @@ from models.tokens import encode_prompt, end_tokens
 class SharedPrefixRollout:
     """TRL `rollout_func`: each prompt of this process's batch is computed once, however often it stands there.
 
-    The draw is a function of seed, optimizer step and process: a resumed run continues as an unbroken one. Works on one
-    process, DDP and DeepSpeed ZeRO-1 to 3 (whose weights TRL gathers while it lasts), with LoRA too, not under FSDP.
+    The draw is a function of seed, optimizer step and place in the batch of all processes: a resumed run continues as an
+    unbroken one, and two processes draw what one does. Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose
+    weights TRL gathers while it lasts), with LoRA too, not under FSDP.
     `slots` completions are decoded at once.
 
     >>> rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=256, seed=0)
@@ -35,8 +36,10 @@ class SharedPrefixRollout:
         template_arguments = trainer.chat_template_kwargs or {}
         prompt_ids = [encode_prompt(tokenizer, prompt, **template_arguments) for prompt in prompts]
         self._at = (step, self._at[1] + 1 if self._at[0] == step else 0)
-        random = np.random.default_rng([self._seed, *self._at, trainer.args.process_index])
-        uniforms = random.random((len(prompts), self._max_new_tokens))
+        # TRL deals one batch out, a slice to each process.
+        first = trainer.args.process_index * len(prompts)
+        random = np.random.default_rng([self._seed, *self._at])
+        uniforms = random.random((first + len(prompts), self._max_new_tokens))[first:]
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
             options = {"ends": end_tokens(model, tokenizer), "temperature": self._temperature, "slots": self._slots}
             try:

@@ -224,7 +224,7 @@ def test_a_broken_model_is_one_line():
 class FakeTrainer:
     """What a rollout asks of TRL's trainer."""
 
-    def __init__(self, model, tokenizer, step=0):
+    def __init__(self, model, tokenizer, step=0, process=0):
         from types import SimpleNamespace
 
         from accelerate import Accelerator
@@ -232,7 +232,7 @@ class FakeTrainer:
         self.accelerator = Accelerator(cpu=True)
         self.model_wrapped, self.processing_class = model, tokenizer
         self.chat_template_kwargs, self.is_fsdp_enabled = {}, False
-        self.state, self.args = SimpleNamespace(global_step=step), SimpleNamespace(process_index=0)
+        self.state, self.args = SimpleNamespace(global_step=step), SimpleNamespace(process_index=process)
 
 
 def test_a_rollout_is_a_function_of_seed_and_step():
@@ -240,10 +240,10 @@ def test_a_rollout_is_a_function_of_seed_and_step():
     model = llama(vocab_size=len(tokenizer), eos_token_id=1).train()
     prompts = ["1. 犬", "1. 猫", "1. 犬", [{"role": "user", "content": "1. 水"}]]
 
-    def roll(step, seed=3, calls=1):
+    def roll(step, seed=3, calls=1, process=0, prompts=prompts):
         rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=seed)
         for _ in range(calls):
-            out = rollout(prompts, FakeTrainer(model, tokenizer, step))
+            out = rollout(prompts, FakeTrainer(model, tokenizer, step, process))
         return out
 
     out = roll(1)
@@ -254,6 +254,9 @@ def test_a_rollout_is_a_function_of_seed_and_step():
     assert roll(1) == out
     others = [roll(2), roll(1, seed=4), roll(1, calls=2)]
     assert all(other["completion_ids"] != out["completion_ids"] for other in others)
+    # Two processes draw what one does.
+    halves = [roll(1, process=process, prompts=prompts[2 * process :][:2]) for process in range(2)]
+    assert halves[0]["completion_ids"] + halves[1]["completion_ids"] == out["completion_ids"]
     trainer = FakeTrainer(model, tokenizer)
     trainer.is_fsdp_enabled = True
     with pytest.raises(UserError, match="sampler: trl"):

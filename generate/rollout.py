@@ -13,8 +13,8 @@ from models.tokens import encode_prompt, end_tokens
 class SharedPrefixRollout:
     """TRL `rollout_func`: each prompt of this process's batch is computed once, however often it stands there.
 
-    The draw is a function of seed, optimizer step and place in the batch of all processes: a resumed run continues as an
-    unbroken one, and two processes draw what one does. Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose
+    The draw is a function of seed, optimizer step and place in the batch of all processes: a resumed run continues as
+    an unbroken one, and two processes draw what one does. Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose
     weights TRL gathers while it lasts), with LoRA too, not under FSDP.
     `slots` completions are decoded at once.
 

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.rubric import Asked
+from rewards.judges.protocol import Asked
 from rewards.judges.run import judge_answers
 from rewards.tasks.jcq.rubric import JCQ_V1
 

@@ -21,7 +21,7 @@ from data.prompts import prompt
 from generate.shared_prefix import sample_tokens
 from models.processes import freed_memory_kept
 from models.tiny import ensure_tiny
-from models.tokens import encode_text, end_tokens
+from models.traits import encode_text, end_tokens
 
 
 def plain(model: object, ids: list[int], n: int, most: int, ends: list[int]) -> int:

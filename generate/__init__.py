@@ -2,8 +2,7 @@
 
 from data.schema import Completion
 from generate.load import GeneratorSettings, load_generator
-from generate.protocol import Generator
-from generate.random_nouns import RandomNouns
+from generate.protocol import Generator, RandomNouns
 from generate.transformers_model import TransformersGenerator
 
 __all__ = ["Completion", "Generator", "GeneratorSettings", "RandomNouns", "TransformersGenerator", "load_generator"]

@@ -4,7 +4,6 @@ from functools import cache
 from typing import Any
 
 from data.errors import UserError
-from data.schema import Completion
 from generate.load import GeneratorSettings, load_generator
 from rewards.judges.endpoint import endpoint_judge
 from rewards.judges.local import LocalJudge
@@ -25,15 +24,10 @@ def make_judge(settings: JudgeSettings) -> Judge:
     if settings.judge_base_url:
         raise UserError(f"judge_base_url goes with judge_backend openai, not with {settings.judge_backend}")
     name, limit = settings.judge_model, settings.judge_max_tokens
-    decoder: dict[str, Any] = {"temperature": _GREEDY, "max_new_tokens": limit}
-    model = GeneratorSettings(name, backend=settings.judge_backend, **decoder).settled()
+    model = GeneratorSettings(name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit).settled()
     generator = cache(lambda: load_generator(model))
-
-    def reply(prompts: list[str]) -> list[Completion]:
-        return generator().answer(prompts, 0, 0)
-
-    temperature = {"temperature": _GREEDY}
-    return LocalJudge(name, reply, parameters=temperature, batch_size=settings.judge_concurrency, max_tokens=limit)
+    options: dict[str, Any] = {"parameters": {"temperature": _GREEDY}, "batch_size": settings.judge_concurrency}
+    return LocalJudge(name, lambda prompts: generator().answer(prompts, 0, 0), max_tokens=limit, **options)
 
 
 def make_judge_reward(rubric: str = "jcq-v1", **options: Any) -> JudgeReward:

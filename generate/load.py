@@ -1,20 +1,17 @@
 """From what a user names (`--model`, `--backend`, ...) to a generator: cheap checks first, then the model."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from data.errors import UserError
 from data.jumandic import load_nouns
 from data.secrets import public_url
 from data.settings import deciding, setting
-from generate.protocol import Generator
-from generate.random_nouns import RandomNouns
+from generate.protocol import Generator, RandomNouns
 from generate.transformers_model import TransformersGenerator
 from models.load import cannot_load, check_model, load_model, pinned
 from models.tiny import TINY, tiny_nouns
@@ -46,7 +43,7 @@ class GeneratorSettings:
         values = deciding(self)
         return values | {"base_url": public_url(self.base_url)} if self.base_url else values
 
-    def settled(self, max_new_tokens: int = 256) -> GeneratorSettings:
+    def settled(self, max_new_tokens: int = 256) -> Self:
         """With backend, source and length limit decided, after all checks without a model."""
         if self.backend not in (*BACKENDS, RANDOM):
             raise UserError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
@@ -82,7 +79,7 @@ class GeneratorSettings:
                 return "vllm"
         return "transformers"
 
-    def pinned(self) -> GeneratorSettings:
+    def pinned(self) -> Self:
         """With the folder of `tiny`, and of a hub model the commit (see `models.load.pinned`)."""
         if self.backend not in ("transformers", "vllm"):
             return self
@@ -91,11 +88,7 @@ class GeneratorSettings:
 
 
 def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> Generator:
-    """The generator that `settings` name; `keep` is for `generate.openai_endpoint`, the others draw at no price.
-
-    >>> load_generator(GeneratorSettings("random")).name
-    'random'
-    """
+    """The generator that `settings` name; `keep` is for `generate.openai_endpoint`, the others draw at no price."""
     settings = settings.settled().pinned()
     if settings.backend == RANDOM:
         return RandomNouns(_nouns(settings.nouns), name=settings.source or RANDOM)

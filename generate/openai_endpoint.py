@@ -1,7 +1,5 @@
 """Any OpenAI-compatible endpoint as a generator: a vLLM server, `transformers serve`, SGLang, llama.cpp, OpenAI."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence
@@ -13,13 +11,12 @@ from data.prompts import messages
 from data.schema import Completion
 from generate.protocol import request_seeds
 from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome
-from rewards.endpoint.retry import RetryPolicy
+from rewards.endpoint.pace import RetryPolicy
 
 if TYPE_CHECKING:
     from generate.load import GeneratorSettings
 
 _PATH = "chat/completions"
-_PROBE = "こんにちは"
 
 
 class OpenAIGenerator:
@@ -37,7 +34,7 @@ class OpenAIGenerator:
     """
 
     def __init__(
-        self, settings: GeneratorSettings, *, keep: Path | None = None, retry: RetryPolicy | None = None
+        self, settings: "GeneratorSettings", *, keep: Path | None = None, retry: RetryPolicy | None = None
     ) -> None:
         concurrency = settings.concurrency
         self._endpoint = Endpoint(settings.model, settings.base_url, concurrency=concurrency, retry=retry)
@@ -83,9 +80,10 @@ class OpenAIGenerator:
     def _accepted_form(self) -> tuple[str, dict[str, Any]]:
         """The first way to ask for the whole distribution that the server does not refuse, tried with one token."""
         outcomes: list[Outcome[Completion]] = []
-        short = _forms(1)
-        for form in ("openai",) if self._endpoint.url == OFFICIAL else short:
-            body = self._body(_PROBE, 0, short[form])
+        for form, request in _forms(1).items():
+            if self._endpoint.url == OFFICIAL and form != "openai":
+                continue
+            body = self._body("こんにちは", 0, request)
             self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
             if outcomes[-1].value is not None:
                 return form, _forms(self._settings.max_new_tokens)[form]
@@ -95,10 +93,9 @@ class OpenAIGenerator:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: no key, and no credentials in the address."""
-        server = {"model": self._settings.model, "base_url": self._endpoint.url}
-        request = {"request_form": self._form, "request": self._request}
-        decoder = {"temperature": self.temperature, "top_p": 1.0}
-        return {"generator": "openai", **server, **decoder, **request, "max_new_tokens": self._settings.max_new_tokens}
+        server = {"generator": "openai", "model": self._settings.model, "base_url": self._endpoint.url}
+        decoder = {"temperature": self.temperature, "top_p": 1.0, "request_form": self._form, "request": self._request}
+        return server | decoder | {"max_new_tokens": self._settings.max_new_tokens}
 
 
 def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
@@ -116,16 +113,7 @@ def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
 class KeptCompletions(AbstractContextManager["KeptCompletions"]):
     """The completions of one batch by their numbers, each a line of a file, if there is one, the moment it arrives.
 
-    The caller vouches that the file belongs to the same prompts and settings, as a run's folder does. Several threads
-    may add at once.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "kept"
-    >>> with KeptCompletions(path) as kept:
-    ...     kept.add(1, Completion("犬", "stop"))
-    >>> with KeptCompletions(path) as kept:
-    ...     kept.completions
-    {1: Completion(text='犬', finish_reason='stop')}
+    The caller vouches that the file belongs to the same prompts and settings. Several threads may add at once.
     """
 
     def __init__(self, path: Path | None) -> None:

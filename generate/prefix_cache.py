@@ -1,20 +1,19 @@
 """Cache and attention of `generate.shared_prefix`: the prompt once for all slots, their own tokens behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn.functional import pad
 from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import Cache, DynamicLayer
 
 from data.errors import UserError
-from models.attention import without_adapter
+from models.traits import without_adapter
 
 _NAME = "sozo_shared_prefix"
-_ATTENTION_ARGUMENTS = ("softcap", "s_aux", "position_bias")
 
 
 class SharedPrefixCache(Cache):
@@ -30,10 +29,10 @@ class SharedPrefixCache(Cache):
         super().__init__(layers=[_Layer(self, layer.keys, layer.values, room or slots) for layer in prefix.layers])
         self.lengths = torch.zeros(slots, dtype=torch.long, device=prefix.layers[0].keys.device)
         self.used = self.room = 0
-        self.hidden: torch.Tensor | None = None
+        self.hidden: Tensor | None = None
         self._prefix, self._most, self._stem = prefix, most, self
 
-    def branch(self, parents: torch.Tensor) -> SharedPrefixCache:
+    def branch(self, parents: Tensor) -> "SharedPrefixCache":
         """A cache with a slot for each of `parents`, slots of this one, that begins with its parent's tokens."""
         child = SharedPrefixCache(self._prefix, len(parents), self._most)
         child._stem = self
@@ -41,7 +40,7 @@ class SharedPrefixCache(Cache):
         child._copy(self, torch.arange(len(parents), device=parents.device), parents)
         return child
 
-    def follow(self, parents: torch.Tensor) -> torch.Tensor:
+    def follow(self, parents: Tensor) -> Tensor:
         """Let the live slots be one for each of `parents`, slots of this cache, that begins with its parent's tokens.
 
         A parent's first follower stays in its slot and nothing is copied; slots that nobody follows are filled. The
@@ -64,14 +63,13 @@ class SharedPrefixCache(Cache):
         now[held] = torch.arange(len(held), device=parents.device)
         return now[places]
 
-    def _copy(self, source: SharedPrefixCache, slots: torch.Tensor, parents: torch.Tensor) -> None:
-        self.lengths[slots] = source.lengths[parents]
-        used = source.used
+    def _copy(self, source: "SharedPrefixCache", slots: Tensor, parents: Tensor) -> None:
+        self.lengths[slots], used = source.lengths[parents], source.used
         for layer, other in zip(self.layers, source.layers, strict=True):
             layer.keys[slots, :, :used] = other.keys[parents, :, :used]
             layer.values[slots, :, :used] = other.values[parents, :, :used]
 
-    def _close(self, free: torch.Tensor) -> torch.Tensor:
+    def _close(self, free: Tensor) -> Tensor:
         """Fill the slots `free` with the last live ones; returns which slot each live one was before."""
         live = len(self.lengths) - len(free)
         was = torch.arange(live, device=free.device)
@@ -89,7 +87,8 @@ class SharedPrefixCache(Cache):
         if used > self.room:
             self.room = min(max(2 * self.room, used, 64), self._most)
             for layer in self.layers:
-                layer.grow(self.room)
+                more = (0, 0, 0, self.room - layer.keys.shape[2])  # what is not written is zero: 0 times NaN is no 0
+                layer.keys, layer.values = pad(layer.keys, more), pad(layer.values, more)
 
     def begin_step(self) -> None:
         """Make room for one more token of every slot and note which of the tokens stored are whose."""
@@ -99,9 +98,7 @@ class SharedPrefixCache(Cache):
         # Where all are equally long, nothing is hidden from anybody.
         self.hidden = beyond[:, None, None] if bool(beyond.any()) else None
 
-    def replace(
-        self, rows: torch.Tensor, done: torch.Tensor, started: torch.Tensor, parents: torch.Tensor
-    ) -> torch.Tensor:
+    def replace(self, rows: Tensor, done: Tensor, started: Tensor, parents: Tensor) -> Tensor:
         """Give the slots of ended rows to `started`, close the gaps that are left, and return the rows now in slots.
 
         `rows` are those of the live slots and `done` says which have ended; at most as many are `started`, each with
@@ -118,19 +115,11 @@ class SharedPrefixCache(Cache):
 class _Layer(DynamicLayer):
     """One layer: the prompt's keys and values (heads, prompt, size), and (slots, heads, room, size) behind it."""
 
-    def __init__(self, cache: SharedPrefixCache, keys: torch.Tensor, values: torch.Tensor, slots: int) -> None:
+    def __init__(self, cache: SharedPrefixCache, keys: Tensor, values: Tensor, slots: int) -> None:
         super().__init__()
-        self.cache = cache
-        self.prefix_keys, self.prefix_values = keys[0], values[0]
-        shape = (slots, *self.prefix_keys.shape[:1], 0)
-        self.keys = keys.new_zeros((*shape, keys.shape[-1]))
-        self.values = values.new_zeros((*shape, values.shape[-1]))
+        self.cache, self.prefix_keys, self.prefix_values = cache, keys[0], values[0]
+        self.keys, self.values = (part.new_zeros((slots, part.shape[1], 0, part.shape[3])) for part in (keys, values))
         self.is_initialized = True
-
-    def grow(self, room: int) -> None:
-        """Enlarge the slots' share to `room` tokens; what is not written is zero, since 0 times NaN is no 0."""
-        more = (0, 0, 0, room - self.keys.shape[2])
-        self.keys, self.values = torch.nn.functional.pad(self.keys, more), torch.nn.functional.pad(self.values, more)
 
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Store one token per slot. The attention function is handed this layer in place of keys and values."""
@@ -140,7 +129,7 @@ class _Layer(DynamicLayer):
         self.values[slot, :, lengths] = value_states[:, :, 0]
         return self, self
 
-    def attend(self, query: torch.Tensor, scaling: float | None) -> torch.Tensor:
+    def attend(self, query: Tensor, scaling: float | None) -> Tensor:
         """Attention of one query per slot (live, query heads, 1, size) to the prompt and the slot's own tokens."""
         live, query_heads, _, size = query.shape
         heads, length = self.prefix_keys.shape[:2]
@@ -166,10 +155,10 @@ class _Layer(DynamicLayer):
 
 
 def _attend(
-    module: Any, query: torch.Tensor, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **kw: Any
-) -> tuple[torch.Tensor, None]:
+    module: Any, query: Tensor, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **kw: Any
+) -> tuple[Tensor, None]:
     """transformers' attention function for a `SharedPrefixCache`: `key` is one of its layers."""
-    for name in _ATTENTION_ARGUMENTS:
+    for name in ("softcap", "s_aux", "position_bias"):
         if kw.get(name) is not None:
             raise UserError(f"{type(module).__name__} needs {name}, which a shared prompt does not have")
     return key.attend(query, scaling), None

@@ -1,10 +1,14 @@
-"""What a generator is: completions as a function of prompts, seed and batch index, so that runs can be resumed."""
+"""What a generator is: completions as a function of prompts, seed and batch index; the simplest one is random nouns."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from data.errors import UserError
 from data.schema import Completion
+
+_NUM_WORDS = 10
 
 
 class Generator(Protocol):
@@ -31,14 +35,42 @@ def entropy(seed: int, batch: int) -> list[int]:
 
 
 def request_seeds(n: int, seed: int, batch: int) -> list[int]:
-    """One seed for each row of a batch, for engines that take one per request.
-
-    53 bits: any JSON reader keeps them exactly, and 131,072 of them collide with a chance of one in a million.
+    """One seed for each row of a batch, for engines that take one per request. Any JSON reader keeps its 53 bits.
 
     >>> request_seeds(3, seed=0, batch=1)[:2] == request_seeds(2, seed=0, batch=1)
     True
     """
-    import numpy as np
-
     state = np.random.SeedSequence(entropy(seed, batch)).generate_state(n, np.uint64)
     return [int(value) >> 11 for value in state]
+
+
+class RandomNouns:
+    """The paper's random baseline (section 5.1.1): ten distinct ones of `nouns`, every ordered choice equally likely.
+
+    >>> generator = RandomNouns("犬 猫 水 山 川 本 車 空 海 石 鳥 花".split())
+    >>> first, second = generator.answer([""] * 2, seed=1, batch=0)
+    >>> len(first.text.splitlines()), generator.answer([""] * 2, seed=1, batch=0) == [first, second]
+    (10, True)
+    """
+
+    temperature = None
+
+    def __init__(self, nouns: Sequence[str], *, name: str = "random") -> None:
+        if len(nouns) < _NUM_WORDS or len(set(nouns)) < len(nouns):
+            raise UserError(f"the random baseline needs {_NUM_WORDS} distinct nouns at least, each given once")
+        self.name, self._nouns = name, np.array(nouns, dtype=object)
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """A list of ten nouns for each of `prompts`, whatever they say."""
+        # No draw is rejected: the k-th is among the nouns left; stepping over the earlier ones, in order, numbers it.
+        left = len(self._nouns) - np.arange(_NUM_WORDS)
+        numbers = np.random.default_rng(entropy(seed, batch)).integers(0, left, size=(len(prompts), _NUM_WORDS))
+        for k in range(1, _NUM_WORDS):
+            for earlier in np.sort(numbers[:, :k], axis=1).T:
+                numbers[:, k] += numbers[:, k] >= earlier
+        form = "\n".join(f"{k}. %s" for k in range(1, _NUM_WORDS + 1))
+        return [Completion(form % tuple(row)) for row in self._nouns[numbers].tolist()]
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record."""
+        return {"generator": "random", "nouns": len(self._nouns)}

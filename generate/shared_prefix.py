@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers import DynamicCache
 
 from data.errors import UserError
 from generate.prefix_cache import SharedPrefixCache, shared_attention
-from models.attention import why_not_shared, without_adapter
+from models.traits import why_not_shared, without_adapter
 
 _BLOCK = 512
 
@@ -33,7 +34,7 @@ def sample_tokens(
     """Draw one response per row of `uniforms` from the model's own distribution, nothing truncated: its new token ids.
 
     Args:
-        model: A causal language model in evaluation mode (see `models.attention.why_not_shared`); a PEFT model too.
+        model: A causal language model in evaluation mode (see `models.traits.why_not_shared`); a PEFT model too.
         prompt: Token ids, at least one.
         uniforms: Numbers in [0, 1), shape (responses, most new tokens): `uniforms[r, t]` decides token t of response r.
         ends: Tokens that end a response, which keeps its end token.
@@ -43,14 +44,12 @@ def sample_tokens(
     n, most = uniforms.shape
     if n == 0:
         return []
-    reason = why_not_shared(model, len(prompt) + most)
-    if reason:
+    if reason := why_not_shared(model, len(prompt) + most):
         name = type(without_adapter(model)).__name__
         raise UserError(f"{name} cannot share its prompt among samples: {reason}")
     device = next(model.parameters()).device
     random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
     stop = torch.tensor(list(ends), dtype=torch.long, device=device)
-
     filled = DynamicCache()
     ids = torch.tensor([list(prompt)], device=device)
     logits = model(input_ids=ids, past_key_values=filled, use_cache=True, logits_to_keep=1).logits[:, -1]
@@ -61,12 +60,10 @@ def sample_tokens(
     tokens[:, 0] = draw(logits, random[:, 0], temperature, history)
     live = torch.nonzero(~torch.isin(tokens[:, 0], stop))[:, 0]
 
-    def forward(cache: SharedPrefixCache, step: torch.Tensor) -> torch.Tensor:
-        positions = (len(prompt) + cache.lengths)[:, None]
+    def forward(cache: SharedPrefixCache, step: Tensor) -> Tensor:
+        inputs = {"input_ids": step[:, None], "position_ids": (len(prompt) + cache.lengths)[:, None]}
         cache.begin_step()
-        logits = model(
-            input_ids=step[:, None], position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1
-        ).logits[:, -1]
+        logits = model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
         cache.lengths += 1
         return logits
 
@@ -114,18 +111,12 @@ def sample_each(model: Any, prompts: Sequence[Sequence[int]], uniforms: np.ndarr
     return responses
 
 
-def draw(
-    logits: torch.Tensor, uniforms: torch.Tensor, temperature: float = 1.0, which: torch.Tensor | None = None
-) -> torch.Tensor:
+def draw(logits: Tensor, uniforms: Tensor, temperature: float = 1.0, which: Tensor | None = None) -> Tensor:
     """Tokens (draws,) from softmax(logits / temperature), exact to float32 rounding, by inverting the CDF.
 
-    The first search is among the masses of blocks of 512 tokens, the second among the tokens of that block. A
-    FloatingPointError if a row's logits are not finite (NaN, infinity, or all minus infinity).
-
-    Args:
-        logits: Shape (rows, vocabulary), any floating dtype.
-        uniforms: Shape (draws,), in [0, 1), float64.
-        which: The row that each draw is from, shape (draws,); draw k is from row k if not given.
+    The first search is among the masses of blocks of 512 tokens, the second among the tokens of that block. `logits`
+    are (rows, vocabulary), `uniforms` float64 in [0, 1) of shape (draws,), and `which` says the row that each draw is
+    from (else draw k is from row k). A FloatingPointError if a row's logits are not finite (or all minus infinity).
 
     >>> logits = torch.tensor([[0.25, 0.5, 0.25]]).log()
     >>> draw(logits, torch.tensor([0.0, 0.3, 0.9], dtype=torch.float64), which=torch.tensor([0, 0, 0])).tolist()
@@ -163,7 +154,7 @@ def draw(
     return tokens
 
 
-def _invert(cumulative: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
     """Per row the first index whose cumulative mass exceeds the target; rounding never picks one without mass."""
     index = torch.searchsorted(cumulative, target[:, None], right=True)[:, 0]
     last = (cumulative < cumulative[:, -1:]).sum(dim=1)

@@ -1,4 +1,4 @@
-"""A transformers model as a generator."""
+"""A transformers model as a generator, and the shared-prefix sampler as GRPO's generation."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,9 +10,8 @@ import numpy as np
 from data.errors import UserError
 from data.schema import Completion
 from generate.protocol import entropy
-from models.attention import why_not_shared
 from models.processes import freed_memory_kept
-from models.tokens import encode_text, end_tokens
+from models.traits import encode_prompt, encode_text, end_tokens, why_not_shared
 
 
 class TransformersGenerator:
@@ -38,6 +37,8 @@ class TransformersGenerator:
             raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
         self.name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
         self.temperature, self._max_new_tokens, self._slots = temperature, max_new_tokens, slots
+        # transformers fills an unset top_k with 50.
+        self._decoder = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": max_new_tokens}
         self._model, self._tokenizer, self._ends = model, tokenizer, end_tokens(model, tokenizer)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
@@ -76,13 +77,11 @@ class TransformersGenerator:
         import torch
         from transformers import GenerationConfig
 
-        model, ends = self._model, self._ends
-        pad = (ends or [0])[0]
+        model, ends, pad = self._model, self._ends, (self._ends or [0])[0]
         state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
         # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
         devices = [model.device] if model.device.type == "cuda" else []
-        tokens = {"eos_token_id": ends or None, "pad_token_id": pad}
-        settings = GenerationConfig(do_sample=True, **self._decoder, **tokens)
+        settings = GenerationConfig(do_sample=True, **self._decoder, eos_token_id=ends or None, pad_token_id=pad)
         rows: list[list[int]] = []
         # In its place, not beside it: what is unset in one that is passed comes from the model's own.
         before, model.generation_config = model.generation_config, settings
@@ -95,15 +94,12 @@ class TransformersGenerator:
                     ids = torch.tensor([[pad] * (longest - len(p)) + p for p in part], device=model.device)
                     mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in part], device=model.device)
                     output = model.generate(input_ids=ids, attention_mask=mask)
-                    rows += [_cut(row, ends) for row in output[:, longest:].tolist()]
+                    for row in output[:, longest:].tolist():
+                        end = next((k for k, token in enumerate(row, 1) if token in ends), len(row))
+                        rows.append(row[:end])  # what follows the first end token is padding
         finally:
             model.generation_config = before
         return rows
-
-    @property
-    def _decoder(self) -> dict[str, Any]:
-        # transformers fills an unset top_k with 50.
-        return {"temperature": self.temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": self._max_new_tokens}
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
@@ -111,11 +107,6 @@ class TransformersGenerator:
         shared = "shared_prefix, model.generate for a prompt asked once"
         sampler = f"model.generate ({obstacle})" if obstacle else shared
         return {"generator": "transformers", "sampler": sampler, **self._decoder}
-
-
-def _cut(row: list[int], ends: list[int]) -> list[int]:
-    # What follows the first end token is padding.
-    return row[: next((k for k, token in enumerate(row, 1) if token in ends), len(row))]
 
 
 @contextmanager
@@ -127,3 +118,42 @@ def in_eval_mode(model: Any) -> Iterator[None]:
         yield
     finally:
         model.train(training)
+
+
+class SharedPrefixRollout:
+    """TRL `rollout_func`: each prompt of this process's batch is computed once, however often it stands there.
+
+    The draw is a function of seed, optimizer step and place in the batch of all processes: a resumed run continues as
+    an unbroken one, and two processes draw what one does. Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose
+    weights TRL gathers while it lasts), with LoRA too, not under FSDP. `slots` completions are decoded at once.
+
+    >>> rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=256, seed=0)
+    >>> trainer = GRPOTrainer(..., rollout_func=rollout)  # doctest: +SKIP
+    """
+
+    def __init__(self, *, temperature: float, max_new_tokens: int, seed: int, slots: int = 256) -> None:
+        self._temperature, self._max_new_tokens, self._seed, self._slots = temperature, max_new_tokens, seed, slots
+        self._at = (-1, 0)  # optimizer step, and the number of the call in it
+
+    def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`."""
+        from trl.models import unwrap_model_for_generation
+
+        from generate.shared_prefix import sample_each
+
+        if trainer.is_fsdp_enabled:
+            raise UserError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
+        tokenizer, step = trainer.processing_class, trainer.state.global_step
+        prompt_ids = [encode_prompt(tokenizer, prompt, **trainer.chat_template_kwargs or {}) for prompt in prompts]
+        self._at = (step, self._at[1] + 1 if self._at[0] == step else 0)
+        # TRL deals one batch out, a slice to each process.
+        first = trainer.args.process_index * len(prompts)
+        random = np.random.default_rng([self._seed, *self._at])
+        uniforms = random.random((first + len(prompts), self._max_new_tokens))[first:]
+        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
+            options = {"ends": end_tokens(model, tokenizer), "temperature": self._temperature, "slots": self._slots}
+            try:
+                completion_ids = sample_each(model, prompt_ids, uniforms, **options)
+            except FloatingPointError as error:
+                raise UserError(f"step {step + 1}: {error}; if it has diverged, lower learning_rate") from error
+        return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}

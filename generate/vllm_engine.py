@@ -1,9 +1,4 @@
-"""vLLM's offline engine as a generator. Written from vLLM's documentation and tested on a stand-in: not yet run.
-
-A vLLM *server* is an OpenAI-compatible endpoint: see `generate.openai_endpoint`.
-"""
-
-from __future__ import annotations
+"""vLLM's offline engine as a generator. Written from vLLM's documentation and tested on a stand-in: not yet run."""
 
 import json
 import os
@@ -15,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from data.schema import Completion
 from generate.protocol import request_seeds
 from models.load import ADAPTER_FILE, is_adapter
-from models.tokens import encode_text
+from models.traits import encode_text
 
 if TYPE_CHECKING:
     from generate.load import GeneratorSettings
@@ -34,7 +29,7 @@ class VllmGenerator:
     batch): a resumed run has the same distribution, and the same rows only as far as vLLM repeats itself.
     """
 
-    def __init__(self, settings: GeneratorSettings) -> None:
+    def __init__(self, settings: "GeneratorSettings") -> None:
         import vllm
 
         model = settings.model
@@ -57,8 +52,7 @@ class VllmGenerator:
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
         decoder = {**self._decoder, "max_tokens": self._settings.max_new_tokens}
-        seeds = request_seeds(len(prompts), seed, batch)
-        requests = [self._vllm.SamplingParams(**decoder, seed=request_seed) for request_seed in seeds]
+        requests = [self._vllm.SamplingParams(**decoder, seed=own) for own in request_seeds(len(prompts), seed, batch)]
         tokens = {text: encode_text(self._llm.get_tokenizer(), text) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
         outputs = self._llm.generate(inputs, requests, use_tqdm=False, lora_request=self._lora)

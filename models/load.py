@@ -44,7 +44,7 @@ def _cause(error: Exception) -> str:
 
 
 def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
-    """Where a model's files are, and their version: `tiny` is built, the commit of a hub model looked up."""
+    """Where a model's files are (`tiny` is built), and of a hub model the commit, so that all take one version."""
     if name == TINY:
         return str(ensure_tiny()), revision
     if Path(name).is_dir():
@@ -59,10 +59,7 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
 
 
 def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -> tuple[Any, Any]:
-    """Model and tokenizer of a folder or a hub id, on the CPU; a LoRA adapter comes merged into its base model.
-
-    `dtype` is auto, bfloat16, float16 or float32.
-    """
+    """Model and tokenizer of a folder or a hub id, on the CPU; a LoRA adapter comes merged into its base model."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -105,15 +102,11 @@ def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
     run_module("models.load", adapter, str(folder), dtype, failure=f"cannot start from the LoRA adapter in {adapter}")
 
 
-def _merge(adapter: str, folder: Path, dtype: str) -> None:
-    model, tokenizer = load_model(adapter, dtype=dtype)
-    partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # what a kill left
-    model.save_pretrained(partial)
-    tokenizer.save_pretrained(partial)
-    partial.rename(folder)
-
-
 if __name__ == "__main__":
     with one_line_errors(f"{sys.argv[1]}: this LoRA adapter cannot be merged"):
-        _merge(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+        merged = load_model(sys.argv[1], dtype=sys.argv[3])
+        partial = Path(f"{sys.argv[2]}.partial")
+        shutil.rmtree(partial, ignore_errors=True)  # what a kill left
+        for part in merged:
+            part.save_pretrained(partial)
+        partial.rename(sys.argv[2])

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -10,14 +11,13 @@ from contextlib import contextmanager
 
 from data.errors import UserError
 
-_DISTRIBUTED = ("ACCELERATE_", "MASTER_", "TORCHELASTIC_")
-_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 
 
 def run_module(module: str, *arguments: str, failure: str) -> None:
     """`python -m module arguments`, outside the distributed run; what it prints goes to standard error."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(_DISTRIBUTED) and k not in _RANKS}
+    ours = re.compile("ACCELERATE_|MASTER_|TORCHELASTIC_|(LOCAL_)?(RANK|WORLD_SIZE)$")
+    environment = {name: value for name, value in os.environ.items() if not ours.match(name)}
     # Our own standard output may be read by somebody; 2 is standard error even where sys.stderr is no file.
     done = subprocess.run([sys.executable, "-m", module, *arguments], env=environment, check=False, stdout=2)
     if done.returncode:

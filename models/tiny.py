@@ -5,8 +5,6 @@ from the principal components of the packaged word vectors; the rest is random. 
 teaches it the form of an answer. Deterministic for a seed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -17,14 +15,13 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from data.errors import UserError
 from data.prompts import as_completion, as_prompt, prompt
 from models.processes import quiet_libraries, run_module
-
-if TYPE_CHECKING:
-    import numpy as np
 
 TINY = "tiny"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
@@ -37,11 +34,7 @@ _CHAT_TEMPLATE = (
 
 
 def tiny_nouns() -> list[str]:
-    """The model's 6,144 nouns, in the order of its tokens.
-
-    A seeded draw of dictionary nouns that the jumandic checker and the packaged word vectors know; as a file it stays
-    what it is when the checker learns better.
-    """
+    """The model's 6,144 nouns, in the order of its tokens: a seeded draw of what checker and word vectors know."""
     return files("models").joinpath("tiny_nouns.txt").read_text("utf-8").split()
 
 
@@ -88,14 +81,12 @@ def build_tokenizer(nouns: list[str]) -> Any:
     tokenizer.add_tokens([AddedToken(prompt("dat"), normalized=False)])
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, padding_side="left", **special)
-    fast.chat_template = _CHAT_TEMPLATE
-    fast.model_max_length = 128
+    fast.chat_template, fast.model_max_length = _CHAT_TEMPLATE, 128
     return fast
 
 
 def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     """A small Llama: random weights, but the last embeddings are the principal components of the nouns' `vectors`."""
-    import numpy as np
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 

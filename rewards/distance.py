@@ -9,11 +9,8 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Mean cosine distance over all pairs of each response's words (paper, section 3.2): float32 (responses,), 0 to 2.
 
     With unit vectors, k of them, and s their sum, the mean of the k(k-1)/2 cosines is (|s|^2 - k) / (k(k-1)): one pass
-    over the vectors instead of 45 cosines for ten words.
-
-    Args:
-        unit: Float32 unit vectors, shape (words, dimensions).
-        rows: Integer rows into `unit`, shape (responses, k), k >= 2, all valid.
+    over the vectors instead of 45 cosines for ten words. `unit` are float32 unit vectors, shape (words, dimensions),
+    `rows` integer rows into them, shape (responses, k), k >= 2, all valid.
 
     >>> mean_pairwise_distance(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, 0, 0]])).tolist()
     [1.0, 0.0]

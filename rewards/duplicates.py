@@ -31,8 +31,7 @@ def response_keys(hashes: np.ndarray) -> list[bytes]:
     (16, False)
     """
     keys = np.einsum("rpl,p->rl", hashes, _POSITIONS[: hashes.shape[1]])
-    packed: list[bytes] = np.ascontiguousarray(keys, "<u8").view(f"V{KEY_BYTES}")[:, 0].tolist()
-    return packed
+    return np.ascontiguousarray(keys, "<u8").view(f"V{KEY_BYTES}")[:, 0].tolist()
 
 
 class SeenResponses:
@@ -70,7 +69,6 @@ class SeenResponses:
         raw = path.read_bytes()
         body = raw.removeprefix(_MAGIC)
         if len(body) == len(raw) or len(body) % KEY_BYTES:
-            raise ValueError(
-                f"{path}: not a duplicate history of this sozo version, or cut short; resume from another one"
-            )
+            cause = "not a duplicate history of this sozo version, or cut short"
+            raise ValueError(f"{path}: {cause}; resume from another one")
         self._keys = {body[i : i + KEY_BYTES] for i in range(0, len(body), KEY_BYTES)}

@@ -48,6 +48,21 @@ def without_reasoning(text: str) -> str | None:
     return answer.strip() if end else None
 
 
+def judged_part(text: str) -> str:
+    """What is judged of a model's text: what follows its reasoning, and nothing of reasoning that never ends.
+
+    A judge would count its ideas as the answer's. Many chat templates open the block in the prompt, so that a text only
+    closes it. A text without reasoning stays as it is.
+
+    >>> [judged_part(text) for text in ("<think>案</think>傘立て", "案</think>傘立て", "<think>案", " 傘立て ")]
+    ['傘立て', '傘立て', '', ' 傘立て ']
+    """
+    _, end, answer = text.rpartition("</think>")
+    if end:
+        return answer.strip()
+    return "" if text.lstrip().startswith("<think>") else text
+
+
 def script_reason(word: str, *, latin: bool = False) -> Reason | None:
     """None if `word` is in Japanese script (in Latin letters with `latin`), else what its first foreign character is.
 

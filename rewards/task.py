@@ -18,8 +18,7 @@ from rewards.view import View
 
 if TYPE_CHECKING:
     from rewards.judges.options import JudgeSettings
-    from rewards.judges.protocol import Judge
-    from rewards.judges.rubric import Rubric
+    from rewards.judges.protocol import Judge, Rubric
 
 
 @dataclass(frozen=True, slots=True)

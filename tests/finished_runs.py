@@ -8,7 +8,7 @@ from data.record import write_json
 from data.rewrites import Rewrite, write_rewrites
 from data.run_folder import RunFolder
 from data.stories import Story, write_stories
-from rewards.judges.judgement import Judgement, judgement_key
+from rewards.judges.ledger import Judgement, judgement_key
 from rewards.judges.protocol import Status
 from rewards.task import Answer
 from rewards.tasks.dat.summary import DatSummary

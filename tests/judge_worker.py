@@ -4,10 +4,10 @@ import json
 import sys
 from pathlib import Path
 
-from rewards.endpoint.retry import RetryPolicy
+from rewards.endpoint.pace import RetryPolicy
 from rewards.judges.endpoint import EndpointJudge
 from rewards.judges.options import Price
-from rewards.judges.rubric import Asked
+from rewards.judges.protocol import Asked
 from rewards.judges.run import judge_answers
 from rewards.tasks.jcq.rubric import JCQ_V1
 

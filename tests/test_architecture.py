@@ -138,7 +138,7 @@ def test_packages_do_not_print(name):
     "module",
     [
         *("rewards", "rewards.task", "rewards.tasks", "rewards.judges", "rewards.tasks.dat", "rewards.tasks.sat.task"),
-        *("generate.protocol", "generate.load", "models.attention", "training", "training.selection"),
+        *("generate.protocol", "generate.load", "models.traits", "training", "training.selection"),
         *("eval.statistics", "eval.run", "eval.report", "eval.__main__"),
         *("data.jcq", "data.schema", "data.stories", "data.prompts", "data.jumandic", "data.run_folder"),
     ],

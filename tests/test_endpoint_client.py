@@ -12,8 +12,7 @@ from data.errors import UserError
 from rewards.embeddings import OpenAIEncoder
 from rewards.endpoint import client
 from rewards.endpoint.client import Endpoint
-from rewards.endpoint.concurrent import run_to_end
-from rewards.endpoint.retry import RetryPolicy
+from rewards.endpoint.pace import RetryPolicy, run_to_end
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)

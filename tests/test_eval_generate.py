@@ -14,7 +14,7 @@ from data.jumandic import load_nouns
 from data.prompts import prompt
 from data.schema import read_responses
 from generate import RandomNouns, TransformersGenerator, transformers_model
-from models.tokens import encode_text
+from models.traits import encode_text
 from rewards.parse import split_list
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.settings import DatSettings

@@ -12,7 +12,7 @@ import pytest
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 
 from examples import encoder, generator, reward, task
-from generate.random_nouns import RandomNouns
+from generate.protocol import RandomNouns
 from rewards import DatScorer
 from training.entries import read_entries
 

@@ -8,8 +8,7 @@ import pytest
 from data.errors import UserError
 from data.jcq import Question
 from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.judgement import Judgement, judgement_key
-from rewards.judges.ledger import Ledger
+from rewards.judges.ledger import Judgement, Ledger, judgement_key
 from rewards.judges.protocol import Status
 from rewards.judges.run import judge_answers
 from rewards.task import Answer

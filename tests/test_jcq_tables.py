@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.jcq import CRITERIA, TASKS, Question
-from rewards.judges.judgement import Judgement
+from rewards.judges.ledger import Judgement
 from rewards.judges.protocol import Status
 from rewards.task import Answer
 from rewards.tasks.jcq.tables import Cell, means, model_scores

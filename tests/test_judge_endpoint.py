@@ -9,7 +9,7 @@ import pytest
 from judge_server import VERDICT, JudgeServer, completion
 
 from data.errors import UserError
-from rewards.endpoint.retry import RetryPolicy, retry_after
+from rewards.endpoint.pace import RetryPolicy, retry_after
 from rewards.judges.endpoint import EndpointJudge
 from rewards.judges.protocol import Reply
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import UserError
-from rewards.judges.judgement import Judgement, judgement_key, latest
-from rewards.judges.ledger import Ledger, read_judgements
+from rewards.judges.ledger import Judgement, Ledger, judgement_key, latest, read_judgements
 from rewards.judges.protocol import Status
 from rewards.tasks.jcq.rubric import JCQ_V1
 from rewards.tasks.sat.rubric import SAT_V1

@@ -14,8 +14,7 @@ from data.jcq import trial_questions
 from generate import judges
 from rewards import make_judge_reward
 from rewards.judges.ledger import Ledger, read_judgements
-from rewards.judges.protocol import Reply
-from rewards.judges.rubric import Rubric
+from rewards.judges.protocol import Reply, Rubric
 from rewards.judges.workers import _GIVE_UP_AFTER
 from rewards.task import Item
 from rewards.tasks.jcq import task as jcq_task

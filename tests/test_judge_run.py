@@ -12,8 +12,7 @@ from rewards.judges.ledger import Ledger
 from rewards.judges.ledger import read_judgements as read_ledger
 from rewards.judges.local import LocalJudge
 from rewards.judges.options import Price
-from rewards.judges.protocol import Reply
-from rewards.judges.rubric import Asked
+from rewards.judges.protocol import Asked, Reply
 from rewards.judges.run import judge_answers
 from rewards.judges.workers import _GIVE_UP_AFTER
 from rewards.task import Answer

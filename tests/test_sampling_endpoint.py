@@ -26,7 +26,7 @@ from eval.run import run_task
 from generate import GeneratorSettings
 from generate.openai_endpoint import OpenAIGenerator
 from rewards.endpoint import client
-from rewards.endpoint.retry import RetryPolicy
+from rewards.endpoint.pace import RetryPolicy
 from rewards.tasks.dat.settings import DatSettings
 from rewards.tasks.dat.task import Dat
 

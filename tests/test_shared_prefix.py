@@ -20,10 +20,10 @@ from transformers import (
 from data.errors import UserError
 from data.prompts import prompt
 from generate import TransformersGenerator, shared_prefix
-from generate.rollout import SharedPrefixRollout
 from generate.shared_prefix import draw, sample_tokens
-from models.attention import why_not_shared
+from generate.transformers_model import SharedPrefixRollout
 from models.tiny import build_tokenizer
+from models.traits import why_not_shared
 
 DAT = prompt("dat")
 PROMPT = [5, 9, 3, 7, 7, 2]

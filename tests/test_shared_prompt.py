@@ -8,8 +8,8 @@ from test_shared_prefix import gemma, llama, qwen
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 from trl.trainer.utils import add_fused_lm_head
 
-from models.attention import without_adapter
 from models.tiny import build_tokenizer
+from models.traits import without_adapter
 from training.shared_prompt import _layout, packed, share_prompt
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7

@@ -23,7 +23,7 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
 
         rollout = None
         if script.sampler == "shared_prefix":
-            from generate.rollout import SharedPrefixRollout
+            from generate.transformers_model import SharedPrefixRollout
 
             length, seed = training.max_completion_length, training.seed
             rollout = SharedPrefixRollout(temperature=training.temperature, max_new_tokens=length, seed=seed)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
 
-from models.attention import why_not_shared, without_adapter
+from models.traits import why_not_shared, without_adapter
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
     It catches the calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`, so TRL has
     given it that head) and answers them with the same numbers, up to rounding. Every other call goes through untouched,
     and so does a batch in which no two rows have the same prompt, or one longer than a sliding window. Which models
-    can: `models.attention.why_not_shared`, with sdpa. `say` warns when it cannot.
+    can: `models.traits.why_not_shared`, with sdpa. `say` warns when it cannot.
     """
     model = without_adapter(model)
     config, fused = model.config.get_text_config(), model.forward

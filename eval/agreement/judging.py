@@ -13,8 +13,7 @@ from data.progress import responses_bar
 from eval.matrix import Matrix
 from rewards.finished import Finished
 from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Judge
-from rewards.judges.rubric import Rubric
+from rewards.judges.protocol import Judge, Rubric
 from rewards.judges.run import NOT_ASKED, Judging, judge_answers
 
 NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked

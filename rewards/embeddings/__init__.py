@@ -1,6 +1,6 @@
 """Word embeddings: encoders (sentence-transformers, OpenAI-compatible, packaged) and the cache of unit vectors."""
 
-from rewards.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
+from rewards.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder, ginza_encoder
 from rewards.embeddings.word_vectors import WordVectors
 
 __all__ = ["Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
@@ -16,8 +16,6 @@ def make_encoder(name: str = DEFAULT_ENCODER, *, revision: str | None = None, te
     things out; the others silently cut what is longer than their window (a BERT's: 512 tokens).
     """
     if name == DEFAULT_ENCODER:
-        from rewards.embeddings.ginza import ginza_encoder
-
         return ginza_encoder(texts=texts)
     if name.startswith("openai:"):
         return OpenAIEncoder(name.removeprefix("openai:"))

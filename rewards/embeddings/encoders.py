@@ -1,19 +1,24 @@
 """Encoders: words in, raw vectors out. Normalising, caching and judging vectors is `WordVectors`' work."""
 
+import json
 import os
 from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from data.errors import UserError
 from rewards.endpoint.client import Endpoint, Outcome, UnusableReplyError
+from rewards.parse import HIRAGANA, JAPANESE, script_reason
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 _API_BATCH = 512
 # An endpoint takes 300,000 tokens at a time, and no tokenizer makes more tokens of a text than it has bytes.
 _API_BATCH_BYTES = 300_000
-_API_CONCURRENCY = 4
 
 
 class Encoder(Protocol):
@@ -41,7 +46,10 @@ class SentenceTransformerEncoder:
     ) -> None:
         self.name = name or (model if isinstance(model, str) else type(model).__name__)
         self._model, self._batch_size = _load(model, revision) if isinstance(model, str) else model, batch_size
-        self.revision = revision or _commit(self._model) or "unknown"
+        config = getattr(getattr(self._model, "transformers_model", None), "config", None)
+        card = getattr(self._model, "model_card_data", None)
+        commit = getattr(config, "_commit_hash", None) or getattr(card, "base_model_revision", None)
+        self.revision = revision or commit or "unknown"
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions)."""
@@ -56,7 +64,7 @@ class OpenAIEncoder:
 
     def __init__(self, model: str, *, base_url: str | None = None) -> None:
         self.name, self._model = f"openai:{model}", model
-        self._endpoint = Endpoint(f"embeddings of {self.name}", base_url, concurrency=_API_CONCURRENCY)
+        self._endpoint = Endpoint(f"embeddings of {self.name}", base_url, concurrency=4)
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions)."""
@@ -114,7 +122,39 @@ def _load(name: str, revision: str | None) -> Any:
         deepspeed._hf_deepspeed_config_weak_ref = reference
 
 
-def _commit(model: Any) -> str | None:
-    card = getattr(model, "model_card_data", None)
-    config = getattr(getattr(model, "transformers_model", None), "config", None)
-    return getattr(config, "_commit_hash", None) or getattr(card, "base_model_revision", None)
+@cache
+def ginza_encoder(*, texts: bool = False) -> SentenceTransformerEncoder:
+    """The packaged encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts; made once in a process.
+
+    The PyPI package ja-ginza holds 480,443 words on 20,000 vectors of 300 numbers (pruned: rare words share the vector
+    of a near one). A word that it lacks is cut into the longest known words from the left, down to single characters,
+    and gets their mean; one with an unknown character gets no vector.
+
+    A whole text has the mean of its kanji and katakana, cut at everything else. Particles and endings would drown what
+    it is about: with them, 47 of 112 other tales lie closer to Urashima Taro than a paraphrase of it; without, none.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+
+    spec = find_spec("ja_ginza")
+    if spec is None or spec.origin is None:
+        raise UserError("the package ja-ginza is not installed: pip install 'sozo[offline]'")
+    import srsly
+    from spacy.strings import get_string_id
+
+    vocab = next(Path(spec.origin).parent.glob("ja_ginza-*")) / "vocab"
+    row_of_key, vectors = srsly.read_msgpack(vocab / "key2row"), np.load(vocab / "vectors", allow_pickle=False)
+    words = [w for w in json.loads((vocab / "strings.json").read_text("utf-8")) if script_reason(w) is None]
+    rows = {word: row_of_key[key] for word in words if (key := get_string_id(word)) in row_of_key}
+    # Row 0 is the unknown token's zero vector. Words that share a vector share its id.
+    unknown = "[UNK]"
+    vocabulary = {unknown: 0} | {word: row + 1 for word, row in rows.items()}
+    weights = np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors])
+    options = {"continuing_subword_prefix": "", "max_input_chars_per_word": 1000}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=unknown, **options))
+    if texts:
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f"[^{JAPANESE}]+|[{HIRAGANA}]+"), "removed")
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)], device="cpu")
+    name = "ja-ginza-texts" if texts else "ja-ginza"
+    return SentenceTransformerEncoder(model, revision=version("ja-ginza"), batch_size=4096, name=name)

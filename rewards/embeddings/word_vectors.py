@@ -19,17 +19,12 @@ _MIN_ROWS = 1024
 
 
 class WordVectors:
-    """Unit vectors of words, by row.
-
-    `cache_dir` is the folder of the disk cache, which several processes may share: one SQLite file per encoder name and
-    revision; None keeps none.
-    """
+    """Unit vectors of words, by row; in `cache_dir`, which processes may share, a SQLite file for each encoder."""
 
     def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
         self.encoder = encoder
         self._rows: dict[str, int] = {}
-        self._buffer: Matrix = np.empty((0, 0), np.float32)
-        self._size = 0
+        self._size, self._buffer = 0, np.empty((0, 0), np.float32)
         self._disk = _DiskCache(cache_dir, encoder) if cache_dir else None
 
     @property
@@ -57,8 +52,11 @@ class WordVectors:
             shape, name = vectors.shape, self.encoder.name
             raise UserError(f"the encoder {name} returned shape {shape} for {len(words)} words; take another")
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
-        usable = np.isfinite(norms) & (norms > 0)
-        if len(words) >= _BROKEN_BATCH and not usable.any() and self._is_broken(norms):
+        finite = np.isfinite(norms)
+        usable = finite & (norms > 0)
+        # No word of a batch has a vector: a broken encoder, or only rare words?
+        suspect = len(words) >= _BROKEN_BATCH and not usable.any()
+        if suspect and (not finite.all() or (not self._size and not np.asarray(self.encoder.encode(_COMMON)).any())):
             raise UserError(
                 f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for any of "
                 f"{len(words)} words such as {words[-1][:40]!r}; check the model"
@@ -68,13 +66,8 @@ class WordVectors:
         unit_vectors = dict(zip(words, unit, strict=True))
         if self._disk:
             # Numbers that are not finite may be a fault of the moment: they are not kept for the next run.
-            finite = zip(words, np.isfinite(norms), strict=True)
-            self._disk.store((word, unit_vectors[word]) for word, is_finite in finite if is_finite)
+            self._disk.store((word, unit_vectors[word]) for word, kept in zip(words, finite, strict=True) if kept)
         return unit_vectors
-
-    def _is_broken(self, norms: np.ndarray) -> bool:
-        # No word of a batch got a vector: a broken encoder, or only rare words?
-        return not np.isfinite(norms).all() or (self._size == 0 and not np.asarray(self.encoder.encode(_COMMON)).any())
 
     def _add(self, vectors: dict[str, np.ndarray]) -> None:
         # A zero vector stands for a word that has none.

@@ -11,8 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from data.errors import UserError
 from data.schema import utf8_safe
 from data.secrets import public_url, secrets_of
-from rewards.endpoint.concurrent import for_each, run_to_end
-from rewards.endpoint.retry import RetryPolicy, retry_after
+from rewards.endpoint.pace import RetryPolicy, for_each, retry_after, run_to_end
 
 OFFICIAL = "https://api.openai.com/v1"
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
@@ -93,8 +92,7 @@ class Endpoint:
         `read` makes the value from the reply's JSON (None if it is none), or raises UnusableReplyError.
         """
         content = json.dumps(body).encode()
-        failures = limits = 0
-        waited = 0.0
+        failures, limits, waited = 0, 0, 0.0
         usage: tuple[Usage, ...] = ()
         while True:
             while (closed := self._open_again - time.monotonic()) > 0:

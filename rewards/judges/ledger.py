@@ -1,23 +1,80 @@
-"""The ledger: every judgement as one line of JSON, written the moment it arrives and never changed.
-
-A key that comes again says what holds now; the earlier line stays, and its tokens stay on the bill.
-"""
+"""The ledger: every judgement as one line of JSON, written the moment it arrives and never changed."""
 
 import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from data.errors import UserError
-from rewards.judges.judgement import Judgement, checked
-from rewards.judges.rubric import Rubric
+from data.schema import utf8_safe
+from rewards.judges.protocol import Rubric, Scores, Status
 
 _START = b'{"key": "'
-# What `checked` and `json.loads` raise at a line that is no judgement.
+# What `_checked` and `json.loads` raise at a line that is no judgement.
 _NO_JUDGEMENT = (ValueError, TypeError, KeyError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One reply of a judge about one answer: a line of the ledger. `protocol.Reply` says what is not said here."""
+
+    key: str  # `judgement_key` of what was asked
+    question_id: str
+    answer_id: str  # of several equal answers to one question, the line names the first
+    judge: str  # the model
+    prompt: str  # name of the rubric
+    status: Status
+    scores: Scores | None = None  # one for each criterion of the rubric if the status is ok
+    reply: str | None = None
+    reply_id: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None  # in the price's currency; None if the price or the tokens are not known
+    error: str | None = None
+    time: str | None = None  # of its arrival, UTC
+
+
+def judgement_key(question: str, answer: str, judge: str, prompt: str, parameters: dict[str, Any]) -> str:
+    """SHA-256 of all that a judgement depends on. Equal answers to one question share it, and one judgement.
+
+    >>> judgement_key("q", "a", "j", "jcq-v1", {}) == judgement_key("q", "a", "j", "jcq-v1", {"temperature": 0})
+    False
+    """
+    content = json.dumps([utf8_safe(question), utf8_safe(answer), judge, prompt, parameters], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def latest(judgements: Iterable[Judgement]) -> dict[str, Judgement]:
+    """What holds now, by key: the last line of each. The earlier ones stay, and their tokens stay on the bill."""
+    return {judgement.key: judgement for judgement in judgements}
+
+
+def _checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
+    if not isinstance(row, dict):
+        raise TypeError("no JSON object")
+    if unknown := set(row) - {field.name for field in fields(Judgement)}:
+        raise ValueError(f"unknown column {min(unknown)}")
+    for name in ("key", "question_id", "answer_id", "judge", "prompt"):
+        if not isinstance(row.get(name), str):
+            raise TypeError(f"{name} is missing or no string")
+    status, scores = Status(str(row.get("status"))), row.get("scores")
+    if (status is Status.OK) != (scores is not None):
+        raise ValueError(f"status {status} with scores {scores}")
+    if scores is not None:
+        numbers = isinstance(scores, dict) and scores and all(type(value) is int for value in scores.values())
+        # Scores by a rubric that is not among `rubrics` are somebody else's.
+        if not numbers or not all(rubric.fits(scores) for rubric in rubrics if rubric.name == row["prompt"]):
+            raise ValueError(f"scores {scores}")
+    for name, kind in (("prompt_tokens", int), ("completion_tokens", int), ("cost", float | int), ("reply", str)):
+        if row.get(name) is not None and not isinstance(row[name], kind):
+            raise TypeError(f"{name} is {row[name]!r}")
+    return Judgement(**{**row, "status": status})
 
 
 class Ledger(AbstractContextManager["Ledger"]):
@@ -94,7 +151,7 @@ def _parse(path: Path, content: bytes, rubrics: tuple[Rubric, ...]) -> Iterator[
         if not line and number == len(lines):
             return
         try:
-            yield checked(json.loads(line), rubrics)
+            yield _checked(json.loads(line), rubrics)
         except _NO_JUDGEMENT as error:
             detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             cause = " ".join(detail.split())[:100]
@@ -102,9 +159,9 @@ def _parse(path: Path, content: bytes, rubrics: tuple[Rubric, ...]) -> Iterator[
 
 
 def _is_whole(content: bytes, rubrics: tuple[Rubric, ...]) -> bool:
-    """Whether nothing is missing of the last line but its end."""
+    # Is nothing missing of the last line but its end?
     try:
-        checked(json.loads(content[content.rfind(b"\n") + 1 :]), rubrics)
+        _checked(json.loads(content[content.rfind(b"\n") + 1 :]), rubrics)
     except _NO_JUDGEMENT:
         return False
     return True

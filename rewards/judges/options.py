@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from data.errors import UserError
 from data.settings import setting
 
-# A chat template's own tokens, with room to spare.
-_TEMPLATE_TOKENS = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -33,7 +30,7 @@ class Price:
 
     def at_most(self, prompt: str, max_tokens: int) -> float:
         """What one reply can cost: no tokenizer makes more tokens than there are UTF-8 bytes."""
-        tokens = len(prompt.encode("utf-8", "surrogatepass")) + _TEMPLATE_TOKENS
+        tokens = len(prompt.encode("utf-8", "surrogatepass")) + 64  # a chat template's own, with room to spare
         return (tokens * self.per_million_in + max_tokens * self.per_million_out) / 1e6
 
 

@@ -1,8 +1,13 @@
-"""What a judge is: a prompt in, a reply out that says how it ended. The one seam of judging."""
+"""The seams of judging: a judge (a prompt in, a reply out) and a task's rubric (what is asked, how a reply is read)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
+
+from data.schema import utf8_safe
+
+Scores = dict[str, int]
 
 
 class Status(StrEnum):
@@ -44,3 +49,33 @@ class Judge(Protocol):
 
     async def close(self) -> None:
         """Let go of connections; the next `ask` makes new ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """One way of judging."""
+
+    name: str  # stands for the prompt's text in every judgement's key: a changed text needs a new name
+    criteria: tuple[str, ...]  # what the scores are named, in order
+    fill: Callable[[str, str], str]  # question and answer -> prompt, in one pass: no answer fills a placeholder
+    read: Callable[[str], Scores | None]  # reply -> scores; None if it does not say them as it was asked to
+    lowest: int = 1
+    highest: int = 5
+
+    def prompt(self, question: str, answer: str) -> str:
+        """What the judge is asked, fit to be sent."""
+        return self.fill(utf8_safe(question), utf8_safe(answer))
+
+    def fits(self, scores: Scores) -> bool:
+        """Whether there is a score in range for each criterion, in order."""
+        return tuple(scores) == self.criteria and all(self.lowest <= score <= self.highest for score in scores.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An answer to be judged. (SAT: a rewrite, whose question is the story.)"""
+
+    id: str  # unique among the answers
+    question_id: str
+    question: str  # word for word
+    answer: str

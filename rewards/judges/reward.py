@@ -14,9 +14,9 @@ from data.settings import deciding, settings_of
 from rewards.judges.endpoint import endpoint_judge
 from rewards.judges.ledger import Ledger
 from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Judge, Status
-from rewards.judges.rubric import Asked, Rubric, Scores, judged_part
+from rewards.judges.protocol import Asked, Judge, Rubric, Scores, Status
 from rewards.judges.run import check_budget, judge_answers
+from rewards.parse import judged_part
 from rewards.reward import Reward, ScoredCompletion
 from rewards.task import Answer, Item
 
@@ -78,14 +78,12 @@ class JudgeReward(Reward):
         if "judge_prompt" in settings:
             raise UserError("judge_prompt is the evaluation's; give the reward a rubric")
         self.rubric = find_rubric(rubric) if isinstance(rubric, str) else rubric
-        if criterion not in (None, *self.rubric.criteria):
-            criteria = ", ".join(self.rubric.criteria)
-            raise UserError(f"{self.rubric.name} has no criterion {criterion}; it has {criteria}")
+        if criterion not in (None, *(known := self.rubric.criteria)):
+            raise UserError(f"{self.rubric.name} has no criterion {criterion}; it has {', '.join(known)}")
         # The name is the same whatever the settings: it is the key in W&B.
         super().__init__("judge_reward", "judge", scale=scale)
         self.ledger, self.settings = Path(ledger), settings_of(JudgeSettings, settings)
-        self.price = self.settings.price()
-        self.criterion, self.stop_failed_share = criterion, stop_failed_share
+        self.price, self.criterion, self.stop_failed_share = self.settings.price(), criterion, stop_failed_share
         self._given, self._make_judge = judge, make_judge
         self._judge: Judge | None = None
         self._cost = 0.0
@@ -171,11 +169,8 @@ class JudgeReward(Reward):
         if path not in _LEDGERS:
             _LEDGERS[path] = Ledger(self.ledger, (self.rubric,))
         pairs = list(dict.fromkeys((c.facts["question"], c.text) for c in completions))
-        answers = [
-            Asked(fingerprint(f"{question}\0{text}"), fingerprint(question), question, text)
-            for question, text in pairs
-            if text.strip()
-        ]
+        asked = [(question, text) for question, text in pairs if text.strip()]
+        answers = [Asked(fingerprint(f"{q}\0{text}"), fingerprint(q), q, text) for q, text in asked]
         lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
         verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = dict.fromkeys(pairs, (_EMPTY, lowest))
         paying: dict[str, Any] = {name: getattr(self.settings, name) for name in ("max_cost", "retry_failed")}

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from rewards.endpoint.concurrent import run_to_end
-from rewards.judges.judgement import Judgement, judgement_key, latest
-from rewards.judges.ledger import Ledger
+from rewards.endpoint.pace import run_to_end
+from rewards.judges.ledger import Judgement, Ledger, judgement_key, latest
 from rewards.judges.options import Price
-from rewards.judges.protocol import Judge, Status
-from rewards.judges.rubric import Asked, Rubric
+from rewards.judges.protocol import Asked, Judge, Rubric, Status
 from rewards.judges.workers import Workers
 
 NOT_ASKED = "not_asked"
@@ -110,7 +108,6 @@ def judging_of(lines: Sequence[Judgement], keys: Sequence[str]) -> Judging:
 
 
 def _due(lines: Iterable[Judgement], wanted: Iterable[str], retry_failed: bool) -> list[tuple[str, bool]]:
-    """What to ask: the key, and whether it is the second ask after an unparseable reply."""
     history: defaultdict[str, list[Status]] = defaultdict(list)
     for line in lines:
         history[line.key].append(line.status)

@@ -6,12 +6,10 @@ from dataclasses import InitVar, dataclass
 from datetime import UTC, datetime
 
 from data.errors import UserError
-from rewards.endpoint.concurrent import for_each
-from rewards.judges.judgement import Judgement
-from rewards.judges.ledger import Ledger
+from rewards.endpoint.pace import for_each
+from rewards.judges.ledger import Judgement, Ledger
 from rewards.judges.options import Price
-from rewards.judges.protocol import Judge, Reply, Status
-from rewards.judges.rubric import Asked, Rubric
+from rewards.judges.protocol import Asked, Judge, Reply, Rubric, Status
 
 # So many prompts in a row without a reply, each after all its retries: the server is down, not the prompt at fault.
 _GIVE_UP_AFTER = 20
@@ -21,11 +19,8 @@ class Budget:
     """Keeps what is spent, with the most that the requests under way can cost, within a limit (None: no limit).
 
     >>> budget = Budget(1.0)
-    >>> budget.reserve(0.6), budget.reserve(0.6)
-    (True, False)
-    >>> budget.settle(0.6, 0.1)
-    >>> budget.reserve(0.6)
-    True
+    >>> budget.reserve(0.6), budget.reserve(0.6), budget.settle(0.6, 0.1), budget.reserve(0.6)
+    (True, False, None, True)
     """
 
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
@@ -87,7 +82,6 @@ class Workers:
             raise
 
     async def _ask(self, key: str) -> Status | None:
-        """One prompt; None if the budget does not allow it."""
         most = self._most(key)
         while not self.budget.reserve(most):
             if not self.budget.under_way:  # waiting frees nothing
@@ -118,25 +112,21 @@ class Workers:
         return judgement.status
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
-        answer, status = self.answers[key], _status(reply)
-        scores = self.rubric.read(reply.text or "") if status is Status.OK else None
-        return Judgement(
-            key=key,
-            question_id=answer.question_id,
-            answer_id=answer.id,
-            judge=self.judge.name,
-            prompt=self.rubric.name,
-            status=status if scores or status is not Status.OK else Status.UNPARSEABLE,
-            scores=scores,
-            reply=reply.text,
-            reply_id=reply.id,
-            finish_reason=reply.finish_reason,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cost=self.price.cost(reply.prompt_tokens, reply.completion_tokens) if self.price else None,
-            error=reply.error,
-            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        )
+        answer, scores = self.answers[key], None
+        if reply.refused:
+            status = Status.REFUSED
+        elif reply.error is not None:
+            status = Status.API_ERROR
+        elif reply.finish_reason == "length":  # and not read: what is missing might contradict
+            status = Status.TRUNCATED
+        else:
+            scores = self.rubric.read(reply.text or "")
+            status = Status.OK if scores else Status.UNPARSEABLE
+        what = (key, answer.question_id, answer.id, self.judge.name, self.rubric.name, status, scores)
+        said = {name: getattr(reply, name) for name in ("finish_reason", "prompt_tokens", "completion_tokens", "error")}
+        cost = self.price.cost(reply.prompt_tokens, reply.completion_tokens) if self.price else None
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return Judgement(*what, reply=reply.text, reply_id=reply.id, **said, cost=cost, time=time)
 
     def _most(self, key: str) -> float:
         """The most that asking about this answer can cost; about one of an earlier run, what the longest one can."""
@@ -153,12 +143,3 @@ class Workers:
         if known is not None:
             return known
         return 0.0 if line.status is Status.API_ERROR else self._most(line.key)
-
-
-def _status(reply: Reply) -> Status:
-    """How a reply ended, before it is read. A cut-off reply is never read: what is missing might contradict."""
-    if reply.refused:
-        return Status.REFUSED
-    if reply.error is not None:
-        return Status.API_ERROR
-    return Status.TRUNCATED if reply.finish_reason == "length" else Status.OK

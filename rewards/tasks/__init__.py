@@ -13,7 +13,7 @@ from data.dotted import load_dotted
 from data.errors import UserError
 from data.record import read_json
 from rewards.finished import Finished
-from rewards.judges.rubric import Rubric
+from rewards.judges.protocol import Rubric
 from rewards.task import Item, Task
 from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.task import Jcq

@@ -18,9 +18,8 @@ from data.errors import UserError
 from data.jcq import CRITERIA
 from data.jsonl import id_column, read_objects, read_records, text_column, write_objects
 from data.schema import utf8_safe
-from rewards.judges.judgement import Judgement, judgement_key
-from rewards.judges.protocol import Status
-from rewards.judges.rubric import Asked, Scores
+from rewards.judges.ledger import Judgement, judgement_key
+from rewards.judges.protocol import Asked, Scores, Status
 from rewards.task import Answer
 from rewards.tasks.jcq.rubric import JAPANESE, JCQ_V1, parse_verdict, write_verdict
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from data.jcq import CRITERIA, TASKS, Question, load_questions
 from rewards.finished import Finished, ScoredAnswer
-from rewards.judges.judgement import Judgement, judgement_key, latest
-from rewards.judges.ledger import read_judgements
+from rewards.judges.ledger import Judgement, judgement_key, latest, read_judgements
 from rewards.measure import Estimate, Measure
 from rewards.task import Answer
 from rewards.tasks.jcq.files import read_answers

@@ -13,8 +13,7 @@ from data.jcq import Question, load_questions, trial_questions
 from data.settings import setting
 from rewards.judges.ledger import Ledger
 from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Judge, Status
-from rewards.judges.rubric import Asked
+from rewards.judges.protocol import Asked, Judge, Status
 from rewards.judges.run import Judging, answer_keys, judging_of
 from rewards.tasks.jcq.files import PARAMETERS, PROMPT, read_jcq_judgements
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1

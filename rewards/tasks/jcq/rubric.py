@@ -6,7 +6,7 @@ import re
 
 from data.jcq import CRITERIA
 from data.prompts import fill, prompt
-from rewards.judges.rubric import Rubric, Scores
+from rewards.judges.protocol import Rubric, Scores
 from rewards.parse import without_reasoning
 
 JAPANESE = dict(zip(CRITERIA, ("流暢性", "柔軟性", "独創性", "精緻性"), strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.jcq import CRITERIA, Question
-from rewards.judges.judgement import Judgement
+from rewards.judges.ledger import Judgement
 from rewards.task import Answer
 
 

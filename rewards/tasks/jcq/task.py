@@ -13,9 +13,10 @@ from data.errors import UserError
 from data.held_out import refuse
 from data.jcq import CRITERIA, TASKS, Question, content_hash, write_questions
 from data.progress import responses_bar
-from rewards.judges.rubric import Asked, judged_part
+from rewards.judges.protocol import Asked
 from rewards.judges.run import Judging, judge_answers
 from rewards.measure import Measure
+from rewards.parse import judged_part
 from rewards.task import Answer, Complete, Item, Outcome, Task
 from rewards.tasks.jcq.files import answers_path, judgements_path, read_answers, write_answers, write_jcq_judgements
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq

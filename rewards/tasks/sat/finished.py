@@ -15,7 +15,7 @@ from data.rewrites import Rewrite, read_rewrites
 from data.stories import Story, load_stories
 from rewards.embeddings import make_encoder
 from rewards.finished import Finished, ScoredAnswer
-from rewards.judges.rubric import Asked
+from rewards.judges.protocol import Asked
 from rewards.measure import Estimate, Measure
 from rewards.tasks.sat.rubric import SAT_V1
 from rewards.tasks.sat.score import SatScorer, what_counts

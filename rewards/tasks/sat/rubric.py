@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from data.prompts import fill, prompt
-from rewards.judges.rubric import Rubric, Scores
+from rewards.judges.protocol import Rubric, Scores
 from rewards.parse import without_reasoning
 
 CRITERION = "creativity"

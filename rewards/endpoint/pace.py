@@ -1,9 +1,46 @@
-"""When a failed request is sent again, and after how long."""
+"""How many requests are under way at once, and after how long a failed one is sent again."""
 
+import asyncio
 import random
 import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+async def for_each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]], concurrency: int) -> None:
+    """Do `work` on every item, so many at once. After an error what is under way ends, and nothing more begins."""
+    queue = iter(items)
+    errors: list[Exception] = []
+
+    async def worker() -> None:
+        for item in queue:
+            try:
+                await work(item)
+            except Exception as error:
+                # Not raised at once, which would cancel the others' requests: they are paid for.
+                errors.append(error)
+            if errors:
+                return
+
+    await asyncio.gather(*(worker() for _ in range(concurrency)))
+    if errors:
+        raise errors[0]
+
+
+def run_to_end(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """The coroutine's result, also where an event loop is running already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +59,7 @@ class RetryPolicy:
         >>> 0.5 <= RetryPolicy().wait(1) <= 1.0, RetryPolicy().wait(1, at_least=20.0) >= 20.0
         (True, True)
         """
-        longest = min(self.longest_wait, self.first_wait * 2.0 ** min(failures - 1, 60))
-        wait = longest * random.uniform(0.5, 1.0)
+        wait = min(self.longest_wait, self.first_wait * 2.0 ** min(failures - 1, 60)) * random.uniform(0.5, 1.0)
         return wait if at_least is None else at_least + 0.1 * wait
 
 

@@ -1,6 +1,8 @@
-"""Which models can attend from many responses to one copy of their prompt, in sampling and in training."""
+"""What whoever samples or trains must know of a model: can its prompt be shared, how it takes one, what ends it."""
 
 from typing import Any
+
+from data.prompts import Message, as_prompt
 
 
 def why_not_shared(model: Any, length: int) -> str | None:
@@ -30,3 +32,27 @@ def why_not_shared(model: Any, length: int) -> str | None:
 def without_adapter(model: Any) -> Any:
     """The transformers model inside a PEFT model, or the model itself."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def encode_prompt(tokenizer: Any, prompt: str | list[Message], **template_arguments: Any) -> list[int]:
+    """Token ids of a prompt as a trainer has it: a conversation by the chat template, a text as it stands."""
+    if isinstance(prompt, str):
+        return list(tokenizer(prompt)["input_ids"])
+    # transformers returns a mapping by default
+    options = {"add_generation_prompt": True, "return_dict": False, **template_arguments}
+    return list(tokenizer.apply_chat_template(prompt, **options))
+
+
+def encode_text(tokenizer: Any, text: str) -> list[int]:
+    """Token ids of a prompt's text: one user turn where there is a chat template, else plain text."""
+    conversational = bool(getattr(tokenizer, "chat_template", None))
+    return encode_prompt(tokenizer, as_prompt(text, conversational=conversational))
+
+
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Tokens that end a response: those of the model's generation config, else the tokenizer's."""
+    ends = model.generation_config.eos_token_id
+    ends = tokenizer.eos_token_id if ends is None else ends
+    if ends is None:
+        return []
+    return sorted(ends) if isinstance(ends, list | tuple) else [int(ends)]

@@ -20,17 +20,12 @@ _PATH = "chat/completions"
 
 
 class OpenAIGenerator:
-    """Chat completions of an OpenAI-compatible endpoint, each with a seed of its own.
+    """Chat completions of an OpenAI-compatible endpoint, each with a seed of its own; `settings` are settled.
 
-    Servers differ in how they are told not to truncate the distribution (the model's own generation config often does):
-    vLLM, SGLang and llama.cpp take `top_k` in the request, `transformers serve` a whole `generation_config`, OpenAI
-    neither, and it truncates nothing at top_p 1. The first form that the server accepts is used and recorded. A server
-    that ignores `top_k` cannot be told apart, nor one that ignores a seed (`transformers serve` seeds the process, so
-    that only `concurrency=1` is repeatable). What still fails after all attempts (see `Endpoint`) ends the batch. A
-    reply without text is an empty response, and so is a prompt that a content filter declines.
-
-    `settings` are settled. In `keep`, the folder of the run's parts, a batch that fails half way leaves what was paid
-    for, and the next call asks for what it lacks.
+    A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
+    seeds the process: only `concurrency=1` is repeatable). What fails after all attempts (see `Endpoint`) ends the
+    batch. A reply without text is an empty response, and so is a prompt that a content filter declines. In `keep`, the
+    folder of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for the rest.
     """
 
     def __init__(
@@ -99,9 +94,11 @@ class OpenAIGenerator:
 
 
 def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
-    """How servers are asked for the whole distribution, in at most `limit` tokens."""
+    """How servers are asked for the whole distribution (the model's own generation config often truncates it), in at
+    most `limit` tokens: vLLM, SGLang and llama.cpp take `top_k` in the request, `transformers serve` a whole
+    `generation_config`, OpenAI neither, and it truncates nothing at top_p 1.
+    """
     whole = {"min_p": 0.0, "repetition_penalty": 1.0}
-    # What is left out here would come from the model's own generation config.
     config = {"do_sample": True, "top_k": 0, "top_p": 1.0, **whole}
     return {
         "top_k": {"max_tokens": limit, "top_k": -1, **whole},

@@ -17,10 +17,9 @@ from models.traits import encode_prompt, encode_text, end_tokens, why_not_shared
 class TransformersGenerator:
     """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
 
-    Nothing is truncated, and the model's own generation config (repetition penalty, top_k, top_p, ...) is set aside;
-    only its end tokens count. A prompt is computed once however often it is asked (`generate.shared_prefix`); what
-    is asked only once goes through `model.generate`, and so does a model whose attention allows nothing else. The model
-    is left in the mode (train or eval) in which it came; `slots` responses are decoded at once.
+    Nothing is truncated, and of the model's own generation config only the end tokens count. A prompt is computed once
+    however often it is asked (`generate.shared_prefix`); what is asked only once goes through `model.generate`, and so
+    does a model whose attention allows nothing else. The model stays in its mode (train or eval).
     """
 
     def __init__(

@@ -22,11 +22,9 @@ _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADD
 class VllmGenerator:
     """A model in vLLM, sampled from its own distribution at a temperature, every row with a seed of its own.
 
-    Nothing is truncated, and the model's own generation config is set aside. Under `accelerate launch` every process
-    has an engine on its own GPU. A folder with a LoRA adapter is served over its base model.
-
-    vLLM does not promise the same text for the same seed when the load on the GPU differs (its kernels depend on the
-    batch): a resumed run has the same distribution, and the same rows only as far as vLLM repeats itself.
+    Nothing is truncated. Under `accelerate launch` every process has an engine on its own GPU. A folder with a LoRA
+    adapter is served over its base model. vLLM does not promise the same text for the same seed when the load on the
+    GPU differs (its kernels depend on the batch): a resumed run has the same distribution, not surely the same rows.
     """
 
     def __init__(self, settings: "GeneratorSettings") -> None:

@@ -22,10 +22,7 @@ _API_BATCH_BYTES = 300_000
 
 
 class Encoder(Protocol):
-    """Anything that embeds words.
-
-    `name` and `revision` identify the vectors: they are recorded with every result and key the disk cache.
-    """
+    """Anything that embeds words. `name` and `revision` are recorded with every result, and key the disk cache."""
 
     name: str
     revision: str
@@ -35,10 +32,8 @@ class Encoder(Protocol):
 
 
 class SentenceTransformerEncoder:
-    """Any sentence-transformers model. The paper: `pkshatech/GLuCoSE-base-ja-v2` for DAT (section 4.1).
-
-    `model` is a hub id, a folder, or a `SentenceTransformer` that is already there, such as one with a default prompt
-    (the paper used none). Of a hub model the commit is recorded.
+    """Any sentence-transformers model: a hub id (whose commit is recorded), a folder, or a `SentenceTransformer`, say
+    one with a default prompt. The paper: `pkshatech/GLuCoSE-base-ja-v2` for DAT (section 4.1), without a prompt.
     """
 
     def __init__(

@@ -57,9 +57,9 @@ class WordVectors:
         # No word of a batch has a vector: a broken encoder, or only rare words?
         suspect = len(words) >= _BROKEN_BATCH and not usable.any()
         if suspect and (not finite.all() or (not self._size and not np.asarray(self.encoder.encode(_COMMON)).any())):
+            which = f"any of {len(words)} words such as {words[-1][:40]!r}; check the model"
             raise UserError(
-                f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for any of "
-                f"{len(words)} words such as {words[-1][:40]!r}; check the model"
+                f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for {which}"
             )
         unit = (vectors / np.where(usable, norms, 1.0)[:, None]).astype(np.float32)
         unit[~usable] = 0.0

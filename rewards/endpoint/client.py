@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -182,10 +183,9 @@ class Endpoint:
             raise UserError(f"the address {self.url} cannot be used ({error}); give another") from error
         except httpx2.HTTPError as error:
             return Outcome(error=self._line(f"{type(error).__name__}: {error}"), again=True)
-        try:
+        content = None
+        with suppress(ValueError, RecursionError):
             content = json.loads(response.content)
-        except (ValueError, RecursionError):
-            content = None
         if response.status_code != 200:
             wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
             return self._refusal(response.status_code, content, response.text, wait)

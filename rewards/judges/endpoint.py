@@ -65,9 +65,7 @@ class EndpointJudge:
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
     """The judge behind the endpoint that the settings name. (`generate.judges.make_judge` knows local models too.)"""
     if settings.judge_backend != "openai":
-        raise UserError(
-            f"judge_backend {settings.judge_backend}: rewards cannot load a model; "
-            "hand the judge in, or take generate.judges.make_judge_reward"
-        )
+        remedy = "hand the judge in, or take generate.judges.make_judge_reward"
+        raise UserError(f"judge_backend {settings.judge_backend}: rewards cannot load a model; {remedy}")
     server: dict[str, Any] = {"base_url": settings.judge_base_url, "concurrency": settings.judge_concurrency}
     return EndpointJudge(settings.judge_model, max_tokens=settings.judge_max_tokens, **server)

@@ -189,11 +189,10 @@ class JudgeReward(Reward):
         self._failed = [*self._failed, *failed][-max(_LEAST_JUDGED, len(failed)) :]
         count = len(self._failed)
         if count >= _LEAST_JUDGED and sum(self._failed) > self.stop_failed_share * count:
-            raise UserError(
-                f"{sum(self._failed)} of the last {count} judgements failed "
-                f"({', '.join(f'{number} {status}' for status, number in failures.most_common())} just now): "
-                f"{self.ledger} holds the replies; take another judge or rubric, or raise stop_failed_share"
-            )
+            how = ", ".join(f"{number} {status}" for status, number in failures.most_common())
+            remedy = "take another judge or rubric, or raise stop_failed_share"
+            share = f"{sum(self._failed)} of the last {count} judgements failed ({how} just now)"
+            raise UserError(f"{share}: {self.ledger} holds the replies; {remedy}")
 
     def _paid(self, completion: ScoredCompletion, status: str, scores: Scores | None) -> ScoredCompletion:
         facts = {**completion.facts, "status": status, "scores": scores}

@@ -69,10 +69,8 @@ def judge_answers(
         first.setdefault(key, answer)
     with Ledger(ledger, (rubric,)) if isinstance(ledger, Path) else nullcontext(ledger) as opened:
         lines = opened.judgements
-        if isinstance(ledger, Path):
-            bill = [line for line in lines if line.key in first]
-        else:
-            bill = [line for line in lines if (line.judge, line.prompt) == (judge.name, rubric.name)]
+        by_this, alone = (judge.name, rubric.name), isinstance(ledger, Path)
+        bill = [line for line in lines if (line.key in first if alone else (line.judge, line.prompt) == by_this)]
         workers = Workers(judge, rubric, opened, first, bill, price, max_cost, on_judgement)
         run_to_end(workers.ask_all(_due(lines, first, retry_failed)))
         judging = judging_of(lines, keys)
@@ -82,9 +80,8 @@ def judge_answers(
 def check_budget(judge: Judge, price: Price | None, max_cost: float | None) -> None:
     """Raise UserError if nobody could tell when `max_cost` is reached."""
     if max_cost is not None and (price is None or judge.max_tokens is None):
-        raise UserError(
-            "max_cost needs the price of the judge's tokens and a limit on its replies (max_tokens); give both prices"
-        )
+        needs = "the price of the judge's tokens and a limit on its replies (max_tokens)"
+        raise UserError(f"max_cost needs {needs}; give both prices")
 
 
 def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:

@@ -59,8 +59,7 @@ class Workers:
     def __post_init__(self, bill: Iterable[Judgement], max_cost: float | None) -> None:
         self._prompts = {key: self.rubric.prompt(asked.question, asked.answer) for key, asked in self.answers.items()}
         self.budget = Budget(max_cost, sum(self._cost_for_sure(line) for line in bill))
-        self._settled = asyncio.Event()
-        self._failed, self._in_a_row = False, 0
+        self._settled, self._failed, self._in_a_row = asyncio.Event(), False, 0
 
     async def ask_all(self, due: Sequence[tuple[str, bool]]) -> None:
         """Ask all that is due: keys, and whether it is the second ask after an unparseable reply."""

@@ -1,9 +1,8 @@
 """Any OpenAI-compatible endpoint as a generator: a vLLM server, `transformers serve`, SGLang, llama.cpp, OpenAI."""
 
 import json
-import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,25 +40,35 @@ class OpenAIGenerator:
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`, as many at once as `concurrency` says."""
         seeds = request_seeds(len(prompts), seed, batch)
-        with KeptCompletions(self._file(batch)) as kept:
-            missing = [k for k in range(len(prompts)) if k not in kept.completions]
+        path = self._file(batch)
+        kept = _read_kept(path) if path else {}
+        missing = [k for k in range(len(prompts)) if k not in kept]
+        # Unbuffered: once a completion is written, killing the process does not lose it.
+        with path.open("ab", buffering=0) if path else nullcontext() as file:
+            if file and file.tell():
+                file.write(b"\n")  # behind what a kill tore
 
             def keep(number: int, outcome: Outcome[Completion]) -> None:
                 # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
                 declined = Completion("", "content_filter") if outcome.code == "content_filter" else None
                 if (completion := declined or outcome.value) is None:
                     raise self._endpoint.failure(outcome.error)
-                kept.add(missing[number], completion)
+                kept[missing[number]] = completion
+                if file:
+                    row = [missing[number], completion.text, completion.finish_reason]
+                    file.write(json.dumps(row).encode() + b"\n")
 
             bodies = [self._body(prompts[k], seeds[k], self._request) for k in missing]
             self._endpoint.post_all(_PATH, bodies, self._read, keep)
-            return [kept.completions[k] for k in range(len(prompts))]
+        return [kept[k] for k in range(len(prompts))]
 
     def _file(self, batch: int) -> Path | None:
         """Where a batch is kept. Who asks for the next one has written the one before, which can go."""
         before, self._kept = self._kept, self._keep and self._keep / f".part-{batch:05d}.jsonl.tmp"
         if before not in (None, self._kept):
             before.unlink(missing_ok=True)
+        if self._kept:
+            self._kept.parent.mkdir(parents=True, exist_ok=True)
         return self._kept
 
     def _read(self, content: Any) -> Completion:
@@ -107,33 +116,11 @@ def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
     }
 
 
-class KeptCompletions(AbstractContextManager["KeptCompletions"]):
-    """The completions of one batch by their numbers, each a line of a file, if there is one, the moment it arrives.
-
-    The caller vouches that the file belongs to the same prompts and settings. Several threads may add at once.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self.completions: dict[int, Completion] = {}
-        self._file = None
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            content = path.read_bytes()
-            for line in content.split(b"\n"):
-                with suppress(ValueError):  # torn by a kill, or what follows the last line feed
-                    number, text, finish_reason = json.loads(line)
-                    self.completions[number] = Completion(text, finish_reason)
-            if content and not content.endswith(b"\n"):
-                os.write(self._file, b"\n")
-
-    def add(self, number: int, completion: Completion) -> None:
-        """Keep one, so that killing the process does not lose it."""
-        if self._file is not None:
-            row = [number, completion.text, completion.finish_reason]
-            os.write(self._file, json.dumps(row).encode() + b"\n")
-        self.completions[number] = completion
-
-    def __exit__(self, *error: object) -> None:
-        if self._file is not None:
-            os.close(self._file)
+def _read_kept(path: Path) -> dict[int, Completion]:
+    """The completions of a batch by their numbers, each a line; a kill may have torn the last one."""
+    completions: dict[int, Completion] = {}
+    for line in path.read_bytes().split(b"\n") if path.is_file() else ():
+        with suppress(ValueError):  # torn, or what follows the last line feed
+            number, text, finish_reason = json.loads(line)
+            completions[number] = Completion(text, finish_reason)
+    return completions

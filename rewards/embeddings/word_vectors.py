@@ -12,10 +12,7 @@ import numpy as np
 from data.errors import UserError
 from rewards.embeddings.encoders import Encoder, Matrix
 
-NO_VECTOR = -1
-_BROKEN_BATCH = 10
 _COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "dog", "book"]
-_MIN_ROWS = 1024
 
 
 class WordVectors:
@@ -55,7 +52,7 @@ class WordVectors:
         finite = np.isfinite(norms)
         usable = finite & (norms > 0)
         # No word of a batch has a vector: a broken encoder, or only rare words?
-        suspect = len(words) >= _BROKEN_BATCH and not usable.any()
+        suspect = len(words) >= 10 and not usable.any()
         if suspect and (not finite.all() or (not self._size and not np.asarray(self.encoder.encode(_COMMON)).any())):
             which = f"any of {len(words)} words such as {words[-1][:40]!r}; check the model"
             raise UserError(
@@ -73,10 +70,10 @@ class WordVectors:
         # A zero vector stands for a word that has none.
         for word, vector in vectors.items():
             if not vector.any():
-                self._rows[word] = NO_VECTOR
+                self._rows[word] = -1
                 continue
             if self._size == len(self._buffer):
-                larger = np.empty((max(_MIN_ROWS, 2 * self._size), len(vector)), np.float32)
+                larger = np.empty((max(1024, 2 * self._size), len(vector)), np.float32)
                 larger[: self._size] = self._buffer.reshape(self._size, len(vector))  # at first it has no dimensions
                 self._buffer = larger
             self._buffer[self._size] = vector

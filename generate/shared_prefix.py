@@ -33,13 +33,9 @@ def sample_tokens(
 ) -> list[list[int]]:
     """Draw one response per row of `uniforms` from the model's own distribution, nothing truncated: its new token ids.
 
-    Args:
-        model: A causal language model in evaluation mode (see `models.traits.why_not_shared`); a PEFT model too.
-        prompt: Token ids, at least one.
-        uniforms: Numbers in [0, 1), shape (responses, most new tokens): `uniforms[r, t]` decides token t of response r.
-        ends: Tokens that end a response, which keeps its end token.
-        temperature: Above 0.
-        slots: Responses decoded at once; as each ends, the next begins in its place.
+    `model` is a causal language model in evaluation mode (see `models.traits.why_not_shared`), a PEFT model too.
+    `uniforms` are numbers in [0, 1), shape (responses, most new tokens): `uniforms[r, t]` decides r's token t.
+    A response keeps its end token, one of `ends`. `slots` are decoded at once; as each ends, the next takes its place.
     """
     n, most = uniforms.shape
     if n == 0:

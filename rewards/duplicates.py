@@ -22,13 +22,8 @@ def word_hash(word: str) -> np.ndarray:
 def response_keys(hashes: np.ndarray) -> list[bytes]:
     """128-bit keys of responses: per lane the sum of position multiplier times word hash, modulo 2^64.
 
-    `hashes` are unsigned 64-bit, of shape (responses, words, 2), at most ten words. Two different responses share a key
-    with probability below 2^-100.
-
-    >>> dog, cat = word_hash("犬"), word_hash("猫")
-    >>> first, second = response_keys(np.array([[dog, cat] * 5, [cat, dog] * 5]))
-    >>> len(first), first == second
-    (16, False)
+    `hashes` are unsigned 64-bit, of shape (responses, words, 2), at most ten words, whose order counts. Two different
+    responses share a key with probability below 2^-100.
     """
     keys = np.einsum("rpl,p->rl", hashes, _POSITIONS[: hashes.shape[1]])
     return np.ascontiguousarray(keys, "<u8").view(f"V{KEY_BYTES}")[:, 0].tolist()

@@ -57,9 +57,8 @@ def judge_answers(
         ledger: The file (JSONL), which may hold other judgements too; or one that is open, for a run of many calls:
             then all that this judge was paid for by this rubric counts towards `max_cost`, whichever the answers.
         max_cost: Nothing is sent that could bring the cost of these answers' judgements, earlier runs' included, above
-            this; what is under way ends. The most that a request can cost is taken from its bytes and the judge's
-            `max_tokens`; once the reply is there, the tokens that the server counted hold. An attempt that never
-            answered is not counted: only the server knows whether it was paid for.
+            this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server counted hold. An
+            attempt that never answered is not counted: only the server knows whether it was paid for.
         retry_failed: Ask again for everything that has no scores.
     """
     check_budget(judge, price, max_cost)

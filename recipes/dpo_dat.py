@@ -19,19 +19,7 @@ One GPU, and one node of eight; any flag of TRL's DPOConfig and ModelConfig goes
         --config recipes/swallow-8b/dpo.yaml --responses runs/swallow-8b/base
 """
 
-from pathlib import Path
-
 from launch import launch
 
-
-def run(argv: list[str]) -> Path:
-    """Parse, check, train; the folder of the trained model."""
-    from training.config import parse
-    from training.dpo import train_dpo
-    from training.table_config import DpoArguments, DpoSettings
-
-    return train_dpo(*parse(DpoArguments, DpoSettings, argv))
-
-
 if __name__ == "__main__":
-    launch("dpo", run)
+    launch("dpo")

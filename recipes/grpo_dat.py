@@ -14,19 +14,7 @@ One GPU, and one node of eight; any flag of TRL's GRPOConfig and ModelConfig goe
 `--sampler` chooses who draws the completions: shared_prefix (the default), trl or vllm.
 """
 
-from pathlib import Path
-
 from launch import launch
 
-
-def run(argv: list[str]) -> Path:
-    """Parse, check, train; the folder of the trained model."""
-    from training.config import parse
-    from training.grpo import train_grpo
-    from training.grpo_config import GrpoArguments, GrpoSettings
-
-    return train_grpo(*parse(GrpoArguments, GrpoSettings, argv))
-
-
 if __name__ == "__main__":
-    launch("grpo", run)
+    launch("grpo")

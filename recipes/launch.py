@@ -1,19 +1,32 @@
 """What the training recipes share: the tiny model's YAML by default, and a user's mistake as one line."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from data.errors import one_line_errors
 from data.processes import is_first
 
 
-def launch(method: str, run: Callable[[list[str]], Path]) -> None:
-    """Run `run(argv)` with the tiny model's YAML for `method` unless `--config` names another."""
+def launch(method: str) -> None:
+    """Train by `method` with the flags of the command line; `--config` is the tiny model's YAML unless one names it."""
     argv = sys.argv[1:]
     if not any(word.partition("=")[0] == "--config" for word in argv):
         argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]
     with one_line_errors(f"{method}_dat"):
-        folder = run(argv)
+        folder = _train(method, argv)
     if is_first():
         print(f"The trained model is in {folder}")
+
+
+def _train(method: str, argv: list[str]) -> Path:
+    from training.config import parse
+
+    if method == "grpo":
+        from training.grpo import GrpoArguments, GrpoSettings, train_grpo
+
+        return train_grpo(*parse(GrpoArguments, GrpoSettings, argv))
+    from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
+
+    if method == "sft":
+        return train_sft(*parse(SftArguments, SftSettings, argv))
+    return train_dpo(*parse(DpoArguments, DpoSettings, argv))

@@ -13,19 +13,7 @@ One GPU, and one node of eight; any flag of TRL's SFTConfig and ModelConfig goes
         --config recipes/swallow-8b/sft.yaml --responses runs/random
 """
 
-from pathlib import Path
-
 from launch import launch
 
-
-def run(argv: list[str]) -> Path:
-    """Parse, check, train; the folder of the trained model."""
-    from training.config import parse
-    from training.sft import train_sft
-    from training.table_config import SftArguments, SftSettings
-
-    return train_sft(*parse(SftArguments, SftSettings, argv))
-
-
 if __name__ == "__main__":
-    launch("sft", run)
+    launch("sft")

@@ -17,8 +17,7 @@ from data.errors import one_line_errors
 
 def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: str | None) -> str:
     """Make the table and write all its forms; returns the Markdown."""
-    from study.page import write_report
-    from study.table11_text import to_json, to_markdown
+    from study.page import to_json, to_markdown, write_report
 
     from data.record import write_json, write_whole
     from data.schema import part_paths, read_responses
@@ -26,9 +25,9 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
     from rewards.tasks.dat.table11 import table11
 
     table = table11(rows, paper_model)
-    markdown = to_markdown(table)
+    markdown, values = to_markdown(table), to_json(table)
     write_whole(output / "table11.md", f"# {title}\n\n{markdown}".encode())
-    write_json(output / "table11.json", to_json(table))
+    write_json(output / "table11.json", values)
     write_report(
         output / "report.html",
         title=title,
@@ -39,7 +38,7 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
         facts=scoring_facts(rows),
         table=table,
     )
-    write_json(output / "metrics.json", to_json(table))
+    write_json(output / "metrics.json", values)
     return markdown
 
 

@@ -9,8 +9,8 @@ from accelerate.commands.config.config_args import load_config_from_file
 from grpo_runs import RECIPE, ROOT, eight_processes, flags, run
 
 from training.config import parse
-from training.grpo_config import GrpoArguments, GrpoSettings
-from training.table_config import DpoArguments, DpoSettings, SftArguments, SftSettings
+from training.grpo import GrpoArguments, GrpoSettings
+from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings
 
 METHODS = {
     "sft": (SftArguments, SftSettings),

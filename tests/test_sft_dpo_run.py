@@ -24,9 +24,7 @@ from data.schema import write_columns
 from data.wandb_run import last_checkpoint
 from eval.run import score_answers
 from training.config import parse
-from training.dpo import train_dpo
-from training.sft import train_sft
-from training.table_config import DpoArguments, DpoSettings, SftArguments, SftSettings
+from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
 
 METHODS = {"sft": (train_sft, SftArguments, SftSettings), "dpo": (train_dpo, DpoArguments, DpoSettings)}
 COUNT = {"sft": "top_k", "dpo": "num_pairs"}

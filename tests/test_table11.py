@@ -4,7 +4,7 @@ import json
 
 import pytest
 from fakes import write_responses
-from study.table11_text import paper_cells, patterns, to_json, to_markdown
+from study.page import paper_cells, patterns, to_json, to_markdown
 
 from data.errors import UserError
 from data.schema import Response

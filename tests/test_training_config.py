@@ -10,9 +10,9 @@ from data.errors import UserError
 from training.batches import accumulation_steps, check_groups, check_prompts
 from training.config import parse
 from training.entries import read_entries
-from training.grpo_config import GrpoArguments, GrpoSettings
+from training.grpo import GrpoArguments, GrpoSettings
 from training.mix import reward_functions
-from training.table_config import SftArguments, SftSettings
+from training.sft_dpo import SftArguments, SftSettings
 
 TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
 
@@ -216,7 +216,7 @@ def test_one_reward_need_not_be_a_list(tmp_path):
 
 def test_parsing_loads_no_model():
     code = (
-        "import sys; from training.config import parse; from training.grpo_config import *;"
+        "import sys; from training.config import parse; from training.grpo import *;"
         "parse(GrpoArguments, GrpoSettings, sys.argv[1:]);"
         "loaded = {'sentence_transformers', 'spacy', 'trl.trainer.grpo_trainer', 'wandb'} & set(sys.modules);"
         "assert not loaded, loaded"

@@ -1,15 +1,113 @@
 """GRPO on any task and on mixes (paper, section 5.1.3: on the DAT), through TRL's trainer: settings in, a model out."""
 
+import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trl import ModelConfig
+from trl import GRPOConfig, ModelConfig
 
-from training.grpo_config import GrpoArguments, GrpoSettings
-from training.mix import dataset_rows, described, reward_functions
+from data.errors import UserError
+from data.processes import world_size
+from data.settings import setting
+from training.batches import check_groups, check_prompts, fit_batch
+from training.config import CommonArguments
+from training.entries import read_entries
+from training.mix import dataset_rows, described, reward_functions, reward_weights
 from training.run import train
 from training.tracking import RunRecorder
+
+SAMPLERS = ("shared_prefix", "trl", "vllm")
+_FUNCS = "Dotted paths of reward functions (default: each task's own)."
+_ARGS = "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
+# Settings that cut or bend the model's own distribution, and the values that do not.
+_WHOLE: dict[str, tuple] = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None)}
+_WHOLE |= {"repetition_penalty": (1.0, None), "generation_kwargs": (None, {})}
+_WHOLE |= {"use_transformers_continuous_batching": (None, False)}
+
+
+@dataclass
+class GrpoSettings(GRPOConfig):
+    """TRL's GRPOConfig with one more field (the paper: 256), so that one YAML fits any number of GPUs."""
+
+    completions_per_step: int | None = setting(
+        None, "Completions per optimizer step over all processes; sets gradient_accumulation_steps."
+    )
+
+    def __post_init__(self) -> None:
+        fit_batch(self, "completions_per_step")
+        if self.steps_per_generation is not None and int(self.steps_per_generation) < 1:
+            raise UserError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
+        if self.generation_batch_size is None:
+            steps = int(self.steps_per_generation or self.gradient_accumulation_steps)
+            per_device, group = int(self.per_device_train_batch_size), int(self.num_generations or 0)
+            check_groups(per_device, world_size(), steps, group)
+        super().__post_init__()
+
+
+@dataclass
+class GrpoArguments(CommonArguments):
+    """What is asked, who draws the answers, and what is paid for them.
+
+    `tasks` holds entries as `training.entries.Entry` describes them, or names of tasks; on the command line names, or
+    mappings in JSON. num_prompts (the paper: 4,096), reward_funcs and reward_args are of every entry that says nothing
+    else. The sampler `shared_prefix` is sozo's generator, which computes each prompt once; `trl` is TRL's own.
+    """
+
+    tasks: list[str] | None = setting(None, "What is asked: names of tasks, or mappings.")  # noqa: RUF009
+    num_prompts: int | None = setting(None, "Prompts of each task in one epoch (default: each of its items once).")
+    sampler: str | None = setting(None, "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).")
+    reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
+    reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
+    completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.reward_args, str):
+            try:
+                self.reward_args = json.loads(self.reward_args)
+            except json.JSONDecodeError as error:
+                raise UserError(f"reward_args is not JSON ({error}): {self.reward_args}") from error
+        if isinstance(self.reward_funcs, str):
+            self.reward_funcs = [self.reward_funcs]
+        if not isinstance(self.reward_args, dict | None):
+            raise UserError(f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}")
+        if self.tasks is None:
+            raise UserError("tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml")
+        rewards = {"reward_funcs": self.reward_funcs, "reward_args": self.reward_args or {}}
+        self.entries = read_entries(self.tasks, {"num_prompts": self.num_prompts, **rewards})
+
+    def check(self, training: GrpoSettings) -> None:
+        """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
+        self._settle_sampler(training)
+        weights = reward_weights(self.entries)
+        if weights is not None and training.reward_weights is not None:
+            raise UserError("reward_weights stand both in tasks and beside it; take one of them out")
+        training.reward_weights = training.reward_weights if weights is None else weights
+        count = sum(entry.num_rewards for entry in self.entries)
+        if training.reward_weights is not None and len(training.reward_weights) != count:
+            raise UserError(f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each")
+        batch = training.generation_batch_size
+        num_prompts = sum(entry.count for entry in self.entries)
+        if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
+            check_prompts(num_prompts, training.num_generations, batch)
+
+    def _settle_sampler(self, training: GrpoSettings) -> None:
+        if self.sampler is None:
+            self.sampler = "vllm" if training.use_vllm else "shared_prefix"
+        if self.sampler not in SAMPLERS:
+            raise UserError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler}")
+        if training.use_vllm and self.sampler != "vllm":
+            raise UserError(f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out")
+        training.use_vllm = self.sampler == "vllm"
+        if self.sampler != "shared_prefix":
+            return
+        values = {name: getattr(training, name) for name in _WHOLE}
+        if changed := ", ".join(f"{name} {value}" for name, value in values.items() if value not in _WHOLE[name]):
+            raise UserError(
+                f"sampler shared_prefix draws from the model's own distribution and cannot follow {changed}; "
+                "leave it out (top_k 0, top_p 1), or take sampler trl"
+            )
 
 
 def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig) -> Path:

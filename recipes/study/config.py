@@ -12,8 +12,7 @@ from generate import GeneratorSettings
 from rewards.tasks.dat.settings import DatSettings
 from study.estimates import Architecture
 
-SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)
-"""The groups of flags of recipes/sample_dat.py."""
+SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt.
 _OWN_FLAGS = {"model", "source", "num_responses", "num_answers", "trials", "seed"}
 
@@ -40,6 +39,10 @@ class Study:
     name: str = "study"
     folder: Path = Path()
 
+    def step_folder(self, step: str) -> str:
+        """Where a step writes."""
+        return str(Path(self.output_dir) / step)
+
     def path(self, relative: str) -> Path:
         """A path of the YAML, as seen from the working directory where that is shorter."""
         path = (self.folder / relative).resolve()
@@ -60,18 +63,13 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
         raise UserError(f"{path}: architecture: {error}") from error
     training, tokens = {"launcher", "sft", "dpo", "grpo"}, {"prompt", "response"}
     flags = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
-    sections = (
-        ("sampling", {"launcher", "max_new_tokens"}, {"launcher"} | flags),
-        ("training", training, training),
-        ("tokens", tokens, tokens),
-    )
-    for section, needed, allowed in sections:
+    sampling = ("sampling", {"launcher", "max_new_tokens"}, {"launcher"} | flags)
+    for section, needed, allowed in (sampling, ("training", training, training), ("tokens", tokens, tokens)):
         if not isinstance(values[section], dict) or not needed <= set(values[section]):
             raise UserError(f"{path}: {section} needs {', '.join(sorted(needed))}")
         if wrong := sorted(set(values[section]) - allowed):
             raise UserError(f"{path}: unknown setting in {section}: {', '.join(wrong)}")
-    if output_dir:
-        values["output_dir"] = output_dir
+    values["output_dir"] = output_dir or values["output_dir"]
     study = Study(**values, name=path.resolve().parent.name, folder=path.parent)
     for name in [study.sampling["launcher"], *study.training.values()]:
         if not study.path(name).is_file():

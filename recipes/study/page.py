@@ -1,19 +1,21 @@
-"""What training did: rows of Table 11, learning curves, score distributions, responses."""
+"""What training did, for readers: Table 11 in cells, Markdown and JSON, the paper's patterns, and the page."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from data.published import METHODS
 from data.record import write_whole
 from data.schema import Reason, Response
 from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
 from eval.report.templates import render
 from rewards.measure import percent
 from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.dat.table11 import Table11
+from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import summary_cells
-from study.table11_text import cells, paper_cells, patterns
 
+_PAPER_RESPONSES = 131_072  # in all, of each row
 _HINTS = {
     Reason.FORMAT: "not exactly ten lines “k. word”",
     Reason.NOT_JAPANESE: "a letter that is not Japanese",
@@ -22,6 +24,89 @@ _HINTS = {
     Reason.REPEATED_WORD: "a word comes twice",
     Reason.NO_VECTOR: "a word the encoder does not know",
 }
+
+
+def cells(row: Table11Row, table: Table11) -> dict[str, str]:
+    """The columns of a row by their headings."""
+    summary, shown = row.summary, summary_cells(row.summary)
+    words = "–" if row.equal_size_words is None else f"{row.equal_size_words:,.0f}"
+    return {
+        "Row": summary.source,
+        "Responses": f"{summary.num_responses:,}",
+        "Valid": f"{summary.valid:,} ({percent(summary.valid, summary.num_responses)})",
+        **{name: shown[name] for name in ("Mean", "Std", "Unique words")},
+        f"Unique words in {table.equal_size:,} valid": words,
+    }
+
+
+def paper_cells(row: Table11Row) -> dict[str, str]:
+    """The paper's figures under the same headings; empty where it has none."""
+    if (paper := row.published) is None:
+        return {}
+    valid = f"{paper.valid:,} ({percent(paper.valid, _PAPER_RESPONSES)})"
+    figures = {"Mean": f"{paper.mean:.3f}", "Std": f"{paper.std:.3f}", "Unique words": f"{paper.unique_words:,}"}
+    return {"Valid": valid, **figures}
+
+
+def to_markdown(table: Table11) -> str:
+    """The table, the paper's columns last, and the patterns; a `|` in a row's name is escaped."""
+    lines: list[str] = []
+    headings = list(next(filter(None, map(paper_cells, table.rows)), {}))
+    for row in table.rows:
+        own = cells(row, table)
+        if not lines:
+            titles = [*own, *(f"Paper: {heading.lower()}" for heading in headings)]
+            lines = [f"| {' | '.join(titles)} |", f"|---|{'---:|' * (len(titles) - 1)}"]
+        values = [*own.values(), *(paper_cells(row).get(heading, "–") for heading in headings)]
+        lines.append(f"| {' | '.join(value.replace('|', chr(92) + '|') for value in values)} |")
+    if shown := patterns(table):
+        lines += ["", *(f"- {name}: {text}" for name, text in shown.items())]
+    return "\n".join(lines) + "\n"
+
+
+def to_json(table: Table11) -> dict[str, Any]:
+    """The table for `table11.json`."""
+    rows = [
+        {
+            **row.summary.to_json(),
+            "unique_words_at_equal_size": row.equal_size_words,
+            "rarefaction": [list(point) for point in row.curve],
+            "paper": asdict(row.published) if row.published else None,
+        }
+        for row in table.rows
+    ]
+    facts = {"equal_size": table.equal_size, "paper_model": table.paper_model}
+    return {**facts, "rows": rows, "patterns": patterns(table)}
+
+
+def patterns(table: Table11) -> dict[str, str]:
+    """What the paper says of its table (section 5.2) -> whether this one shows it: yes or NO, with figures.
+
+    Numbers are compared as they are: a difference within the noise of few responses says yes or NO too.
+    """
+    rows = {row.summary.source: row for row in table.rows}
+    base = rows.get("base")
+    if base is None:
+        return {}
+    result, before = {}, base.equal_size_words
+    for method, word, sign in (("SFT", "up", 1), ("DPO 1", "down", -1), ("DPO 2", "down", -1)):
+        after = rows[method].equal_size_words if method in rows else None
+        if after is not None and before is not None:
+            figures = f"{before:,.0f} to {after:,.0f}"
+            result[f"{method}: unique words (equal size) {word}"] = _answer(sign * (after - before) > 0, figures)
+    for method in ("DPO 1", "DPO 2", "GRPO"):
+        if row := rows.get(method):
+            old, new = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
+            result[f"{method}: valid responses up"] = _answer(new > old, f"{old:.2%} to {new:.2%}")
+    trained = {m: r.summary.mean for m, r in rows.items() if m in METHODS[1:] and r.summary.mean is not None}
+    if "DPO 2" in trained:
+        best = max(trained, key=lambda method: trained[method])
+        result["DPO 2: highest mean"] = _answer(best == "DPO 2", f"{best} {trained[best]:.4f}")
+    return result
+
+
+def _answer(holds: bool, figures: str) -> str:
+    return f"{'yes' if holds else 'NO'} ({figures})"
 
 
 def write_report(
@@ -36,9 +121,7 @@ def write_report(
     table: Table11 | None = None,  # a study's, with the paper's figures and patterns and a chart of unique words
 ) -> None:
     """Write the page, whole or not at all. Any argument may be empty; its section is then left out."""
-    words_chart = ""
-    if table:
-        words_chart = unique_words_chart({row.summary.source: row.curve for row in table.rows}, table.equal_size)
+    growing = {row.summary.source: row.curve for row in table.rows} if table else {}
     page = render(
         Path(__file__).with_name("study.html"),
         title=title,
@@ -54,7 +137,7 @@ def write_report(
         table=table,
         table_rows=[(cells(row, table), paper_cells(row)) for row in table.rows] if table else [],
         patterns=patterns(table) if table else {},
-        words_chart=words_chart,
+        words_chart=unique_words_chart(growing, table.equal_size) if table else "",
     )
     write_whole(path, page)
 

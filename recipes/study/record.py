@@ -1,9 +1,8 @@
 """Which steps of a study are finished, and which would come out differently now.
 
 Every command resumes by itself; what it cannot see is that the study would give it other flags, or inputs made anew.
-So `steps/NAME.json` records its command, its YAML, and digests of its inputs (of a step its record and result; of the
-model that the study starts from, if it is a folder, the files). No path of the study's folder and no accelerate config
-is compared: the folder may move, and the steps may run on different hardware.
+So `steps/NAME.json` records its command, its YAML, and digests of its inputs. No path of the study's folder and no
+accelerate config is compared: the folder may move, and the steps may run on different hardware.
 """
 
 import hashlib
@@ -42,7 +41,7 @@ class Records:
         self.folder = folder
 
     def state(self, step: Step) -> State:
-        """How far the step is."""
+        """How far the step is; files and settings of another study are refused."""
         output = self.folder / step.name
         if not output.is_dir() or not any(output.iterdir()):
             return State.NEW
@@ -63,8 +62,6 @@ class Records:
         return RunFolder(self.folder / step.name, self._settings(step), config=self._path(step.name), locks=False)
 
     def _settings(self, step: Step) -> dict[str, Any]:
-        """All that decides what the step makes."""
-
         def inside(word: str) -> str:  # paths into the study's folder relative to it
             return word.replace(f"{self.folder}/", "")
 

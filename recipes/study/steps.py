@@ -30,8 +30,7 @@ class Step:
         shown = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
         words = [*launch, "--config_file", str(self.launcher)] if self.launcher else [python]
         words += [str(shown), *(["--config", str(self.config)] if self.config else [])]
-        for flag, value in self.flags.items():
-            words += [f"--{flag}", value]
+        words += [word for flag, value in self.flags.items() for word in (f"--{flag}", value)]
         return [*words, *self.arguments]
 
 
@@ -50,7 +49,7 @@ def study_steps(study: Study) -> list[Step]:
         _train(study, "grpo", "grpo", {}),
         _sample(study, "grpo-sample", 5, small, step="grpo"),
     ]
-    flags = {"output_dir": _folder(study, "table"), "title": f"Table 11: {study.model}"}
+    flags = {"output_dir": study.step_folder("table"), "title": f"Table 11: {study.model}"}
     flags |= {"paper_model": study.paper_model} if study.paper_model else {}
     rows = study_rows(study)
     tables = tuple(row.responses.name for row in rows.values())
@@ -62,31 +61,25 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
     """The rows of the paper's tables, each with its model and its step of responses."""
     models = {"random": (None, "random"), "base": (study.model, "base")}
     for name, step in (("SFT", "sft"), ("DPO 1", "dpo1"), ("DPO 2", "dpo2"), ("GRPO", "grpo")):
-        models[name] = (_folder(study, step), f"{step}-sample")
-    return {name: StudyRow(model, Path(_folder(study, step))) for name, (model, step) in models.items()}
-
-
-def _folder(study: Study, step: str) -> str:
-    return str(Path(study.output_dir) / step)
+        models[name] = (study.step_folder(step), f"{step}-sample")
+    return {name: StudyRow(model, Path(study.step_folder(step))) for name, (model, step) in models.items()}
 
 
 def _sample(study: Study, name: str, number: int, count: int, *, model: str = "", step: str = "") -> Step:
     """Draw `count` responses of `model`, or of the model that `step` trains."""
-    options = {key: value for key, value in study.sampling.items() if key != "launcher"}
-    if model == "random":
-        options = {key: value for key, value in options.items() if key not in _MODEL_FLAGS}
-        options |= {"nouns": study.random_nouns} if study.random_nouns else {}
+    left_out = {"launcher"} | (_MODEL_FLAGS if model == "random" else set())
+    options = {key: value for key, value in study.sampling.items() if key not in left_out}
+    options |= {"nouns": study.random_nouns} if model == "random" and study.random_nouns else {}
     flags = {
-        "model": model or _folder(study, step),
+        "model": model or study.step_folder(step),
         "num_responses": count,
         # Their own randomness: DPO 2's responses are fresh, not those of DPO 1 with the same random numbers.
         "seed": study.seed + number,
         "source": name.removesuffix("-sample"),
-        "output_dir": _folder(study, name),
+        "output_dir": study.step_folder(name),
         **options,
     }
-    words = {key: str(value) for key, value in flags.items()}
-    launcher = study.path(study.sampling["launcher"])
+    words, launcher = {key: str(value) for key, value in flags.items()}, study.path(study.sampling["launcher"])
     return Step(name, "sample_dat.py", words, (step,) if step else (), launcher=launcher)
 
 
@@ -94,10 +87,10 @@ def _train(
     study: Study, name: str, method: str, counts: dict[str, int], *, responses: str = "", step: str = ""
 ) -> Step:
     """Train the study's model, or that of `step`, by `method`, on the responses of another step."""
-    flags = {"model_name_or_path": _folder(study, step) if step else study.model}
-    flags |= {"responses": _folder(study, responses)} if responses else {}
+    flags = {"model_name_or_path": study.step_folder(step) if step else study.model}
+    flags |= {"responses": study.step_folder(responses)} if responses else {}
     flags |= {key: str(value) for key, value in counts.items()}
-    flags |= {"seed": str(study.seed), "output_dir": _folder(study, name), "run_name": f"{study.name}-{name}"}
+    flags |= {"seed": str(study.seed), "output_dir": study.step_folder(name), "run_name": f"{study.name}-{name}"}
     inputs = tuple(filter(None, (step, responses)))
     config, launcher = study.path(study.training[method]), study.path(study.training["launcher"])
     return Step(name, f"{method}_dat.py", flags, inputs, config, launcher)

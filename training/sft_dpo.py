@@ -1,0 +1,118 @@
+"""SFT on the best responses of a table, DPO on the best and the worst (paper, sections 5.1.1 and 5.1.2), through TRL.
+
+SFT's loss is on the response only. DPO's second stage is the same with another model and its fresh responses.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tqdm import tqdm
+from trl import DPOConfig, ModelConfig, SFTConfig
+
+from data.errors import UserError
+from data.settings import setting
+from training.batches import check_examples, fit_batch
+from training.config import CommonArguments
+from training.run import stored_dataset, train
+from training.selection import dpo_rows, select_pairs, select_top, sft_rows
+
+
+@dataclass
+class TableArguments(CommonArguments):
+    """What both can be told: finished runs of any task, or tables of DAT responses."""
+
+    count: ClassVar[str]
+    responses: list[str] | None = setting(  # noqa: RUF009
+        None,
+        "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
+        decides=False,  # what it holds is compared, not where it is
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.responses, str):
+            self.responses = [self.responses]
+
+    def check(self, training: Any) -> None:
+        """Refuse a missing table and an epoch that leaves a batch unfilled."""
+        if not self.responses:
+            raise UserError("responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote")
+        check_examples(self.count, getattr(self, self.count), training)
+
+
+@dataclass
+class SftArguments(TableArguments):
+    """The data of SFT (the paper: the best 16,384 of 131,072 responses of random nouns)."""
+
+    count = "top_k"
+    top_k: int = setting(16384, "How many of the highest-scoring responses to imitate; each prompt gives its share.")
+    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
+
+
+@dataclass
+class DpoArguments(TableArguments):
+    """The data of DPO (the paper: the best and the worst 16,384 of 131,072 of the model itself)."""
+
+    count = "num_pairs"
+    num_pairs: int = setting(16384, "Pairs of a high- and a low-scoring response to a prompt; each gives its share.")
+    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
+
+
+@dataclass
+class _PerStep:
+    """TRL's configuration with one more field (the paper: 256)."""
+
+    examples_per_step: int | None = setting(
+        None, "Examples per optimizer step over all processes; sets gradient_accumulation_steps."
+    )
+
+    def __post_init__(self) -> None:
+        fit_batch(self, "examples_per_step")
+        super().__post_init__()  # type: ignore[misc]
+
+
+@dataclass
+class SftSettings(_PerStep, SFTConfig):
+    """TRL's SFTConfig with `examples_per_step`."""
+
+
+@dataclass
+class DpoSettings(_PerStep, DPOConfig):
+    """TRL's DPOConfig with `examples_per_step`."""
+
+
+def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
+    """Imitate the `top_k` best responses of a table; return the folder of the trained model (see `run.train`)."""
+    top = select_top(script.responses or (), script.top_k)
+    if training.process_index == 0:
+        tqdm.write(f"SFT on {top.summary()}")
+
+    def build(tokenizer: Any, common: dict[str, Any]) -> Any:
+        from trl import SFTTrainer
+
+        rows = sft_rows(top, conversational=bool(tokenizer.chat_template))
+        return SFTTrainer(train_dataset=stored_dataset(rows, training), **common)
+
+    shown = list(zip(top.texts, top.scores.tolist(), strict=True))[: script.examples_logged]
+    examples = ("data/responses", ("text", "score"), shown)
+    return train(script, training, model, build, facts={"selection": top.facts()}, examples=examples)
+
+
+def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
+    """Prefer the best `num_pairs` responses to the worst, paired by the seed of `training`; see `train_sft`."""
+    pairs = select_pairs(script.responses or (), script.num_pairs, seed=training.seed)
+    good, bad = pairs.chosen, pairs.rejected
+    if training.process_index == 0:
+        tqdm.write(f"DPO, chosen: {good.summary()}\nDPO, rejected: {bad.summary()}")
+
+    def build(tokenizer: Any, common: dict[str, Any]) -> Any:
+        from trl import DPOTrainer
+
+        rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template))
+        return DPOTrainer(train_dataset=stored_dataset(rows, training), **common)
+
+    shown = list(zip(good.texts, good.scores.tolist(), bad.texts, bad.scores.tolist(), strict=True))
+    columns = ("chosen", "chosen score", "rejected", "rejected score")
+    examples = ("data/pairs", columns, shown[: script.examples_logged])
+    facts = {"selection": {"chosen": good.facts(), "rejected": bad.facts()}}
+    return train(script, training, model, build, facts=facts, examples=examples)

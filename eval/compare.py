@@ -1,17 +1,13 @@
 """What changed from one model to others, cell by cell, with intervals and p-values corrected over a table's cells.
 
-A measure per item (question, story) is paired by items; others, such as DAT's, have no partners. Numbers that do not
-rest on the same judge, items or scorer are never subtracted: the cell says why.
+Numbers that do not rest on the same judge, items or scorer are never subtracted: the cell says why.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from data.errors import UserError
-from eval.evaluated import Evaluated
-from eval.scales import not_alike
+from eval.evaluated import Evaluated, not_alike
 from eval.statistics import compare_independent, compare_paired, holm
 from rewards.measure import Measure
 from rewards.tasks import task_types
@@ -40,16 +36,11 @@ class Change:
         return self.p_holm is not None and self.p_holm < 0.05
 
 
-Changes = Mapping[tuple[str, str], Change]
-"""By model and measure's name."""
+Changes = Mapping[tuple[str, str], Change]  # by model and measure's name
 
 
 def groups() -> dict[str, list[Measure]]:
-    """The tables of changes: name -> the measures of all tasks in it, in the tasks' order.
-
-    >>> list(groups())
-    ['changes', 'task_changes']
-    """
+    """The tables of changes: name -> the measures of all tasks in it, in the tasks' order."""
     tables: dict[str, list[Measure]] = {}
     for task in task_types().values():
         for measure in task.measures:
@@ -59,10 +50,7 @@ def groups() -> dict[str, list[Measure]]:
 
 
 def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Evaluated]:
-    """What each model is compared with, by its name; a base itself has none.
-
-    Without the `name` of a base for all, the rows of a study have the study's own, and other models the first model.
-    """
+    """What each model but a base is compared with: the model of this name, else its study's base or the first model."""
     by_name = {model.name: model for model in models}
     if name is not None and name not in by_name:
         raise UserError(f"there is no model {name}; there are {', '.join(by_name)}")
@@ -73,19 +61,15 @@ def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Eva
 
 def all_changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> dict[str, Changes]:
     """Every table of changes by its name (`groups`); `against` is what each model is compared with (`bases`)."""
-    return {name: _changes(models, against, measures) for name, measures in groups().items()}
-
-
-def _changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated], measures: Sequence[Measure]) -> Changes:
-    """One table. A measure that neither side has gives no cell."""
-    cells = [
-        _change(against[model.name], model, measure)
-        for model in models
-        for measure in measures
-        if model.name in against and (against[model.name].run(measure.task) or model.run(measure.task))
-    ]
-    corrected = holm([cell.p for cell in cells])
-    return {(cell.model, cell.column): replace(cell, p_holm=p) for cell, p in zip(cells, corrected, strict=True)}
+    tables = {}
+    pairs = [(against[model.name], model) for model in models if model.name in against]
+    for name, measures in groups().items():
+        # A measure that neither side has gives no cell.
+        shown = [(*pair, m) for pair in pairs for m in measures if any(model.run(m.task) for model in pair)]
+        cells = [_change(*cell) for cell in shown]
+        corrected = zip(cells, holm([cell.p for cell in cells]), strict=True)
+        tables[name] = {(cell.model, cell.column): replace(cell, p_holm=p) for cell, p in corrected}
+    return tables
 
 
 def _change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:

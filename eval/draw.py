@@ -5,8 +5,9 @@ number of processes can share the work, and memory holds one part at a time.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from data.errors import UserError
 from data.parts import Columns, is_there, parts_of, write_missing
@@ -15,22 +16,49 @@ from data.progress import responses_bar
 from data.record import folder_sha256
 from data.run_folder import RunFolder
 from data.schema import iter_tables, utf8_safe, write_columns
-from eval.options import SamplingOptions
+from data.settings import setting
 from generate.load import GeneratorSettings, load_generator
 from generate.protocol import Generator
 from rewards.finished import ITEM_SEPARATOR
 from rewards.task import Answer, Item, Task
 
 
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How many answers, and from which randomness. A task that asks one thing takes responses or trials."""
+
+    num_responses: int | None = setting(None, "Answers in all, valid or not (DAT; the paper's Table 11: 131072).")
+    trials: int | None = setting(None, "Valid answers: the benchmark (DAT; the paper: 100, which is the default).")
+    num_answers: int = setting(1, "Answers to each item (JCQ's questions, SAT's stories).")
+    seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.")
+    batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).")
+
+    def settled(self, task: Task, items: Sequence[Item]) -> Self:
+        """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials."""
+        for name, least in (("num_responses", 1), ("trials", 1), ("num_answers", 1), ("seed", 0), ("batch_size", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UserError(f"{name} must be at least {least}, not {value}")
+        if self.num_responses is not None and self.trials is not None:
+            raise UserError("give either num_responses (in all) or trials (valid ones), not both")
+        batch_size = self.batch_size or task.batch_size
+        if len(items) > 1:
+            return replace(self, num_responses=None, trials=None, batch_size=batch_size)
+        trials = 100 if self.num_responses is None and self.trials is None else self.trials
+        return replace(self, trials=trials, num_answers=1, batch_size=min(batch_size, trials or batch_size))
+
+    def count(self, items: Sequence[Item]) -> int:
+        """Answers to draw, of a benchmark of trials at the most."""
+        if len(items) > 1:
+            return len(items) * self.num_answers
+        return self.num_responses or max(20 * (self.trials or 0), 2048)
+
+
 def draw_answers(
-    task: Task,
-    items: Sequence[Item],
-    generator: GeneratorSettings,
-    sampling: SamplingOptions,
-    folder: RunFolder,
-    processes: Processes,
+    task: Task, generator: GeneratorSettings, sampling: SamplingOptions, folder: RunFolder, processes: Processes
 ) -> None:
     """Draw the answers that are not in the run's folder yet; all processes call this."""
+    items = task.items()
     parts = parts_of(folder.responses, sampling.count(items), sampling.batch_size)
     if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
         return  # no model needs to be loaded to score what is there

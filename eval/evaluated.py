@@ -1,7 +1,4 @@
-"""Finished runs on disk, model by model: what the report and every comparison of models is made of.
-
-Nothing here loads a model or an encoder, or asks a judge.
-"""
+"""Finished runs on disk, model by model, and which are on one scale: what every comparison of models is made of."""
 
 import os
 import re
@@ -12,6 +9,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.published import METHODS
+from data.record import MISSING, first_difference
 from data.study_folder import StudyFolder, read_study
 from rewards.finished import Finished
 from rewards.tasks import finished_run
@@ -41,12 +39,8 @@ class Evaluated:
 def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
     """The models whose finished runs lie in some folders, however deep; of a study's folder its rows.
 
-    Args:
-        places: Folders, as `DIR` or as `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL.
-
-    Returns:
-        In the order of `places`; within one, the paper's methods first, then by name (checkpoint-9 before -10). Where a
-        place holds several studies, a row is called STUDY/ROW.
+    A place is `DIR`, or `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL. Within one come the
+    paper's methods first, then names (checkpoint-9 before -10). Where it holds several studies, a row is STUDY/ROW.
     """
     models: dict[str, Evaluated] = {}
     for place in places:
@@ -101,3 +95,22 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, Finished]]:
                 yield Evaluated(source, source, of.paper_model, root), run
             else:
                 yield Evaluated(source), run
+
+
+def not_alike(run: Finished, other: Finished) -> str | None:
+    """The first thing on which their scores depend and in which they differ; None if they are on one scale."""
+    difference = first_difference(run.scale, other.scale)
+    if difference is None:
+        return None
+    key, before, after = ("not set" if value is MISSING else value for value in difference)
+    return f"{key} is {before} and {after}"
+
+
+def check_alike(what: str, runs: Sequence[tuple[str, Finished]], remedy: str) -> None:
+    """Refuse models' runs of a benchmark of which one has its scores on another scale than the first."""
+    for name, run in runs[1:]:
+        first, other = runs[0]
+        if reason := not_alike(other, run):
+            raise UserError(
+                f"{what} of {first} ({other.folder}) and of {name} ({run.folder}) do not compare: {reason}; {remedy}"
+            )

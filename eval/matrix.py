@@ -1,10 +1,9 @@
 """Models x items: what one evaluation (a run's own scorer, an encoder, people, a judge) gives several models."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -19,7 +18,7 @@ class Matrix:
     values: np.ndarray  # float64, shape (models, items); NaN where there is no score
 
     @classmethod
-    def of(cls, name: str, scores: Mapping[str, Mapping[str, float | None]]) -> Matrix:
+    def of(cls, name: str, scores: Mapping[str, Mapping[str, float | None]]) -> Self:
         """From each model's scores by item; None is no score.
 
         >>> Matrix.of("human", {"A": {"1": 1.0, "2": 0.5}, "B": {"1": 0.0}}).values.tolist()
@@ -43,7 +42,7 @@ class Matrix:
         scored = ({item: value for item, value in row.items() if not math.isnan(value)} for row in rows)
         return dict(zip(self.models, scored, strict=True))
 
-    def only(self, models: Sequence[str], items: Sequence[str]) -> Matrix:
+    def only(self, models: Sequence[str], items: Sequence[str]) -> "Matrix":
         """The part of these models and items, in their order; it must have them all."""
         rows, columns = [self.models.index(m) for m in models], [self.items.index(i) for i in items]
         return Matrix(self.name, tuple(models), tuple(items), self.values[np.ix_(rows, columns)])
@@ -68,9 +67,7 @@ class Placed:
 
 
 def rank_models(matrices: Sequence[Matrix]) -> dict[str, dict[str, Placed]]:
-    """Table 23: model -> evaluation -> its place there, in the order of the first evaluation's places.
-
-    Equal means share the better place. A model that an evaluation does not have, or gave no score, has no place there.
+    """Table 23: model -> evaluation -> its place there, in the first's order. Equal means share the better place.
 
     >>> matrices = [Matrix.of("e", {"A": {"1": 0.2}, "B": {"1": 0.6}}), Matrix.of("human", {"A": {"1": 1.0}})]
     >>> {model: [placed.place for placed in row.values()] for model, row in rank_models(matrices).items()}

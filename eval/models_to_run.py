@@ -28,9 +28,7 @@ class Targets:
 
 
 def find_targets(names: Sequence[str]) -> Targets:
-    """The models that `--model` stands for: of a training output its checkpoints, in order of steps, and its end.
-
-    Of a study (a folder of recipes/reproduce.py) they are its rows, each the model that its step ended with.
+    """The models that `--model` names: of a training output its checkpoints by steps and its end, of a study its rows.
 
     >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "tiny"]).models]
     [('model-7b', 'org/model-7b'), ('tiny', 'tiny')]
@@ -43,15 +41,17 @@ def find_targets(names: Sequence[str]) -> Targets:
             studies.setdefault(_safe(study.name), study)
         for target in _rows(Path(name), study) if study else _models(name):
             if (other := targets.setdefault(target.folder, target)) is not target:
-                raise UserError(
-                    f"two models would go to the folder {target.folder}: {other.model} and {target.model}; rename one"
-                )
+                both = f"{other.model} and {target.model}"
+                raise UserError(f"two models would go to the folder {target.folder}: {both}; rename one")
     return Targets(tuple(targets.values()), studies)
 
 
 def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
     """Copy each `study.json` beside its results, with where the study is."""
-    copies = {output / folder: _absolute(study) for folder, study in studies.items()}
+    copies = {}
+    for name, study in studies.items():
+        rows = {row: StudyRow(_absolute(of.model), of.responses.resolve()) for row, of in study.rows.items()}
+        copies[output / name] = replace(study, rows=rows)
     for folder, study in copies.items():
         if (other := read_study(folder)) is not None and other != study:
             raise UserError(f"{folder}: holds results of another study called {other.name}; give another --output")
@@ -76,20 +76,13 @@ def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:
         trained = Path(row.model)
         # metrics.json is the last file that training writes.
         if trained.is_relative_to(folder) and not (is_model(trained) and (trained / "metrics.json").is_file()):
-            raise UserError(
-                f"{folder}: the step {trained.name} of this study ({name}) is not finished; "
-                "run recipes/reproduce.py again, which continues where it stopped"
-            )
+            unfinished = f"{folder}: the step {trained.name} of this study ({name}) is not finished"
+            raise UserError(f"{unfinished}; run recipes/reproduce.py again, which continues where it stopped")
         yield Target(f"{_safe(study.name)}/{_safe(name)}", row.model, name)
 
 
-def _absolute(study: StudyFolder) -> StudyFolder:
-    rows = {}
-    for name, row in study.rows.items():
-        local = row.model is not None and Path(row.model).is_dir()
-        model = str(Path(row.model or "").resolve()) if local else row.model
-        rows[name] = StudyRow(model, row.responses.resolve())
-    return replace(study, rows=rows)
+def _absolute(model: str | None) -> str | None:
+    return str(Path(model).resolve()) if model is not None and Path(model).is_dir() else model
 
 
 def _safe(name: str) -> str:

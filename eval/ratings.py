@@ -1,7 +1,5 @@
 """What people say of answers, checked line by line: ratings (JSONL or CSV), and rankings of the models on an item."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterable, Iterator
@@ -33,11 +31,9 @@ class Rating:
 
 
 def read_ratings(path: Path) -> list[Rating]:
-    """All ratings of a file, in order; further columns are left alone.
+    """All ratings of a file, `.jsonl` or `.csv` (a line of headings first), in order; further columns are left alone.
 
-    It is `.jsonl` (an object per line, blank lines allowed) or `.csv` (a line of headings first), in UTF-8. A line:
-
-        {"model": "GPT-4o", "item": "uu-001", "criterion": "流暢性", "rater": "A", "score": 4}
+    A line: `{"model": "GPT-4o", "item": "uu-001", "criterion": "流暢性", "rater": "A", "score": 4}`.
     """
     if not path.is_file():
         raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give JSONL or CSV")
@@ -48,8 +44,7 @@ def read_ratings(path: Path) -> list[Rating]:
     seen: dict[tuple[str, ...], str] = {}
     for where, row in read_objects(path) if kind == ".jsonl" else _csv_lines(path):
         rating = _rating(where, row)
-        key = (rating.model, rating.item, rating.criterion, rating.rater)
-        if key in seen:
+        if (key := (rating.model, rating.item, rating.criterion, rating.rater)) in seen:
             raise UserError(f"{where}: the rater {rating.rater!r} rated this already ({seen[key]}); keep one")
         seen[key] = where
         ratings.append(rating)
@@ -95,14 +90,13 @@ def _csv_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_rankings(path: Path) -> list[Rating]:
-    """Rankings of the models on one item, best first, as ratings by the criterion `ranking` (`place_score`).
+    """Rankings of the same models on one item each, best first, as ratings by the criterion `ranking` (`place_score`).
 
-    A line of JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`. All must rank the
-    same models, or their scores would not compare.
+    A line of JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`.
     """
     ratings: list[Rating] = []
     first: list[str] = []
-    seen: set[tuple[str, str]] = set()
+    seen = set()
     for where, row in read_objects(path):
         names = row.get("ranking")
         if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
@@ -118,18 +112,15 @@ def read_rankings(path: Path) -> list[Rating]:
         if (item, rater) in seen:
             raise UserError(f"{where}: {rater!r} ranks the story {item!r} twice; leave one out")
         seen.add((item, rater))
-        for place, model in enumerate(names, 1):
-            ratings.append(Rating(model, item, RANKING, rater, place_score(place, len(names))))
+        places = enumerate(names, 1)
+        ratings += [Rating(model, item, RANKING, rater, place_score(place, len(names))) for place, model in places]
     if not ratings:
         raise UserError(f'{path}: holds no rankings; write one per line: {{"story_id": "...", "ranking": [...]}}')
     return ratings
 
 
 def place_score(place: int, models: int) -> float:
-    """Score of a place from 1: 1 - (place - 1) / (models - 1), so 1 for the first and 0 for the last.
-
-    The paper gives its eleven models 1, 0.9, 0.8 and so on down to 0. With another number the ends stay, since
-    Pearson's correlation knows no scale.
+    """Score of a place from 1, as the paper gives it to its eleven models: 1 for the first and 0 for the last.
 
     >>> [place_score(place, 11) for place in (1, 2, 3, 11)]
     [1.0, 0.9, 0.8, 0.0]
@@ -138,15 +129,10 @@ def place_score(place: int, models: int) -> float:
 
 
 def mean_scores(ratings: Iterable[Rating]) -> dict[tuple[str, str], dict[str, float]]:
-    """(model, item) -> criterion -> mean over the raters, in the order of the ratings.
-
-    >>> mean_scores([Rating("m", "1", "流暢性", "A", 4), Rating("m", "1", "流暢性", "B", 5)])
-    {('m', '1'): {'流暢性': 4.5}}
-    """
+    """(model, item) -> criterion -> mean over the raters, in the order of the ratings."""
     scores: dict[tuple[str, str], dict[str, list[float]]] = {}
     for rating in ratings:
-        by_criterion = scores.setdefault((rating.model, rating.item), {})
-        by_criterion.setdefault(rating.criterion, []).append(rating.score)
+        scores.setdefault((rating.model, rating.item), {}).setdefault(rating.criterion, []).append(rating.score)
     return {
         answer: {criterion: math.fsum(values) / len(values) for criterion, values in by_criterion.items()}
         for answer, by_criterion in scores.items()

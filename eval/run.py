@@ -15,8 +15,7 @@ from data.run_folder import RunFolder
 from data.schema import count_rows, part_paths
 from data.settings import deciding
 from eval.answered import answers_digest, count_answers, read_answers, score_parts
-from eval.draw import draw_answers, scorer_facts
-from eval.options import SamplingOptions
+from eval.draw import SamplingOptions, draw_answers, scorer_facts
 from eval.statistics import mean_interval
 from eval.summary import summarise_measures
 from generate.load import GeneratorSettings
@@ -56,7 +55,7 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
             return TaskRun(task, output, metrics, True) if processes.first else None
         if processes.first:
             folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out
-        draw_answers(task, items, generator, sampling, folder, processes)
+        draw_answers(task, generator, sampling, folder, processes)
         processes.wait()
         if not processes.first:
             return None

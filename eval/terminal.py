@@ -1,17 +1,18 @@
 """What the commands print in the terminal: a run's row, tables of changes, pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-    from eval.report.tables import PageTable
-    from eval.run import TaskRun
+from eval.report.labels import english
+from eval.report.tables import PageTable
+from eval.run import TaskRun
 
 _COLOURS = {"": "", "up": "green", "down": "red"}
 
@@ -20,7 +21,7 @@ _COLOURS = {"": "", "up": "green", "down": "red"}
 class PageRun:
     """The result of a command that compares runs."""
 
-    folder: Path  # its folder
+    folder: Path
     page: str  # the page in Markdown
     files: tuple[str, ...]  # names of what the folder holds, for people
     finished_before: bool  # whether nothing was computed, since an earlier call had finished
@@ -28,13 +29,9 @@ class PageRun:
 
 
 def print_run(run: TaskRun) -> None:
-    """The row of a task's run on standard output, where its files are, and why it is not finished, if it is not."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
+    """A task's run: its row, where its files are, and why it is not finished, if it is not."""
     task = run.task
-    table = Table(title=task.name.upper(), title_justify="left", box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
+    table = _table(task.name.upper(), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", overflow="fold")
     for heading, cell in task.view.cells(task.measures, run.metrics).items():
@@ -43,7 +40,7 @@ def print_run(run: TaskRun) -> None:
 
 
 def print_page(run: PageRun) -> None:
-    """The page of a finished comparison on standard output, and where its files are."""
+    """A finished comparison: its page, and where its files are."""
     _print_finished(run, run.page, run.files, markup=False, highlight=False, emoji=False)
 
 
@@ -58,21 +55,14 @@ def _print_finished(run: TaskRun | PageRun, result: Any, files: Iterable[str], *
 
 def print_lines(lines: Iterable[str]) -> None:
     """Lines for people, as they are."""
-    console = _console()
     for line in lines:
-        console.print(line, markup=False, highlight=False)
+        _console().print(line, markup=False, highlight=False)
 
 
 def print_changes(tables: Sequence[PageTable]) -> None:
     """The report's tables of changes, a row for each model and the measures in columns."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from eval.report.labels import english
-
     for page_table in tables:
-        table = Table(title=english(page_table.name), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        table = _table(english(page_table.name))
         for column in page_table.columns:
             table.add_column(Text(english(column)))
         for name, cells in page_table.rows:
@@ -83,7 +73,9 @@ def print_changes(tables: Sequence[PageTable]) -> None:
         print_lines(english(note) for note in page_table.notes)
 
 
-def _console() -> Console:
-    from rich.console import Console
+def _table(title: str, *, show_header: bool = True) -> Table:
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=show_header, pad_edge=False)
 
+
+def _console() -> Console:
     return Console(soft_wrap=True)

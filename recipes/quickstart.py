@@ -40,7 +40,7 @@ def main() -> None:
     from transformers.utils import logging
 
     from data.schema import read_responses
-    from eval.options import SamplingOptions
+    from eval.draw import SamplingOptions
     from eval.report.charts import Curve
     from eval.run import run_task
     from generate import GeneratorSettings

@@ -29,7 +29,7 @@ class Arguments:
 
 def main() -> None:
     """Parse, draw, print."""
-    from eval.options import SamplingOptions
+    from eval.draw import SamplingOptions
     from eval.run import run_task
     from eval.terminal import print_run
     from generate import GeneratorSettings

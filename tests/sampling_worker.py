@@ -6,8 +6,7 @@ from pathlib import Path
 from fakes import FakeNouns, axis_encoder
 
 from data.processes import Processes
-from eval.draw import draw_parts
-from eval.options import SamplingOptions
+from eval.draw import SamplingOptions, draw_parts
 from generate import RandomNouns
 from rewards.tasks.dat.scorer import DatScorer
 from rewards.tasks.dat.settings import DatSettings

@@ -6,8 +6,7 @@ from data.errors import UserError
 from data.processes import Processes
 from data.schema import Completion, write_columns
 from eval.answered import read_answers
-from eval.draw import draw_parts
-from eval.options import SamplingOptions
+from eval.draw import SamplingOptions, draw_parts
 from rewards.measure import Measure
 from rewards.task import Item, Task
 

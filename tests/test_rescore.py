@@ -13,7 +13,7 @@ from data.errors import UserError
 from data.schema import read_responses
 from eval.__main__ import make_app
 from eval.answered import score_parts
-from eval.options import SamplingOptions
+from eval.draw import SamplingOptions
 from eval.run import run_task, score_answers
 from generate import GeneratorSettings
 from rewards.tasks.dat.scorer import DatScorer

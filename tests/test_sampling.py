@@ -21,8 +21,7 @@ from data.errors import UserError, one_line_errors
 from data.jumandic import load_nouns
 from data.processes import Processes
 from data.schema import Completion, arrow_schema, read_responses
-from eval.draw import draw_parts
-from eval.options import SamplingOptions
+from eval.draw import SamplingOptions, draw_parts
 from eval.run import run_task
 from generate import GeneratorSettings, RandomNouns
 from rewards.tasks.dat.scorer import DatScorer

@@ -21,7 +21,7 @@ from data.errors import UserError
 from data.prompts import messages, prompt
 from data.schema import read_responses
 from data.secrets import public_url
-from eval.options import SamplingOptions
+from eval.draw import SamplingOptions
 from eval.run import run_task
 from generate import GeneratorSettings
 from generate.openai_endpoint import OpenAIGenerator

@@ -15,10 +15,9 @@ from eval.agreement.agreement import MIN_MODELS, appendix_c
 from eval.agreement.curve import curve_figure
 from eval.agreement.judging import grade_answers
 from eval.agreement.text import CURVE, to_markdown
-from eval.evaluated import Evaluated, find_evaluated
+from eval.evaluated import Evaluated, check_alike, find_evaluated
 from eval.matrix import Matrix
 from eval.ratings import people_matrix, read_rankings
-from eval.scales import check_alike
 from eval.terminal import PageRun
 from generate.judges import make_judge
 from rewards.finished import Finished

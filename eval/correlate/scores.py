@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.published import CORRELATIONS
-from eval.evaluated import Evaluated
-from eval.scales import check_alike
+from eval.evaluated import Evaluated, check_alike
 from eval.summary import estimate_of
 from rewards.finished import Finished
 from rewards.measure import Estimate

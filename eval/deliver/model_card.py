@@ -1,11 +1,12 @@
 """A model's README.md: finished runs as results in its metadata, in the Hugging Face form (`model-index`).
 
-Only the block `model-index` is written anew; every other byte of the card stays. In it, results of the same task and
-dataset are replaced, and all others stay.
+Every other byte of the card stays, and so do results of other tasks and datasets.
 """
 
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from data.errors import UserError
 from data.record import read_json, write_whole
@@ -16,7 +17,7 @@ _NEW = "---\nlanguage: ja\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {
 
 
 def check_card(folder: Path) -> None:
-    """Find out whether results can be put into the card of a model's folder, before there are any."""
+    """Whether results can be put into the card of a model's folder: an error before there are any."""
     card = _Card(folder)
     card.text(card.index)
 
@@ -73,7 +74,6 @@ class _Card:
     """A card in pieces: the metadata, what stands around it, and what the metadata says."""
 
     def __init__(self, folder: Path) -> None:
-        import yaml
         from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
         # A checkpoint's name alone says nothing.
@@ -109,7 +109,6 @@ class _Card:
 
     def text(self, index: list[dict[str, Any]]) -> str:
         """The whole card with this `model-index`."""
-        import yaml
         from huggingface_hub.repocard_data import CardData
 
         values: dict[str, Any] = {_INDEX: index}
@@ -124,8 +123,6 @@ class _Card:
 
     def _with_block(self, block: str) -> str:
         """The metadata with `block` in the place of the old `model-index`, or at the end."""
-        import yaml
-
         old = self.metadata
         for key, value in getattr(yaml.compose(old, Loader=yaml.SafeLoader), "value", ()):
             if key.value == _INDEX:

@@ -21,12 +21,8 @@ _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, home: Path | None = None) -> str | None:
     """Log a finished run, unless it was logged before; one line for people, None if there was nothing to do.
 
-    Args:
-        run: The run.
-        model: Its model, as the user named it. A folder's `sozo_state.json` says which W&B run trained it.
-        wanted: None logs where there is such a run; True starts a new one where there is none; False logs nothing.
-        folder: Where W&B writes its files.
-        home: Where `wandb.json` is kept: all runs under one `home` are one model's. The run's folder if None.
+    `model` is as the user named it: its folder's `sozo_state.json` says which W&B run trained it. Where none did,
+    `wanted` starts one. W&B writes in `folder`; `wandb.json` is kept in `home` (one model's; None: the run's folder).
     """
     if wanted is False:
         return None
@@ -45,7 +41,9 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
     before |= {key: value for results in logged.values() for key, value in results["values"].items()}
     import wandb
 
-    values = _values(run)
+    view = run.task.view
+    known = {**view.values(run.task.measures, run.metrics), **view.facts(run.metrics)}
+    values = {f"eval/{kind}/{key}": value for key, value in known.items() if value is not None}
     try:
         used = _log(run, values, trained or earlier, _step(place) if model else None, folder, before)
     except (wandb.Error, OSError) as error:
@@ -57,13 +55,6 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
     write_json(mark, {"run": asdict(WandbRun(used.id, used.project, used.entity or None)), "logged": logged})
     line = f"W&B: {kind} of {run.metrics['source']} is in the run {used.id} of the project {used.project}"
     return f"{line}, offline; upload it with: wandb sync {Path(used.dir).parent}" if used.offline else line
-
-
-def _values(run: TaskRun) -> dict[str, Any]:
-    """Metrics that have a value, and facts, by their whole names."""
-    view = run.task.view
-    values: dict[str, Any] = {**view.values(run.task.measures, run.metrics), **view.facts(run.metrics)}
-    return {f"eval/{run.task.name}/{key}": value for key, value in values.items() if value is not None}
 
 
 def _log(

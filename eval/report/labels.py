@@ -4,6 +4,8 @@ import html
 import re
 from functools import cache
 
+import yaml
+
 from eval.report.templates import source
 from rewards.task import Task
 from rewards.tasks import task_types
@@ -16,8 +18,6 @@ def labels() -> dict[str, tuple[str, str]]:
 
 @cache
 def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
-    import yaml
-
     merged = {key: (english, japanese) for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()}
     for task in tasks:
         merged |= task.view.labels()
@@ -52,10 +52,5 @@ def both(key: str, tag: str = "span") -> str:
 
 def translate_chart(svg: str) -> str:
     """A chart whose texts that are English labels come in both languages."""
-    keys = {html.escape(english): key for key, (english, _) in labels().items()}
-
-    def replaced(match: re.Match[str]) -> str:
-        key = keys.get(match[1])
-        return match[0] if key is None else f">{both(key, 'tspan')}</text>"
-
-    return re.sub(r">([^<>]+)</text>", replaced, svg)
+    translated = {html.escape(english): both(key, "tspan") for key, (english, _) in labels().items()}
+    return re.sub(r"(?<=>)([^<>]+)(?=</text>)", lambda text: translated.get(text[1], text[1]), svg)

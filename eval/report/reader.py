@@ -1,7 +1,4 @@
-"""What the page's reader shows: every answer to every item, packed small enough for one page.
-
-Texts go into the page as compressed JSON, never as HTML; the reader's script sets them as text.
-"""
+"""What the page's reader shows: every answer to every item, packed small, as JSON that its script sets as text."""
 
 import base64
 import gzip
@@ -24,24 +21,20 @@ def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
 def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int) -> list[str]:
     """All that there is to read, a chunk for each page: base64 of gzipped JSON, `{"models": [...], "items": [...]}`.
 
-    As few chunks of at most `most_bytes` as go; an item is never cut, and one that is larger alone has its own.
+    Each is at most `most_bytes` long; an item is never cut, and one that is larger alone has its own.
     """
     names = [model.name for model in models]
     waiting = [[item for task in reading_order(tasks) for item in _items(task, models)]]
     chunks = []
     while waiting:
         items = waiting.pop(0)
-        packed = _packed(names, items)
+        text = json.dumps({"models": names, "items": items}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        packed = base64.b64encode(gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)).decode()
         if len(packed) > most_bytes and len(items) > 1:
             waiting[:0] = [items[: len(items) // 2], items[len(items) // 2 :]]
         elif items:
             chunks.append(packed)
     return chunks
-
-
-def _packed(names: list[str], items: list[dict[str, Any]]) -> str:
-    text = json.dumps({"models": names, "items": items}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)).decode()
 
 
 def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, Any]]:
@@ -59,6 +52,5 @@ def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, 
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    more = dict(entry.more)
-    marks = {"marks": more.pop("marks")} if "marks" in more else {}
-    return {"text": entry.text, "score": entry.score, **marks, "status": entry.status, **more}
+    marks = {"marks": entry.more["marks"]} if "marks" in entry.more else {}  # they stand before the status
+    return {"text": entry.text, "score": entry.score, **marks, "status": entry.status, **entry.more}

@@ -52,8 +52,8 @@ def section_tables(
     tables = []
     for table in declared:
         if isinstance(table, RowTable):
-            papers = _paper_rows(table.paper)
-            tables.append(PageTable(table.name, table.columns, table.rows, (), papers, translate=True))
+            paper = _paper_rows(table.paper)
+            tables.append(PageTable(table.name, table.columns, table.rows, papers=paper, translate=True))
             continue
         kind = table.kind
         shown = [(m, m.run(task.name) if kind is None else m.runs.get((task.name, kind))) for m in models]
@@ -69,14 +69,11 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
         figures = _paper_row(table.training, model)
         cells = []
         for column in table.columns:
-            if column.measure is None:
-                assert column.cell is not None
-                cell = column.cell(run)
-            else:
+            cell = column.cell(run) if column.cell else Cell(DASH)
+            if column.measure is not None:
                 cell = estimate_cell(run, column.measure)
                 cell = cell if table.heat else replace(cell, heat=None)
-            measure = column.measure or column.change
-            if measure is not None:
+            if (measure := column.measure or column.change) is not None:
                 cell = with_change(cell, changes.get((model.name, measure.name)), run.shown(measure))
             cells.append(replace(cell, paper=_figure(column, figures)))
         rows.append((model.name, tuple(cells)))
@@ -120,8 +117,6 @@ def _paper_row(table: str | None, model: Evaluated) -> dict[str, str]:
 
 def _figure(column: Column, row: dict[str, str]) -> str:
     """The paper's figure in a column; empty where there is none."""
-    name = column.paper or ""
-    if column.measure is not None and not name:
-        name = column.measure.paper or column.measure.short.replace(" ", "_")
-    text = row.get(name)
-    return column.figure(text) if text else ""
+    measure = column.measure
+    name = column.paper or (measure and (measure.paper or measure.short.replace(" ", "_"))) or ""
+    return column.figure(text) if (text := row.get(name)) else ""

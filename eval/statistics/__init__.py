@@ -1,8 +1,5 @@
-"""What the numbers are worth: intervals, comparisons and correlations.
-
-One rule holds everywhere: what cannot be known is None with a `reason`, never a number. One value has no interval,
-equal values have no correlation, NaN has no mean. What is drawn at random is a function of the values, their order and
-`seed`.
+"""What the numbers are worth. What cannot be known is None with a `reason`, never a number: one value has no interval,
+equal values have no correlation, NaN has no mean. What is random is a function of the values, their order and `seed`.
 """
 
 from eval.statistics.bootstrap import mean_interval

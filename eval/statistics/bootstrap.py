@@ -1,17 +1,9 @@
-"""Intervals of means by the bootstrap: over questions or stories.
-
-The 95% interval of a row of Table 11 stays the normal one: with a hundred trials and more the two agree, and 131,072
-responses need no resampling.
-"""
-
-from __future__ import annotations
+"""Intervals of means by the bootstrap, over questions or stories, and why values may say nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from eval.statistics.checks import as_floats, no_spread, not_finite
 
 LEVEL = 0.95  # coverage of all intervals
 RESAMPLES = 10_000
@@ -34,18 +26,15 @@ class MeanInterval:
 def mean_interval(values: Sequence[float] | np.ndarray, *, resamples: int = RESAMPLES, seed: int = 0) -> MeanInterval:
     """Mean of scores, shape (n,), with its 95% percentile bootstrap interval (Efron, 1979).
 
-    The scores are drawn anew with replacement, as many as there are, `resamples` times; the interval holds the middle
-    95% of the means. Under about 20 values it is somewhat too narrow. Several answers to one question are not
-    independent: give one value for each question, the mean over its answers. Unscored items are left out by the caller,
-    who knows the N.
+    Under about 20 values it is somewhat too narrow. Several answers to one question are not independent: give one value
+    for each question, the mean over its answers. Unscored items are left out by the caller, who knows the N.
 
     >>> mean_interval([1, 1, 5, 5]).mean
     3.0
     >>> mean_interval([2.5]).reason
     'only one of values'
     """
-    scores = as_floats(values)
-    n = len(scores)
+    scores, n = as_floats(values), len(values)
     if reason := not_finite(scores):
         return MeanInterval(None, None, None, n, n, reason=reason)
     mean = float(scores.mean())
@@ -58,8 +47,7 @@ def resampled_means(values: np.ndarray, resamples: int, rng: np.random.Generator
     """Means of `resamples` bootstrap samples of values."""
     n = len(values)
     rows = max(1, _DRAWS_AT_ONCE // n)  # some thousands at a time, so that memory stays small
-    starts = range(0, resamples, rows)
-    draws = (rng.integers(0, n, (min(rows, resamples - start), n)) for start in starts)
+    draws = (rng.integers(0, n, (min(rows, resamples - start), n)) for start in range(0, resamples, rows))
     return np.concatenate([values[drawn].sum(axis=1) / n for drawn in draws])
 
 
@@ -67,3 +55,31 @@ def middle(statistics: np.ndarray) -> tuple[float, float]:
     """The ends of the middle 95% of some numbers."""
     low, high = np.quantile(statistics, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
+
+
+def not_finite(values: np.ndarray, name: str = "values") -> str | None:
+    """The reason why not even a mean can be given; None if there is a mean."""
+    if not len(values):
+        return f"no {name}"
+    broken = int((~np.isfinite(values)).sum())
+    return f"{broken} of {len(values)} {name} not finite" if broken else None
+
+
+def no_spread(values: np.ndarray, name: str = "values") -> str | None:
+    """The reason why finite values have no spread to infer from; None if they have.
+
+    >>> no_spread(np.array([0.1 + 0.2, 0.3])), no_spread(np.array([2.0]))
+    ('all 2 values are equal', 'only one of values')
+    """
+    if len(values) == 1:
+        return f"only one of {name}"
+    # Equal: they differ by no more than rounding errors of float64.
+    return f"all {len(values)} {name} are equal" if np.ptp(values) <= 1e-12 * np.abs(values).max() else None
+
+
+def as_floats(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    """A float64 vector; values of another shape than (n,) are a ValueError."""
+    vector = np.asarray(values, np.float64)
+    if vector.ndim != 1:
+        raise ValueError(f"values must be one list of numbers, not of shape {vector.shape}")
+    return vector

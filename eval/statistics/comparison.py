@@ -1,7 +1,5 @@
 """Is one model better than another? Difference, interval, effect size and p-value, with and without common items."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.statistics.bootstrap import LEVEL, RESAMPLES, middle, resampled_means
-from eval.statistics.checks import as_floats, no_spread, not_finite
+from eval.statistics.bootstrap import LEVEL, RESAMPLES, as_floats, middle, no_spread, not_finite, resampled_means
 
 _LARGE = 2_000  # scores on both sides, above which Welch's interval is the bootstrap's
 _EXACT = 14  # up to 2 ** 14 sign patterns are counted one by one
@@ -41,12 +38,10 @@ def compare_paired(
     shown, and JCQ's differences are mostly ties and zeros, which ranks handle by convention. It asks how often random
     signs of the differences give a mean at least as far from 0: counted over all patterns with up to 14 differences
     that are not 0, else estimated from `resamples` patterns as (1 + as far) / (1 + resamples), which is never 0.
+    The effect is Cohen's d_z, the mean difference in standard deviations (ddof = 1) of the differences, usually larger
+    than Cohen's d of two groups: what makes items easy or hard for both models drops out.
 
-    The effect is Cohen's d_z, the mean difference in standard deviations (ddof = 1) of the differences. It is not
-    Cohen's d of two groups: what makes items easy or hard for both models drops out, so it is usually larger.
-
-    Both are item -> score, None for an item with no score; of several answers to one question, which are not
-    independent, the mean.
+    Both are item -> score (None without one), the mean of several answers to one question.
 
     Three differences, 1, 2 and 3. Of the 8 sign patterns two (+++ and ---) give a mean as far from 0 as 2:
 

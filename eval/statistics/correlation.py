@@ -1,15 +1,12 @@
 """Pearson correlations with p-value and interval: of benchmarks over models, of judge and people over answers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from eval.statistics.bootstrap import LEVEL
-from eval.statistics.checks import as_floats, no_spread, not_finite
+from eval.statistics.bootstrap import LEVEL, as_floats, no_spread, not_finite
 
 _FEW = 10
 
@@ -42,8 +39,7 @@ def pearson(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *,
     >>> pearson([1, 2, 3], [4, 4, 4]).reason
     'all 3 values of y are equal'
     """
-    a, b = as_floats(x), as_floats(y)
-    n = len(a)
+    a, b, n = as_floats(x), as_floats(y), len(x)
     if len(b) != n:
         raise ValueError(f"{n} values of x but {len(b)} of y")
     reason = not_finite(a, "values of x") or not_finite(b, "values of y")
@@ -66,9 +62,7 @@ def pearson(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *,
 
 
 def correlate_models(x: Mapping[str, float | None], y: Mapping[str, float | None]) -> Correlation:
-    """Correlation of two benchmarks over the models that have a score in both: a cell of Tables 9 and 10, or DAT-SAT.
-
-    Both are model -> score, None where it has none.
+    """Correlation of two benchmarks, model -> score (None without one), over the models that have both.
 
     >>> correlate_models({"a": 1, "b": 2, "c": 4, "d": None}, {"c": 5, "a": 2, "b": 3, "d": 1}).n
     3
@@ -78,11 +72,7 @@ def correlate_models(x: Mapping[str, float | None], y: Mapping[str, float | None
 
 
 def few(n: int, unit: str) -> str | None:
-    """The warning of a correlation over fewer than 10 of something.
-
-    >>> few(5, "models"), few(11, "models")
-    ('5 models: the interval is wide', None)
-    """
+    """The warning of a correlation over fewer than 10 of something."""
     if n <= 3:
         return f"{n} {unit}: too few for an interval"
     return f"{n} {unit}: the interval is wide" if n < _FEW else None

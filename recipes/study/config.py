@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from data.errors import UserError
-from eval.options import SamplingOptions
+from eval.draw import SamplingOptions
 from generate import GeneratorSettings
 from rewards.tasks.dat.settings import DatSettings
 from study.estimates import Architecture

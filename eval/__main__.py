@@ -1,7 +1,4 @@
-"""The command line of evaluation: `python -m eval TASK --model M --output DIR`.
-
-Whatever a user can get wrong ends with exit code 2 and one line on stderr.
-"""
+"""The command line of evaluation. Whatever a user can get wrong ends with exit code 2 and one line on stderr."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -12,10 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from data.errors import UserError, one_line_errors
-from eval.deliver.results import check_delivery, deliver
+from eval.agreement.run import agree
+from eval.compare import all_changes, bases
+from eval.correlate.run import correlate_runs
+from eval.deliver import ResultOptions, check_delivery, deliver
+from eval.draw import SamplingOptions
+from eval.evaluated import find_evaluated
 from eval.flags import spread, with_flags
 from eval.models_to_run import find_targets, write_studies
-from eval.options import ResultOptions, SamplingOptions
+from eval.report.evaluation_page import write_evaluation
+from eval.report.tables import change_tables
 from eval.run import TaskRun, run_task, score_answers
 from eval.terminal import print_changes, print_lines, print_page, print_run
 from generate.judges import make_judge
@@ -79,22 +82,14 @@ def report(
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
 ) -> None:
     """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
-    from eval.evaluated import find_evaluated
-    from eval.report.evaluation_page import write_evaluation
-
     pages = write_evaluation(output, find_evaluated(runs), base=base, title=title)
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
 def compare(runs: Runs, base: Base = None) -> None:
     """What changed from one model to the others: the report's tables of changes, here in the terminal."""
-    from eval.compare import all_changes, bases
-    from eval.evaluated import find_evaluated
-    from eval.report.tables import change_tables
-
     models = find_evaluated(runs)
-    tables = change_tables(models, all_changes(models, bases(models, base)))
-    if not tables:
+    if not (tables := change_tables(models, all_changes(models, bases(models, base)))):
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
     print_changes(tables)
 
@@ -108,8 +103,6 @@ def correlate(
     ] = None,
 ) -> None:
     """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
-    from eval.correlate.run import correlate_runs
-
     print_page(correlate_runs(runs, output, ratings=ratings))
 
 
@@ -130,8 +123,6 @@ def agreement(
     judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
 ) -> None:
     """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
-    from eval.agreement.run import agree
-
     for field in fields(judging):
         if not judge and getattr(judging, field.name) != field.default:
             raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")

@@ -13,12 +13,9 @@ from data.errors import UserError, one_line_errors
 def with_flags(
     command: Callable[..., None], groups: Mapping[str, Any] | None = None, without: Collection[str] = ()
 ) -> Callable[..., None]:
-    """Let typer see every field of a command's dataclass parameters as a flag of its own.
+    """Let typer see every field of a command's dataclass parameters, but those `without`, as a flag of its own.
 
-    Args:
-        command: Called with the dataclasses, built from the flags.
-        groups: Further parameters, which `command` takes as keywords: name -> dataclass.
-        without: Fields that are no flags of this command.
+    `groups` are further parameters, which `command` takes as keywords: name -> dataclass.
     """
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
@@ -52,10 +49,8 @@ def _flags_of(group: Any) -> Iterator[inspect.Parameter]:
     for field in fields(group):
         # A flag that is off by default needs no --no-... beside it.
         names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
-        annotation: Any = Annotated[hints[field.name], typer.Option(*names, help=field.metadata["help"])]
-        yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation
-        )
+        hint: Any = Annotated[hints[field.name], typer.Option(*names, help=field.metadata["help"])]
+        yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hint)
 
 
 def spread(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:

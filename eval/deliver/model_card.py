@@ -26,11 +26,9 @@ def write_card(folder: Path, run: TaskRun) -> Path:
     """Put a finished run's results into the card of its model's folder, which is made if there is none."""
     card, ours = _Card(folder), _results(run)
     replaced = {_which(result) for result in ours}
-    index = [
-        {**entry, "results": [result for result in entry["results"] if _which(result) not in replaced]}
-        for entry in card.index
-    ]
-    index[0]["results"] += ours
+    others = [[result for result in entry["results"] if _which(result) not in replaced] for entry in card.index]
+    others[0] += ours
+    index = [{**entry, "results": results} for entry, results in zip(card.index, others, strict=True)]
     content = card.text(index).encode()
     if not card.path.is_file() or card.path.read_bytes() != content:
         write_whole(card.path, content)
@@ -108,22 +106,12 @@ class _Card:
             raise UserError(f"{self.path}: its model-index is no list of models with results; fix or remove it")
 
     def text(self, index: list[dict[str, Any]]) -> str:
-        """The whole card with this `model-index`."""
+        """The whole card with this `model-index` in the place of the old one, or at the metadata's end."""
         from huggingface_hub.repocard_data import CardData
 
         values: dict[str, Any] = {_INDEX: index}
-        metadata = self._with_block(CardData(**values).to_yaml(line_break=self.newline))
-        try:
-            kept = yaml.safe_load(metadata) == self.values | values
-        except yaml.YAMLError:
-            kept = False
-        if not kept:
-            raise UserError(f"{self.path}: its metadata is not in block style; write one `key: value` on each line")
-        return self.before + metadata + self.after
-
-    def _with_block(self, block: str) -> str:
-        """The metadata with `block` in the place of the old `model-index`, or at the end."""
-        old = self.metadata
+        block, old = CardData(**values).to_yaml(line_break=self.newline), self.metadata
+        metadata = old + (self.newline if old and not old.endswith(("\r", "\n")) else "") + block
         for key, value in getattr(yaml.compose(old, Loader=yaml.SafeLoader), "value", ()):
             if key.value == _INDEX:
                 start, stop = key.start_mark.index, value.end_mark.index
@@ -132,5 +120,12 @@ class _Card:
                 while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith("#")):
                     stop -= len(lines.pop())
                 stop -= len(lines[-1]) - len(lines[-1].rstrip("\r\n"))
-                return old[:start] + block + old[stop:]
-        return old + (self.newline if old and not old.endswith(("\r", "\n")) else "") + block
+                metadata = old[:start] + block + old[stop:]
+                break
+        try:
+            kept = yaml.safe_load(metadata) == self.values | values
+        except yaml.YAMLError:
+            kept = False
+        if not kept:
+            raise UserError(f"{self.path}: its metadata is not in block style; write one `key: value` on each line")
+        return self.before + metadata + self.after

@@ -1,6 +1,6 @@
 """The report's charts: matplotlib figures as inline SVG whose colours and fonts come from the page's CSS.
 
-Text stays text (selectable), and a chart follows the page into dark mode. Titles and legends are HTML beside it.
+Text stays text, and a chart follows the page into dark mode. Titles and legends are HTML; `salt` tells a page's apart.
 """
 
 import html
@@ -44,7 +44,7 @@ class Curve:
 
 
 def curve_chart(curve: Curve, number: int) -> str:
-    """A learning curve as an SVG element. `number` tells the charts of a page apart."""
+    """A learning curve as an SVG element; `number` tells a page's apart."""
     if len(curve.steps) != len(curve.values):
         raise ValueError(f"the curve {curve.name!r} has {len(curve.steps)} steps but {len(curve.values)} values")
     values = np.array([np.nan if v is None else v for v in curve.values], float)
@@ -79,10 +79,7 @@ def score_chart(scores: Mapping[str, Any]) -> str:
 
 
 def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int) -> str:
-    """Expected unique words of growing samples as an SVG element: name -> (valid responses, unique words), ascending.
-
-    A dashed upright line stands at `equal_size`, where the rows are compared.
-    """
+    """Expected unique words of growing samples, compared at `equal_size`: name -> (valid responses, unique words)."""
 
     def draw(axes: Any) -> None:
         axes.axvline(equal_size, color=_BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
@@ -98,10 +95,7 @@ def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_
 
 
 def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
-    """Distributions of scores by name, one below the other, each in its own height, with its mean, as an SVG element.
-
-    There must be a score. `salt` tells the charts of a page apart; `across` is what a score is (`DAT score`).
-    """
+    """Distributions of scores by name, one below the other, each with its mean; `across` is what a score is."""
     arrays = [np.asarray(values, np.float64) for values in scores.values()]
     edges = np.histogram_bin_edges(np.concatenate(arrays), _BINS)
     names = [name if len(name) <= 26 else f"{name[:25]}…" for name in scores]
@@ -122,10 +116,7 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
 
 
 def scatter_chart(points: Mapping[str, Point | None], salt: str, across: str, up: str) -> str:
-    """A point per model with its interval, as an SVG element; None keeps a model's colour and draws nothing.
-
-    `salt` tells the charts of a page apart; `across` and `up` are the axes' labels.
-    """
+    """A point per model with its interval; None keeps a model's colour and draws nothing."""
 
     def draw(axes: Any) -> None:
         for i, point in enumerate(points.values()):
@@ -169,8 +160,7 @@ def _svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, labe
         draw(figure.add_subplot())
         file = io.StringIO()
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    svg = file.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = re.sub(r"#0400(\d\d)", r"var(--series-\1)", svg)
     for stand_in, colour in _CSS.items():

@@ -6,7 +6,7 @@ from functools import cache
 
 import yaml
 
-from eval.report.templates import source
+from eval.report import source
 from rewards.task import Task
 from rewards.tasks import task_types
 

@@ -43,20 +43,18 @@ def radars(
     picture: Radar, task: type[Task], models: Sequence[Evaluated], against: Mapping[str, Evaluated]
 ) -> list[ModelRadar]:
     """One for each model that has all values."""
-    every = {model.name: _values(picture, task, model) for model in models}
-    points = {name: radar_points(values, picture.least, picture.most) for name, values in every.items() if values}
+    every = {}
+    for model in models:
+        run = model.run(task.name)
+        means = [estimate_of(run, measure).mean for measure in picture.measures] if run else []
+        every[model.name] = tuple(mean for mean in means if mean is not None)
+    whole = {name: values for name, values in every.items() if len(values) == len(picture.measures)}
+    points = {name: radar_points(values, picture.least, picture.most) for name, values in whole.items()}
     shown = []
-    for number, (name, values) in enumerate(every.items()):
-        if values:
-            base = against[name].name if name in against else None
-            beside = (base, points[base]) if base in points else None
-            named = tuple(zip((measure.short for measure in picture.measures), values, strict=True))
+    for number, name in enumerate(every):
+        if name in whole:
+            base = against.get(name)
+            beside = (base.name, points[base.name]) if base and base.name in points else None
+            named = tuple(zip((measure.short for measure in picture.measures), whole[name], strict=True))
             shown.append(ModelRadar(name, number % SERIES, points[name], beside, named))
     return shown
-
-
-def _values(picture: Radar, task: type[Task], model: Evaluated) -> tuple[float, ...]:
-    run = model.run(task.name)
-    means = [estimate_of(run, measure).mean for measure in picture.measures] if run else []
-    values = tuple(mean for mean in means if mean is not None)
-    return values if len(values) == len(picture.measures) else ()

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from data.errors import UserError, one_line_errors
-from eval.agreement.run import agree
 from eval.compare import all_changes, bases
 from eval.correlate.run import correlate_runs
 from eval.deliver import ResultOptions, check_delivery, deliver
@@ -123,6 +122,8 @@ def agreement(
     judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
 ) -> None:
     """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
+    from eval.agreement.run import agree  # its judge makes every command start later
+
     for field in fields(judging):
         if not judge and getattr(judging, field.name) != field.default:
             raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
@@ -213,10 +214,9 @@ def make_app() -> typer.Typer:
         for _ in range(2)
     )
     app.callback()(main)
-    types = task_types()
-    settings = {name: task.Settings for name, task in types.items()}
+    settings = {name: task.Settings for name, task in task_types().items()}
     app.command()(with_flags(run, settings, without=("model", "source", *_FROM_FILES)))
-    for name, task in types.items():
+    for name, task in task_types().items():
         app.command(name)(_task_command(task))
         score.command(name)(_score_command(task))
     app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")

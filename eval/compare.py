@@ -15,7 +15,7 @@ from rewards.tasks import task_types
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One cell: a model's number minus the base's. Fields of the same names are as in `eval.statistics.Comparison`."""
+    """One cell: a model's number minus the base's; other fields as in `eval.statistics.Comparison`."""
 
     model: str
     base: str  # what it is compared with

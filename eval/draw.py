@@ -1,7 +1,6 @@
 """A model's answers to a task's items, as a table of parts; scored on the way by a task that scores part by part.
 
-A part is there whole or not at all and depends on (seed, its number) alone: a killed call is repeated to continue, any
-number of processes can share the work, and memory holds one part at a time.
+A part is there whole or not at all and depends on (seed, its number) alone: any number of processes can share the work.
 """
 
 from collections.abc import Sequence
@@ -86,8 +85,7 @@ def draw_parts(
 ) -> None:
     """Draw the parts of a table that are not in `folder` yet, which the caller vouches belongs to these settings.
 
-    The writer answers batch k as a function of (seed, k) and its prompts; `sampling` is settled; process r of w draws
-    the parts with number % w == r.
+    The writer answers batch k as a function of (seed, k) and its prompts; `sampling` is settled.
     """
     batch_size = sampling.batch_size
     parts = parts_of(folder, sampling.count(items), batch_size)

@@ -36,8 +36,7 @@ def find_targets(names: Sequence[str]) -> Targets:
     studies: dict[str, StudyFolder] = {}
     targets: dict[str, Target] = {}
     for name in names:
-        study = read_study(Path(name)) if Path(name).is_dir() else None
-        if study:
+        if study := read_study(Path(name)):
             studies.setdefault(_safe(study.name), study)
         for target in _rows(Path(name), study) if study else _models(name):
             if (other := targets.setdefault(target.folder, target)) is not target:

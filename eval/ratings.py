@@ -133,10 +133,7 @@ def mean_scores(ratings: Iterable[Rating]) -> dict[tuple[str, str], dict[str, fl
     scores: dict[tuple[str, str], dict[str, list[float]]] = {}
     for rating in ratings:
         scores.setdefault((rating.model, rating.item), {}).setdefault(rating.criterion, []).append(rating.score)
-    return {
-        answer: {criterion: math.fsum(values) / len(values) for criterion, values in by_criterion.items()}
-        for answer, by_criterion in scores.items()
-    }
+    return {key: {name: math.fsum(of) / len(of) for name, of in criteria.items()} for key, criteria in scores.items()}
 
 
 def people_matrix(rankings: Iterable[Rating]) -> Matrix:

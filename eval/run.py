@@ -1,7 +1,4 @@
-"""One task by one model, or by answers that exist already, into one folder: draw, score, finish.
-
-Whatever is missing is done and nothing else: a finished run is only read.
-"""
+"""One task by one model, or by answers that exist already, into one folder: what is missing is done, nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -37,8 +34,8 @@ class TaskRun:
 def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path) -> TaskRun | None:
     """Let a model answer the task's items, and score the answers.
 
-    Under `accelerate launch` every process calls this and draws its share; `output`, the run's folder, must be the same
-    for all. The first process gets the run; the others get None.
+    Under `accelerate launch` every process calls this and draws its share into the same `output`; all but the first get
+    None.
     """
     items = task.items()
     sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens)
@@ -66,8 +63,8 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
 def score_answers(task: Task, path: Path, output: Path, *, source: str | None = None) -> TaskRun:
     """Score answers that exist already: a file that somebody else wrote, or the answers of an earlier run.
 
-    `path` is the task's own form of file (`Task.read_answers`) or a table of ours (a run's folder, or its parts),
-    `output` the new run's folder. Without a `source`, who wrote the answers is what they say, or the file's name.
+    `path` is the task's own form of file (`Task.read_answers`) or a table of ours (a run's folder, or its parts).
+    Without a `source`, who wrote the answers is what they say, or the file's name.
     """
     if path.is_dir() and output.resolve() in (path.resolve(), path.resolve().parent):
         raise UserError(f"{output}: is the table itself; give another --output")

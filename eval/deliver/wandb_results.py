@@ -1,7 +1,4 @@
-"""A finished run's results in W&B: in the run that trained the model, at the step of the checkpoint.
-
-What was logged is kept in `wandb.json`, so that the same command does not log it twice, and does log what it could not.
-"""
+"""A finished run's results in W&B: in the run that trained the model, at the checkpoint's step, logged only once."""
 
 import hashlib
 import json
@@ -19,7 +16,7 @@ _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 
 
 def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, home: Path | None = None) -> str | None:
-    """Log a finished run, unless it was logged before; one line for people, None if there was nothing to do.
+    """Log a finished run, unless `wandb.json` says it was before; one line for people, None if there was nothing to do.
 
     `model` is as the user named it: its folder's `sozo_state.json` says which W&B run trained it. Where none did,
     `wanted` starts one. W&B writes in `folder`; `wandb.json` is kept in `home` (one model's; None: the run's folder).
@@ -37,10 +34,10 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
     digest = hashlib.sha256((run.folder / "metrics.json").read_bytes()).hexdigest()
     if logged.get(kind, {}).get("sha256") == digest:
         return None
-    before = training_summary(place) if trained else {}
-    before |= {key: value for results in logged.values() for key, value in results["values"].items()}
     import wandb
 
+    before = training_summary(place) if trained else {}
+    before |= {key: value for results in logged.values() for key, value in results["values"].items()}
     view = run.task.view
     known = {**view.values(run.task.measures, run.metrics), **view.facts(run.metrics)}
     values = {f"eval/{kind}/{key}": value for key, value in known.items() if value is not None}

@@ -12,10 +12,8 @@ _EFFECT = Measure("effect", 2)
 
 def estimate_cell(run: Finished, measure: Measure) -> Cell:
     """A measure's mean, its interval, n of N."""
-    estimate = estimate_of(run, measure)
-    ends = (estimate.low, estimate.high)
-    cell = mean_cell(estimate.mean, run.shown(measure), ends, n_of(estimate.n, estimate.of))
-    return replace(cell, heat=estimate.mean)
+    e = estimate_of(run, measure)
+    return replace(mean_cell(e.mean, run.shown(measure), (e.low, e.high), n_of(e.n, e.of)), heat=e.mean)
 
 
 def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
@@ -48,7 +46,6 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
 
 
 def _signed(value: float, measure: Measure) -> str:
-    """With its sign, a true minus."""
     return f"{'−' if value < 0 else '+'}{number(abs(value), measure)}"
 
 

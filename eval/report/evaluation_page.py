@@ -67,12 +67,8 @@ def write_evaluation(
         values = first if number == 0 else dict.fromkeys(first, ())
         page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number])
         write_whole(pages[number], page)
-    runs = [
-        {"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics}
-        for model in models
-        for task in tasks
-        for run in model.of_task(task.name)
-    ]
+    of_task = [(model.name, run) for model in models for task in tasks for run in model.of_task(task.name)]
+    runs = [{"model": m, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics} for m, run in of_task]
     write_json(path.with_suffix(".json"), {"runs": runs, "changes": [asdict(cell) for cell in cells.values()]})
     return pages
 
@@ -101,10 +97,10 @@ def _facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tup
     """What the numbers rest on, by label; a value that all models share is said once."""
     facts: dict[str, dict[str, list[str]]] = {}
     for model in models:
-        runs = [(task, run) for task in tasks if (run := model.run(task.name))]
-        for name, value in [pair for task, run in runs for pair in task.view.settings_shown(run)]:
-            if value is not None:
-                facts.setdefault(name, {}).setdefault(str(value), []).append(model.name)
+        for task in tasks:
+            for name, value in task.view.settings_shown(run) if (run := model.run(task.name)) else ():
+                if value is not None:
+                    facts.setdefault(name, {}).setdefault(str(value), []).append(model.name)
     return [
         (name, [value if len(values) == 1 else f"{value} ({', '.join(names)})" for value, names in values.items()])
         for name, values in facts.items()

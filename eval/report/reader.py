@@ -19,10 +19,7 @@ def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
 
 
 def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int) -> list[str]:
-    """All that there is to read, a chunk for each page: base64 of gzipped JSON, `{"models": [...], "items": [...]}`.
-
-    Each is at most `most_bytes` long; an item is never cut, and one that is larger alone has its own.
-    """
+    """All that there is to read, a chunk a page: base64 of gzipped JSON of at most `most_bytes`, or of one item."""
     names = [model.name for model in models]
     waiting = [[item for task in reading_order(tasks) for item in _items(task, models)]]
     chunks = []
@@ -38,7 +35,6 @@ def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes:
 
 
 def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, Any]]:
-    """Each with `kind`, `group`, `title`, `text` and, for each model, its entries."""
     items: dict[tuple[str, str], ReaderItem] = {}
     entries: defaultdict[tuple[str, str], list[list[Any]]] = defaultdict(lambda: [[] for _ in models])
     for number, model in enumerate(models):

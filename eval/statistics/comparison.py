@@ -10,7 +10,7 @@ import numpy as np
 
 from eval.statistics.bootstrap import LEVEL, RESAMPLES, as_floats, middle, no_spread, not_finite, resampled_means
 
-_LARGE = 2_000  # scores on both sides, above which Welch's interval is the bootstrap's
+_LARGE = 2_000
 _EXACT = 14  # up to 2 ** 14 sign patterns are counted one by one
 _CHUNK = 1_000
 
@@ -88,8 +88,7 @@ def compare_independent(
 
     The p-value is Welch's: the papers' standard deviations over trials differ by a factor of 3.5 (ACL, Table 6), so
     that neither Student's t-test nor shuffling trials between the models would be about the means alone. The effect is
-    Cohen's d_av: the difference in units of sqrt((var_base + var_other) / 2). Each side is resampled by itself; of more
-    than 2,000 scores on both sides the interval is Welch's, which is the same by then.
+    Cohen's d_av. Of more than 2,000 scores on both sides the interval is Welch's, which is the bootstrap's by then.
 
     >>> result = compare_independent([1, 2, 3], [3, 4, 5])
     >>> result.difference, result.effect, round(result.p, 4)

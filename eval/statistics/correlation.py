@@ -28,8 +28,7 @@ class Correlation:
 def pearson(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *, unit: str = "pairs") -> Correlation:
     """Pearson correlation (paper, sections 4.3.1 to 4.3.4) of shapes (n,), exact p-value, 95% interval by Fisher's z.
 
-    The interval is tanh(atanh r -+ 1.96 / sqrt(n - 3)): it needs at least four pairs, and points that are not all on a
-    line. Two pairs are always on a line: no correlation is given. `unit` says for the note what a pair is.
+    The interval needs four pairs that are not on a line, the correlation three. `unit` says in the note what a pair is.
 
     >>> result = pearson([1, 2, 3, 4, 5], [1, 3, 2, 5, 4], unit="models")
     >>> round(result.r, 3), round(result.p, 3), round(result.low, 3), round(result.high, 3)
@@ -81,10 +80,8 @@ def few(n: int, unit: str) -> str | None:
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """P-values of a table's cells, corrected for their number (Holm, 1979); one that is not in 0..1 is a ValueError.
 
-    In at most 5% of tables some cell with nothing behind it comes out below 0.05. The smallest is multiplied by the
-    number of tests m, the next by m - 1, and so on; none may fall below one before it, nor exceed 1. Bonferroni's finds
-    less; both hold for cells that depend on each other. A cell with no p-value (None) was no test: it stays None and is
-    not counted.
+    In at most 5% of tables some cell with nothing behind it comes out below 0.05, even if cells depend on each other;
+    Bonferroni's correction would find less. A cell with no p-value (None) was no test: it is not counted.
 
     >>> holm([0.01, 0.04, None, 0.03])
     [0.03, 0.06, None, 0.06]

@@ -19,7 +19,8 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
     """Log a finished run, unless `wandb.json` says it was before; one line for people, None if there was nothing to do.
 
     `model` is as the user named it: its folder's `sozo_state.json` says which W&B run trained it. Where none did,
-    `wanted` starts one. W&B writes in `folder`; `wandb.json` is kept in `home` (one model's; None: the run's folder).
+    `wanted` starts one; False logs nothing. W&B writes in `folder`; `home`, which all runs of one model share (None:
+    the run's folder), keeps `wandb.json`.
     """
     if wanted is False:
         return None

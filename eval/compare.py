@@ -61,7 +61,7 @@ def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Eva
 
 def all_changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> dict[str, Changes]:
     """Every table of changes by its name (`groups`); `against` is what each model is compared with (`bases`)."""
-    tables = {}
+    tables: dict[str, Changes] = {}
     pairs = [(against[model.name], model) for model in models if model.name in against]
     for name, measures in groups().items():
         # A measure that neither side has gives no cell.

@@ -91,8 +91,10 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, Finished]]:
             inside.clear()
             source = str(run.metrics["source"])
             root, of = studies.get(place, (None, None))
-            row = (source, of.paper_model, root) if of is not None and source in of.rows else ()
-            yield Evaluated(source, *row), run
+            if of is not None and source in of.rows:
+                yield Evaluated(source, source, of.paper_model, root), run
+            else:
+                yield Evaluated(source), run
 
 
 def not_alike(run: Finished, other: Finished) -> str | None:

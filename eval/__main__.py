@@ -58,15 +58,15 @@ def run(
 ) -> None:
     """Several models through several benchmarks: python -m eval run --model A B --benchmarks dat jcq sat."""
     tasks = _make_tasks(benchmarks or list(settings), settings)  # once: a budget is for all models together
-    targets = find_targets(model)
-    check_delivery([target.model for target in targets.models], results)
-    if not targets.models:
+    targets, studies = find_targets(model)
+    check_delivery([target.model for target in targets], results)
+    if not targets:
         raise UserError("give at least one --model")
-    for target in targets.models:  # what is wrong with a name shows before the first model is loaded
+    for target in targets:  # what is wrong with a name shows before the first model is loaded
         replace(generator, model=target.model).settled()
-    write_studies(output, targets.studies)
+    write_studies(output, studies)
     finished = []
-    for target in targets.models:
+    for target in targets:
         folder, writer = output / target.folder, replace(generator, model=target.model, source=target.source)
         for task in tasks:
             result = run_task(task, writer, sampling, folder / task.name)

@@ -81,7 +81,5 @@ def _change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:
     if (reason := not_alike(before, after)) is not None:
         return replace(cell, reason=f"not on one scale: {reason}")
     if measure.per_item:
-        comparison = compare_paired(before.by_item(measure), after.by_item(measure))
-    else:
-        comparison = compare_independent(before.by_answer(measure), after.by_answer(measure))
-    return replace(cell, **asdict(comparison))
+        return replace(cell, **asdict(compare_paired(before.by_item(measure), after.by_item(measure))))
+    return replace(cell, **asdict(compare_independent(before.by_answer(measure), after.by_answer(measure))))

@@ -19,18 +19,12 @@ class Target:
     source: str  # what its rows are called
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """What is to be evaluated."""
-
-    models: tuple[Target, ...]  # in order
-    studies: dict[str, StudyFolder]  # those whose rows are among them, by their folders under the output folder
-
-
-def find_targets(names: Sequence[str]) -> Targets:
+def find_targets(names: Sequence[str]) -> tuple[list[Target], dict[str, StudyFolder]]:
     """The models that `--model` names: of a training output its checkpoints by steps and its end, of a study its rows.
 
-    >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "tiny"]).models]
+    Beside them the studies, by their folders under the output folder.
+
+    >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "tiny"])[0]]
     [('model-7b', 'org/model-7b'), ('tiny', 'tiny')]
     """
     studies: dict[str, StudyFolder] = {}
@@ -42,7 +36,7 @@ def find_targets(names: Sequence[str]) -> Targets:
             if (other := targets.setdefault(target.folder, target)) is not target:
                 both = f"{other.model} and {target.model}"
                 raise UserError(f"two models would go to the folder {target.folder}: {both}; rename one")
-    return Targets(tuple(targets.values()), studies)
+    return list(targets.values()), studies
 
 
 def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:

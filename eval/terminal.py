@@ -5,11 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from eval.report.labels import english
 from eval.report.tables import PageTable
 from eval.run import TaskRun
@@ -30,6 +25,8 @@ class PageRun:
 
 def print_run(run: TaskRun) -> None:
     """A task's run: its row, where its files are, and why it is not finished, if it is not."""
+    from rich.text import Text
+
     task = run.task
     table = _table(task.name.upper(), show_header=False)
     table.add_column(no_wrap=True)
@@ -61,6 +58,8 @@ def print_lines(lines: Iterable[str]) -> None:
 
 def print_changes(tables: Sequence[PageTable]) -> None:
     """The report's tables of changes, a row for each model and the measures in columns."""
+    from rich.text import Text
+
     for page_table in tables:
         table = _table(english(page_table.name))
         for column in page_table.columns:
@@ -73,9 +72,14 @@ def print_changes(tables: Sequence[PageTable]) -> None:
         print_lines(english(note) for note in page_table.notes)
 
 
-def _table(title: str, *, show_header: bool = True) -> Table:
+def _table(title: str, *, show_header: bool = True) -> Any:
+    from rich import box
+    from rich.table import Table
+
     return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=show_header, pad_edge=False)
 
 
-def _console() -> Console:
+def _console() -> Any:
+    from rich.console import Console
+
     return Console(soft_wrap=True)

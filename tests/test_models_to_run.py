@@ -56,17 +56,17 @@ def test_a_training_output_means_its_checkpoints(tmp_path):
         if name != "checkpoint-12":  # cut off before its weights
             (folder / "config.json").write_text("{}")
     (tmp_path / "alone").mkdir()
-    targets = find_targets([str(tmp_path / "grpo"), str(tmp_path / "alone"), "tiny"])
-    folders = [target.folder for target in targets.models]
+    targets, studies = find_targets([str(tmp_path / "grpo"), str(tmp_path / "alone"), "tiny"])
+    folders = [target.folder for target in targets]
     assert folders == ["grpo/checkpoint-9", "grpo/checkpoint-10", "grpo/final", "alone", "tiny"]
-    assert targets.models[2].model == str(tmp_path / "grpo")
-    assert all(target.source == target.folder for target in targets.models)
-    assert targets.studies == {}
+    assert targets[2].model == str(tmp_path / "grpo")
+    assert all(target.source == target.folder for target in targets)
+    assert studies == {}
 
 
 def test_a_study_means_its_rows_that_are_models_as_they_ended(study):
-    targets = find_targets([str(study)])
-    assert [(t.folder, t.model, t.source) for t in targets.models] == [
+    targets, _ = find_targets([str(study)])
+    assert [(t.folder, t.model, t.source) for t in targets] == [
         ("mini-study/base", "org/base", "base"),
         ("mini-study/DPO-1", str(study / "dpo1"), "DPO 1"),
     ]
@@ -81,14 +81,14 @@ def test_an_unfinished_step_is_named(study, missing):
 
 def test_the_copy_of_a_study_says_where_it_is_and_belongs_to_one_study(study, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    targets = find_targets(["made"])
-    write_studies(Path("out"), targets.studies)
+    _, studies = find_targets(["made"])
+    write_studies(Path("out"), studies)
     monkeypatch.chdir("/")
     copy = read_study(tmp_path / "out" / "mini-study")
     assert copy.rows["DPO 1"] == StudyRow(str(study / "dpo1"), study / "dpo1-sample")
     assert copy.rows["base"].model == "org/base"
     assert copy.paper_model == "Swallow-8B"
-    write_studies(tmp_path / "out", find_targets([str(study)]).studies)  # the same again
+    write_studies(tmp_path / "out", find_targets([str(study)])[1])  # the same again
     other = StudyFolder("mini study", None, {"base": StudyRow("org/other", study / "base")})
     with pytest.raises(UserError, match="holds results of another study called mini study; give another --output"):
         write_studies(tmp_path / "out", {"mini-study": other})

@@ -4,8 +4,6 @@ import html
 import re
 from functools import cache
 
-import yaml
-
 from eval.report import source
 from rewards.task import Task
 from rewards.tasks import task_types
@@ -18,6 +16,8 @@ def labels() -> dict[str, tuple[str, str]]:
 
 @cache
 def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
+    import yaml
+
     merged = {key: (english, japanese) for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()}
     for task in tasks:
         merged |= task.view.labels()

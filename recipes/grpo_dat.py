@@ -1,13 +1,11 @@
 r"""GRPO on DAT rewards (paper, section 5.1.3).
 
-With no argument it trains the embedded tiny model on a CPU, with no model hub and no Juman++:
+With no argument it trains the embedded tiny model on a CPU:
 
     accelerate launch recipes/grpo_dat.py
 
-One GPU, and one node of eight; any flag of TRL's GRPOConfig and ModelConfig goes over the YAML:
+On eight GPUs (on one: single.yaml and --use_peft true); flags of TRL's GRPOConfig or ModelConfig go over the YAML:
 
-    accelerate launch --config_file recipes/accelerate/single.yaml recipes/grpo_dat.py \
-        --config recipes/swallow-8b/grpo.yaml --use_peft true
     accelerate launch --config_file recipes/accelerate/zero3.yaml recipes/grpo_dat.py \
         --config recipes/swallow-8b/grpo.yaml
 

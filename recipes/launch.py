@@ -13,20 +13,15 @@ def launch(method: str) -> None:
     if not any(word.partition("=")[0] == "--config" for word in argv):
         argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]
     with one_line_errors(f"{method}_dat"):
-        folder = _train(method, argv)
+        from training.config import parse
+        from training.grpo import GrpoArguments, GrpoSettings, train_grpo
+        from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
+
+        if method == "sft":
+            folder = train_sft(*parse(SftArguments, SftSettings, argv))
+        elif method == "dpo":
+            folder = train_dpo(*parse(DpoArguments, DpoSettings, argv))
+        else:
+            folder = train_grpo(*parse(GrpoArguments, GrpoSettings, argv))
     if is_first():
         print(f"The trained model is in {folder}")
-
-
-def _train(method: str, argv: list[str]) -> Path:
-    from training.config import parse
-
-    if method == "grpo":
-        from training.grpo import GrpoArguments, GrpoSettings, train_grpo
-
-        return train_grpo(*parse(GrpoArguments, GrpoSettings, argv))
-    from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
-
-    if method == "sft":
-        return train_sft(*parse(SftArguments, SftSettings, argv))
-    return train_dpo(*parse(DpoArguments, DpoSettings, argv))

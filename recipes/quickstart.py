@@ -64,13 +64,12 @@ def main() -> None:
         rows.append(DatSummary.from_json(run.metrics))
         responses[name] = list(read_responses(run.folder))
 
-    table = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left")
+    table, console = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left"), Console()
     headings = ("Source", "Valid", "Mean", "Std", "Unique words")  # the page has the confidence intervals too
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "Source" else "right", no_wrap=True)
     for cells in map(summary_cells, rows):
         table.add_row(*(cells[heading] for heading in headings))
-    console = Console()
     console.print(table)
     random_row, after = rows[0], rows[-1]
     if after.mean is not None and random_row.mean is not None and random_row.std:

@@ -81,15 +81,12 @@ def main() -> None:
     """Run the study, or print what it would run."""
     args = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    launch = shlex.split(args.launcher)
-    study = load_study(args.config, args.output_dir)
-    steps = chosen(study_steps(study), args.first, args.only)
-    records = Records(Path(study.output_dir))
+    launch, study = shlex.split(args.launcher), load_study(args.config, args.output_dir)
+    steps, records = chosen(study_steps(study), args.first, args.only), Records(Path(study.output_dir))
     if args.dry_run:  # a shell script
         for number, step in enumerate(steps, 1):
             print(f"# {number} of {len(steps)}: {step.name} ({records.state(step)})")
-            for line in plan_lines(study, step):
-                print(f"#   {line}")
+            print(*(f"#   {line}\n" for line in plan_lines(study, step)), sep="", end="")
             print(f"{shlex.join(step.command(launch))}\n")
         return
     # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.

@@ -24,10 +24,16 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
     from rewards.tasks.dat.summary import valid_scores
     from rewards.tasks.dat.table11 import table11
 
+    # Checker and encoder of the rows, as their folders record them: one value where all agree.
+    configs = [json.loads(file.read_bytes()) for path in rows.values() if (file := path / "config.json").is_file()]
+    scorers, facts = [config.get("loaded", {}).get("scorer", {}) for config in configs], {}
+    for fact, key in (("Noun checker", "noun_checker"), ("Embedding model", "embedding_model")):
+        if values := dict.fromkeys(str(scorer[key]) for scorer in scorers if key in scorer):
+            facts[fact] = ", ".join(values)
     table = table11(rows, paper_model)
-    markdown, values = to_markdown(table), to_json(table)
+    markdown, shown = to_markdown(table), to_json(table)
     write_whole(output / "table11.md", f"# {title}\n\n{markdown}".encode())
-    write_json(output / "table11.json", values)
+    write_json(output / "table11.json", shown)
     write_report(
         output / "report.html",
         title=title,
@@ -35,22 +41,11 @@ def write_table(rows: dict[str, Path], output: Path, title: str, paper_model: st
         scores={name: valid_scores(path) for name, path in rows.items()},
         samples={name: list(islice(read_responses(part_paths(path)[0]), 3)) for name, path in rows.items()},
         curves=[],
-        facts=scoring_facts(rows),
+        facts=facts,
         table=table,
     )
-    write_json(output / "metrics.json", values)
+    write_json(output / "metrics.json", shown)
     return markdown
-
-
-def scoring_facts(rows: dict[str, Path]) -> dict[str, str]:
-    """Checker and encoder of the rows, as their folders record them: one value where all agree."""
-    configs = [json.loads(file.read_bytes()) for path in rows.values() if (file := path / "config.json").is_file()]
-    scorers = [config.get("loaded", {}).get("scorer", {}) for config in configs]
-    facts = {}
-    for fact, key in (("Noun checker", "noun_checker"), ("Embedding model", "embedding_model")):
-        if values := dict.fromkeys(str(scorer[key]) for scorer in scorers if key in scorer):
-            facts[fact] = ", ".join(values)
-    return facts
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from data.processes import world_size
 
 
 def fit_batch(training: Any, per_step: str) -> None:
-    """Set gradient_accumulation_steps so that one step holds what the field `per_step` says, if it does."""
+    """Set gradient_accumulation_steps so that one step holds what the field `per_step` says."""
     for name in ("per_device_train_batch_size", "gradient_accumulation_steps"):
         if int(getattr(training, name)) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(training, name)}")

@@ -24,8 +24,7 @@ def resolved_settings(script: Any, training: Any, model: Any, facts: dict[str, A
 def split(settings: dict[str, Any], script: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings that decide the run, and those that may change between it and its continuation, by section."""
     free = FREE | (asdict(script).keys() - deciding(script).keys())
-    decide = {name: section for name, section in settings.items() if name != "provenance"}
-    other = {}
+    decide, other = {name: section for name, section in settings.items() if name != "provenance"}, {}
     for name in ("script", "training"):
         decide[name] = {key: value for key, value in settings[name].items() if key not in free}
         other[name] = {key: value for key, value in settings[name].items() if key in free}

@@ -88,13 +88,11 @@ class Entry:
         makes = TaskReward.__init__ if self._kind.reward is Task.reward else self._kind.reward
         return set(inspect.signature(makes).parameters) - {"self", "task"}
 
-    def _told(self, names: set[str]) -> dict[str, Any]:
-        return {name: value for name, value in self.options.items() if name in names}
-
     @cached_property
     def built(self) -> Task:
         """The task with its settings."""
-        return self._kind(settings_of(self._kind.Settings, self._told(self._settings)))
+        told = {name: value for name, value in self.options.items() if name in self._settings}
+        return self._kind(settings_of(self._kind.Settings, told))
 
     @cached_property
     def items(self) -> Sequence[Item]:
@@ -113,7 +111,7 @@ class Entry:
         """Its reward functions."""
         if self.reward_funcs:
             return [_reward_func(path, self.reward_args.get(path)) for path in self.reward_funcs]
-        options = self._told(self._reward_options)
+        options = {name: value for name, value in self.options.items() if name in self._reward_options}
         return [self.built.reward(**options) or TaskReward(self.built, **options)]
 
 
@@ -121,22 +119,19 @@ _KEYS = {known.name for known in fields(Entry)} - {"options"}
 
 
 def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
-    """The entries of a list from YAML or the command line: mappings, which may be JSON, or names of tasks.
-
-    `defaults` hold for an entry that says nothing else.
-    """
+    """The entries of a list of mappings (or their JSON) or names of tasks; `defaults` hold where one says nothing."""
     if not isinstance(tasks, list) or not tasks:
         raise UserError(f"tasks must be a list of what is asked, as in recipes/tiny/grpo.yaml, not {tasks!r}")
     entries = []
-    for number, given in enumerate(tasks):
+    for number, given in enumerate(tasks, 1):
         entry = given
-        if isinstance(entry, str):
+        if isinstance(given, str):
             try:
-                entry = json.loads(entry) if entry.lstrip().startswith("{") else {"task": entry}
+                entry = json.loads(given) if given.lstrip().startswith("{") else {"task": given}
             except json.JSONDecodeError as error:
-                raise UserError(f"tasks, entry {number + 1} is not JSON ({error}): {entry}") from error
+                raise UserError(f"tasks, entry {number} is not JSON ({error}): {given}") from error
         if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
-            raise UserError(f"tasks, entry {number + 1} must be a task's name or a mapping, not {given!r}")
+            raise UserError(f"tasks, entry {number} must be a task's name or a mapping, not {given!r}")
         known = {name: value for name, value in entry.items() if name in _KEYS}
         options = {name: value for name, value in entry.items() if name not in _KEYS}
         # Arguments belong to the functions beside which they stand.
@@ -160,11 +155,10 @@ def _read_prompts(path: Path) -> list[Item]:
 
 def _reward_func(path: str, arguments: Mapping[str, Any] | None) -> RewardFunc:
     function = load_dotted(path, "reward function")
-    if arguments is not None:
-        try:
-            function = function(**arguments)
-        except (TypeError, ValueError) as error:
-            raise UserError(f"reward function {path} with {dict(arguments)}: {error}") from error
+    try:
+        function = function if arguments is None else function(**arguments)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"reward function {path} with {dict(arguments or {})}: {error}") from error
     if not callable(function):
         raise UserError(f"reward function {path} cannot be called (it is a {type(function).__name__})")
     return function

@@ -87,8 +87,7 @@ class GrpoArguments(CommonArguments):
         count = sum(entry.num_rewards for entry in self.entries)
         if training.reward_weights is not None and len(training.reward_weights) != count:
             raise UserError(f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each")
-        batch = training.generation_batch_size
-        num_prompts = sum(entry.count for entry in self.entries)
+        batch, num_prompts = training.generation_batch_size, sum(entry.count for entry in self.entries)
         if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
             check_prompts(num_prompts, training.num_generations, batch)
 

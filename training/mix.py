@@ -16,33 +16,30 @@ from training.entries import Entry
 
 
 def dataset_rows(entries: Sequence[Entry], *, conversational: bool) -> list[dict[str, Any]]:
-    """One epoch: the prompt, and in the column `asked` the number of the item among those of all entries.
+    """One epoch: the prompt, and in `asked` the item's number among all entries', by which rewards look up its columns.
 
-    Rewards look an item's columns up by this number, so that entries need not have the same columns, or of one type.
+    So entries need not have the same columns, or of one type.
     """
-    rows: list[dict[str, Any]] = []
-    first = 0
+    rows, first = [], 0
     for entry in entries:
-        for number in range(entry.count):
-            place = number % len(entry.items)
-            prompt = as_prompt(entry.items[place].prompt, conversational=conversational)
-            rows.append({"prompt": prompt, "asked": first + place})
-        first += len(entry.items)
+        prompts = [as_prompt(item.prompt, conversational=conversational) for item in entry.items]
+        places = (number % len(prompts) for number in range(entry.count))
+        rows += [{"prompt": prompts[place], "asked": first + place} for place in places]
+        first += len(prompts)
     return rows
 
 
 class EntryReward:
     """A reward of one entry, as TRL takes it: shown the completions of its own items only, None for all others.
 
-    `first` is the number of the first of its `items` among those of all entries. With `own_columns`, what it logs
-    beside completions gets its name in front, because others log too.
+    `first` is the number of the first of its `items` among those of all entries. With `own_columns` its name stands
+    before what it logs beside completions, because others log too.
     """
 
     def __init__(
         self, reward: Callable[..., Any], name: str, items: Sequence[Item], first: int, *, own_columns: bool
     ) -> None:
-        self.reward, self.__name__ = reward, name
-        self._items, self._first = items, first
+        self.reward, self.__name__, self._items, self._first = reward, name, items, first
         self._prefix = f"{name}/" if own_columns else ""
         self._columns = dict.fromkeys(column for item in items for column in item.columns)
 

@@ -15,8 +15,7 @@ logger = logging.getLogger(__name__)
 
 def model_path(model: ModelConfig, training: Any) -> str:
     """Where the model's weights are; `tiny` is built and a LoRA adapter merged into its base model first."""
-    name = model.model_name_or_path
-    if name is None:
+    if (name := model.model_name_or_path) is None:
         raise UserError("model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model")
     if name == TINY:
         with training.main_process_first(desc="building the embedded model"):

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ class Selected:
         several = self.num_prompts > 1
         columns = (self.ids, self.texts, self.prompts) if several else (self.ids, self.texts)
         digest = hashlib.sha256()
-        for word in (word for row in zip(*columns, strict=True) for word in row):
+        for word in chain.from_iterable(zip(*columns, strict=True)):
             digest.update(len(word).to_bytes(8, "big") + word.encode())
         return {
             "responses": len(self.ids),
@@ -59,12 +60,10 @@ class Ranked:
     def __init__(self, responses: Path | Sequence[str | Path]) -> None:
         paths = [responses] if isinstance(responses, Path) else [Path(path) for path in responses]
         self.where = ", ".join(map(str, paths))
-        self.prompts: list[str] = []
-        self.tables: list[Any] = []  # one of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason
-        for path in paths:
-            tables, items = _tables(path)
-            self.tables += tables
-            self.prompts += [item.prompt for item in items]
+        of_prompts = [pair for path in paths for pair in _tables(path)]
+        self.prompts = [prompt for prompt, _ in of_prompts]
+        # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason.
+        self.tables = [table for _, table in of_prompts]
         self.counts = [table.num_rows for table in self.tables]  # answers to each prompt
 
     def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
@@ -97,24 +96,24 @@ class Ranked:
         return Selected(ids, prompts, texts, scores, len(chosen) - chosen["reason"].null_count, sum(self.counts))
 
 
-def _tables(path: Path) -> tuple[list[Any], list[Item]]:
-    """Of one run, a sorted table for each item that has answers."""
+def _tables(path: Path) -> list[tuple[str, Any]]:
+    """Of one run, each prompt that has answers, and a sorted table of them."""
     import pyarrow.compute as pc
 
     run = read_run(path)
     table = run.table().combine_chunks()
-    unscored = pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py()
-    if unscored:
+    if unscored := pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py():
         raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
     if (repeated := table.num_rows - pc.count_distinct(table["id"]).as_py()) > 0:
         raise UserError(f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables")
     items = [Item(name, run.prompts[name]) for name in sorted(pc.unique(table["item"]).to_pylist())]
     refuse_training(items)
-    score = table.schema.get_field_index("score")
-    table = table.set_column(score, "score", pc.fill_null(table["score"], 0.0))
+    scores = pc.fill_null(table["score"], 0.0)
+    table = table.set_column(table.schema.get_field_index("score"), "score", scores)
     # One item is the case of large tables, which need not be sorted by it.
     by_item = [("item", "ascending")] if len(items) > 1 else []
     table = table.take(pc.sort_indices(table, [*by_item, ("score", "descending"), ("id", "ascending")]))
     counts = pc.value_counts(table["item"]).field("counts").to_numpy()
     starts = np.cumsum(counts) - counts
-    return [table.slice(start, count) for start, count in zip(starts, counts, strict=True)], items
+    slices = (table.slice(start, count) for start, count in zip(starts, counts, strict=True))
+    return list(zip((item.prompt for item in items), slices, strict=True))

@@ -27,27 +27,19 @@ _ROWS = "_dataset"  # TRL's push_to_hub leaves out what begins with an underscor
 
 
 def train(
-    script: Any,
-    training: Any,
+    script: Any,  # the method's own arguments
+    training: Any,  # TRL's
     model: ModelConfig,
-    build: Callable[[Any, dict[str, Any]], Any],
+    build: Callable[[Any, dict[str, Any]], Any],  # the trainer from a tokenizer and what all of TRL's trainers take
     *,
-    facts: dict[str, Any],
+    facts: dict[str, Any],  # what else decides the run, JSON-able: rewards as built, the data's identity
     recorder: RunRecorder | None = None,
-    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]] | None = None,
+    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]] | None = None,  # a W&B table: name, columns, rows
 ) -> Path:
     """Train and return the folder of the trained model.
 
     A run that was cut off continues from its last whole checkpoint, with the duplicate histories and as the same W&B
     run; one that is finished is left alone. An `output_dir` with another run is refused.
-
-    Args:
-        script: The method's own arguments; `training` are TRL's.
-        model: The model, and LoRA if wanted.
-        build: Makes the trainer, from the tokenizer and the arguments that all of TRL's trainers share.
-        facts: What else decides the run, JSON-able: rewards as built, the data's identity.
-        recorder: Completes the checkpoints.
-        examples: A W&B table of training data: name, columns, rows.
     """
     recorder = recorder or RunRecorder()
     output = Path(training.output_dir)
@@ -104,7 +96,6 @@ def train(
 
 
 def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: RunFolder) -> None:
-    """Train from `checkpoint` or the start, save, push; metrics.json comes last."""
     from transformers import PrinterCallback, ProgressCallback
 
     trainer.remove_callback(PrinterCallback)
@@ -130,9 +121,9 @@ def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: R
 
 
 def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:
-    """The rows as a dataset on disk under the output folder, so that all processes share what TRL derives from it.
+    """The rows as a dataset on disk: TRL caches tokens and reference log-probabilities beside it.
 
-    Tokens and reference log-probabilities are cached beside it: a run that resumes after a kill finds them.
+    So all processes share them, and a run that resumes after a kill finds them.
     """
     import pyarrow as pa
     from datasets import Dataset

@@ -1,9 +1,8 @@
 """From response tables to training data, exactly as the paper (sections 5.1.1 and 5.1.2), and for any task.
 
-The answers to one prompt are put in one order: score from high to low, an invalid answer counting 0 and staying in,
-ties by id from low to high. SFT imitates the first of them; DPO prefers the first to the last, paired at random from a
-seed. Of several prompts each gives its share: as many as it has of all answers. When more answers are invalid than are
-rejected, those rejected are all invalid ones: that is the paper's rule.
+The answers to one prompt stand in one order: score from high to low, an invalid answer counting 0 and staying in, ties
+by id from low to high. SFT imitates the first; DPO prefers the first to the last, paired at random from a seed. Each of
+several prompts gives its share of all answers. With enough invalid answers all those rejected are: the paper's rule.
 """
 
 import logging
@@ -29,7 +28,7 @@ class Pairs:
 
 
 def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
-    """The k answers with the highest scores, for SFT; each prompt gives its share.
+    """The k answers with the highest scores, for SFT.
 
     `responses` is a finished run's folder or a table of DAT responses (see `data.schema.part_paths`), or several. One
     that is not there, too small or not scored is refused, and so are prompts that must never be trained on.
@@ -42,10 +41,9 @@ def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
 
 
 def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed: int) -> Pairs:
-    """The answers with the highest scores, each paired with one of those with the lowest to the same prompt, for DPO.
+    """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
-    Tables and errors are those of `select_top`; `seed` decides who is paired with whom. Warns when the two overlap in
-    score: a pair of equal scores teaches nothing true.
+    Tables and errors are those of `select_top`. A pair of equal scores teaches nothing true: an overlap is warned of.
     """
     ranked = Ranked(responses)
     random = np.random.default_rng(seed)
@@ -65,12 +63,12 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
 
 
 def sft_rows(top: Selected, *, conversational: bool) -> list[dict[str, Any]]:
-    """Prompt-completion rows; as conversations if the tokenizer has a chat template, else as plain text."""
+    """Prompt-completion rows, as conversations or as plain text."""
     return _rows(top.prompts, conversational, completion=top.texts)
 
 
 def dpo_rows(pairs: Pairs, *, conversational: bool) -> list[dict[str, Any]]:
-    """Preference rows: a prompt, an answer to prefer and one to avoid (see `sft_rows`)."""
+    """Preference rows: a prompt, an answer to prefer and one to avoid."""
     return _rows(pairs.chosen.prompts, conversational, chosen=pairs.chosen.texts, rejected=pairs.rejected.texts)
 
 

@@ -24,10 +24,8 @@ class TableArguments(CommonArguments):
 
     count: ClassVar[str]
     responses: list[str] | None = setting(  # noqa: RUF009
-        None,
-        "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
-        decides=False,  # what it holds is compared, not where it is
-    )
+        None, "A finished run's folder, a folder of parquet parts or one part; several are a mix.", decides=False
+    )  # what it holds is compared, not where it is
 
     def __post_init__(self) -> None:
         if isinstance(self.responses, str):

@@ -17,8 +17,7 @@ from models.traits import why_not_shared, without_adapter
 
 logger = logging.getLogger(__name__)
 
-_NAME = "sozo_shared_prompt"
-_PLAIN = "sdpa"
+_NAME, _PLAIN = "sozo_shared_prompt", "sdpa"
 # What a trainer may pass beside ids, mask and labels without changing what the packed row has to be.
 _HARMLESS = {"use_cache", "return_dict", "num_items_in_batch"}
 _PER_TOKEN = ("log_probs", "entropy", "log_sum_sq_probs", "mean_logits", "is_top1", "label_mask")
@@ -27,14 +26,12 @@ _PER_TOKEN = ("log_probs", "entropy", "log_sum_sq_probs", "mean_logits", "is_top
 def share_prompt(model: Any, *, say: bool = True) -> bool:
     """Let a trainer's model compute a prompt that several rows of a batch begin with only once; False if it cannot.
 
-    It catches the calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`, so TRL has
-    given it that head) and answers them with the same numbers, up to rounding. Every other call goes through untouched,
-    and so does a batch in which no two rows have the same prompt, or one longer than a sliding window. Which models
-    can: `models.traits.why_not_shared`, with sdpa. `say` warns when it cannot.
+    Calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`) get the same numbers, up to
+    rounding. Every other call goes through untouched, and so does a batch in which no two rows have the same prompt, or
+    one longer than a sliding window. Which models can: `models.traits.why_not_shared`, with sdpa.
     """
     model = without_adapter(model)
-    config, fused = model.config.get_text_config(), model.forward
-    reason = why_not_shared(model, 0)
+    config, fused, reason = model.config.get_text_config(), model.forward, why_not_shared(model, 0)
     if config._attn_implementation != _PLAIN:
         reason = f"attn_implementation is {config._attn_implementation}, not {_PLAIN}"
     if reason:
@@ -98,15 +95,12 @@ def packed(ids: torch.Tensor, labels: torch.Tensor, layout: Layout) -> dict[str,
 
     A prompt's last token predicts a token of its own for every response, so each response brings a copy of it: for each
     prompt the row holds it without its last token, then for each response that token and all of the response but its
-    last one, at the positions where they would stand alone.
-
-    `ids` and `labels` (-100 where nothing is asked, as in all prompts) have the shape (rows, tokens). Returned are
-    keyword arguments of the model's forward.
+    last one, at the positions where they would stand alone. `ids` and `labels` (-100 where nothing is asked, as in all
+    prompts) have the shape (rows, tokens); returned are keyword arguments of the model's forward.
     """
     shared = layout.prompt - 1
     columns = torch.arange(ids.shape[1] - 1, device=ids.device)
-    tokens, positions, targets = [], [], []
-    parts: list[tuple[int, int]] = []
+    tokens, positions, targets, parts = [], [], [], []
     by_prompt = layout.order.split([rows for _, rows in layout.groups])
     for (padding, rows), of_prompt in zip(layout.groups, by_prompt, strict=True):
         first = of_prompt[0]
@@ -147,8 +141,7 @@ def _attend(
 ) -> tuple[torch.Tensor, None]:
     """transformers' attention function: that of a packed row, or `sdpa` where the row is not packed.
 
-    query: (1, heads, tokens, size); key and value the same with their own number of heads. `shared_prompts` holds for
-    each prompt its tokens and responses, and the tokens of a response.
+    query: (1, heads, tokens, size). `shared_prompts`: for each prompt its tokens and responses; tokens of a response.
     """
     plain = AttentionInterface()[_PLAIN]
     if shared_prompts is None:

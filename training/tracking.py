@@ -18,19 +18,14 @@ from rewards.reward import Reward
 
 # Name, key and format of what the console shows; what a run's rewards show stands between reward and time.
 _REWARD, _TIME = ("reward", "reward", "6.3f"), ("s/step", "step_time", ".2f")
-_SHOWN_TABLE = (
-    ("loss", "loss", ".4f"),
-    ("token accuracy", "mean_token_accuracy", "6.1%"),
-    ("pairs in order", "rewards/accuracies", "6.1%"),
-    ("margin", "rewards/margins", "7.4f"),
-)
+_SFT = (("loss", "loss", ".4f"), ("token accuracy", "mean_token_accuracy", "6.1%"))
+_DPO = (("pairs in order", "rewards/accuracies", "6.1%"), ("margin", "rewards/margins", "7.4f"))
 
 
 class RunRecorder(TrainerCallback):
     """Completes each checkpoint with duplicate histories and W&B run, prints a line and logs completions to W&B.
 
-    Those of the `rewards` that are sozo's have a history and completions to show, of which `completions_logged` go into
-    the tables `PREFIX/completions` with each logging step.
+    With each logging step `completions_logged` of each reward of sozo's go into the table `PREFIX/completions`.
     """
 
     def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0) -> None:
@@ -54,29 +49,25 @@ class RunRecorder(TrainerCallback):
             reward.seen.load(checkpoint / f"seen_responses_{number}.bin")
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """Print one short line instead of TRL's thirty numbers, and show W&B, which has them all, completions too."""
+        """Print one short line instead of TRL's thirty numbers; W&B, which has them all, gets completions."""
         if not state.is_world_process_zero or not logs:
             return
         if "loss" in logs:  # not the summary at the end
             mine = dict.fromkeys(shown for reward in self._rewards for shown in reward.console)
-            shown = [_REWARD, *mine, _TIME] if "reward" in logs else _SHOWN_TABLE
+            shown = [_REWARD, *mine, _TIME] if "reward" in logs else [*_SFT, *_DPO]
             parts = [f"{name} {logs[key]:{form}}" for name, key, form in shown if logs.get(key) is not None]
-            # Above the progress bar, if there is one.
-            tqdm.write(f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts))
+            tqdm.write(f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts))  # above a progress bar
         if "reward" in logs and (run := wandb_run()) is not None:
             for reward in self._rewards:
-                self._log_completions(run, reward, state.global_step)
+                if reward.last:
+                    self._log_completions(run, reward, state.global_step)
 
     def _log_completions(self, run: Any, reward: Reward, step: int) -> None:
-        """Some completions and a histogram of all scores of the latest batch."""
         import wandb
 
-        if not reward.last:
-            return
         if reward.prefix not in self._tables:
             columns = ["step", "text", *reward.shown(reward.last[0]), "reward"]
-            table = wandb.Table(columns=columns, log_mode="INCREMENTAL", allow_mixed_types=True)
-            self._tables[reward.prefix] = table
+            self._tables[reward.prefix] = wandb.Table(columns=columns, log_mode="INCREMENTAL", allow_mixed_types=True)
         table = self._tables[reward.prefix]
         for completion in reward.last[: self._completions_logged]:
             table.add_data(step, completion.text, *reward.shown(completion).values(), completion.reward)

@@ -35,11 +35,9 @@ CHAT_TEMPLATE = (
 
 def load_base(cache: Path) -> tuple[torch.nn.Module, Any]:
     """The packaged model, dequantised to bfloat16, and its tokenizer with a chat template."""
-    path = assemble(cache / "gemma-3-270m-q4_k_m.gguf")
-    model = AutoModelForCausalLM.from_pretrained(
-        cache, gguf_file=path.name, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
-    )
-    tokenizer = AutoTokenizer.from_pretrained(cache, gguf_file=path.name)
+    file, plain = assemble(cache / "gemma-3-270m-q4_k_m.gguf").name, GgufConfig(dequantize=True)
+    model = AutoModelForCausalLM.from_pretrained(cache, gguf_file=file, dtype=torch.bfloat16, quantization_config=plain)
+    tokenizer = AutoTokenizer.from_pretrained(cache, gguf_file=file)
     # Loaded through a quantizer; what is in memory is plain bfloat16 and can be trained and saved as such.
     model.hf_quantizer = None
     model.config.quantization_config = None
@@ -95,15 +93,13 @@ def main() -> None:
     """Warm the model up and save it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output_dir", type=Path, default=Path("runs/gemma-3-270m/warm"))
-    parser.add_argument("--steps", type=int, default=240)
-    parser.add_argument("--lists_per_step", type=int, default=16)
-    parser.add_argument("--learning_rate", type=float, default=3e-4)
-    parser.add_argument("--seed", type=int, default=0)
+    defaults = {"steps": 240, "lists_per_step": 16, "learning_rate": 3e-4, "seed": 0}
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
     args = parser.parse_args()
     if (args.output_dir / "config.json").exists():
         raise UserError(f"{args.output_dir} holds a model; delete it or give another --output_dir")
     lock(args.output_dir)
-
     torch.manual_seed(args.seed)
     draw = random.Random(args.seed)
     model, tokenizer = load_base(args.output_dir.parent)
@@ -112,8 +108,7 @@ def main() -> None:
     prompt = tokenizer.apply_chat_template(dat_messages(), add_generation_prompt=True, return_dict=False)
     weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     optimizer = torch.optim.AdamW(weights.values(), lr=args.learning_rate, weight_decay=0.0)
-    settings = {key: getattr(args, key) for key in ("steps", "lists_per_step", "learning_rate", "seed")}
-    checkpoint = args.output_dir / "checkpoint.pt"
+    settings, checkpoint = {name: getattr(args, name) for name in defaults}, args.output_dir / "checkpoint.pt"
     done = load_state(checkpoint, settings, model, optimizer)
     running = None
     for step in track(range(args.steps), description="SFT", disable=not sys.stderr.isatty()):

@@ -1,29 +1,6 @@
 """GPU memory and GPU hours of a step, from the model's shape: estimates to plan with, not measurements.
 
-Model states (Rajbhandari et al., 2020, ZeRO, section 3.1), bytes for each of P parameters in mixed precision with Adam:
-
-    weights 2 (bf16) + gradients 2 (bf16) + optimizer 12 (float32 master weights, momentum, variance) = 16
-
-ZeRO divides by the number of processes: stage 1 the optimizer states, stage 2 the gradients too, stage 3 the weights
-too. In float32 the weights are their own master: 4 + 4 + 8. Without DeepSpeed, weights loaded in bf16 have no float32
-master (2 + 2 + 4): steps smaller than a weight's last digit are lost. With LoRA only the A adapter parameters have
-gradients and states (16 A); the frozen weights cost 2 P.
-
-Activations (as Korthikanti et al., 2022, section 4, count them, for a Llama layer with SwiGLU, no dropout and an
-attention that keeps no score matrix), bytes for each token and layer, with hidden size h, intermediate size f, query
-width q and key width k: 2 (4 h + 2 q + 2 k + 4 f), the inputs of two norms, of the attention and of the MLP (4 h),
-queries and attention output, keys and values, gate, up, activated gate, product (4 f). Checkpointing keeps each layer's
-input, 2 h, and one layer in full.
-
-Head: TRL never holds all logits (`trl.kernels.chunked_logprob`). One tile of at most 4,096 tokens x 32,768 entries, the
-float32 gradient of its inputs, 4 h for each token, and where the head is trained that of its weights, 4 V h.
-
-Left out: allocator fragmentation, communication buffers, gathered layers, CUDA itself; leave 10 GiB of an 80 GB GPU
-free. On a CPU the tile is not one but several float32 copies.
-
-Hours = operations / (peak x utilisation). Operations for each token (Kaplan et al., 2020, section 2.1): 2 P forward,
-6 P with the backward pass; checkpointing computes the forward pass again, LoRA spares the weights' gradients (2 P), a
-reference model adds a forward pass. Utilisation (Chowdhery et al., 2022, section 4.1, for training) is assumed.
+The formulas and their sources are in recipes/README.md ("The formulas").
 """
 
 from dataclasses import dataclass
@@ -103,11 +80,7 @@ def training_memory(
 
 
 def generation_hours(parameters: int, tokens: int, backend: str) -> float:
-    """A100 hours to generate `tokens` tokens; the one prompt that all share costs nothing beside them.
-
-    >>> round(generation_hours(8_000_000_000, 131_072 * 60, "vllm"), 2)
-    0.56
-    """
+    """A100 hours to generate `tokens` tokens; the one prompt that all share costs nothing beside them."""
     return 2 * parameters * tokens / (_A100_PEAK * _GENERATION[backend]) / 3600
 
 

@@ -16,14 +16,6 @@ from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import summary_cells
 
 _PAPER_RESPONSES = 131_072  # in all, of each row
-_HINTS = {
-    Reason.FORMAT: "not exactly ten lines “k. word”",
-    Reason.NOT_JAPANESE: "a letter that is not Japanese",
-    Reason.SYMBOL: "punctuation, emoji, control characters",
-    Reason.NOT_NOUN: "a word that is not a noun",
-    Reason.REPEATED_WORD: "a word comes twice",
-    Reason.NO_VECTOR: "a word the encoder does not know",
-}
 
 
 def cells(row: Table11Row, table: Table11) -> dict[str, str]:
@@ -127,8 +119,8 @@ def write_report(
         title=title,
         rows=[summary_cells(row) for row in rows],
         reason_names=[str(reason) for reason in Reason],
-        reason_rows=[(row.source, [_reason_cell(row, reason) for reason in Reason]) for row in rows],
-        hints={str(reason): hint for reason, hint in _HINTS.items()},
+        summaries=rows,
+        percent=percent,
         score_chart=score_chart(scores) if any(len(values) for values in scores.values()) else "",
         score_names=[(name, len(values)) for name, values in scores.items()],
         samples=samples,
@@ -140,9 +132,3 @@ def write_report(
         words_chart=unique_words_chart(growing, table.equal_size) if table else "",
     )
     write_whole(path, page)
-
-
-def _reason_cell(row: DatSummary, reason: Reason) -> tuple[str, str]:
-    """Count and share of all responses; a reason that never came is shown as nothing, to let the others stand out."""
-    count = row.reasons.get(reason, 0)
-    return (f"{count:,}", percent(count, row.num_responses)) if count else ("0", "")

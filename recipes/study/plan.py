@@ -31,16 +31,13 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     )
     if flags["model"] == "random":
         return [line]
-    vllm, element = flags.get("backend", "auto") == "vllm", 4 if flags.get("dtype") == "float32" else 2
-    at_once = min(batch, int(flags.get("slots", 256)))
-    cache = model.kv_cache_bytes(study.tokens["prompt"] + at_once * int(flags["max_new_tokens"]), element)
-    keys = "as much as vLLM is given" if vllm else f"{cache / GIB:.3g} ({at_once} responses at once)"
-    weights = f"{element * model.parameters / GIB:.3g}"
-    lines = [line, f"memory for each process, GiB: weights {weights}, keys and values {keys}"]
-    if vllm:
+    element, at_once = 4 if flags.get("dtype") == "float32" else 2, min(batch, int(flags.get("slots", 256)))
+    weights = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
+    if flags.get("backend") == "vllm":
         hours = generation_hours(model.parameters, count * study.tokens["response"], "vllm")
-        lines.append(_hours(hours, processes))
-    return lines
+        return [line, f"{weights}, keys and values as much as vLLM is given", _hours(hours, processes)]
+    cache = model.kv_cache_bytes(study.tokens["prompt"] + at_once * int(flags["max_new_tokens"]), element)
+    return [line, f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once)"]
 
 
 def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]:
@@ -62,8 +59,7 @@ def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]
     )
     prompts = 1 if config.get("share_prompt", True) else responses * per_device
 
-    def tokens(length: int) -> int:
-        """Of a micro-batch of responses of `length` tokens."""
+    def tokens(length: int) -> int:  # of a micro-batch of responses of `length` tokens
         return prompts * study.tokens["prompt"] + responses * per_device * length
 
     grpo, lora = step.script == "grpo_dat.py", bool(config.get("use_peft"))
@@ -89,7 +85,7 @@ def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]
         return lines
     if not stage and config.get("bf16") and not lora:
         lines.append("note: bf16 weights without DeepSpeed have no float32 master; small steps are lost")
-    length, backend = study.tokens["response"], "transformers"
+    length = study.tokens["response"]
     trained = total // per_device * tokens(length)
     hours = training_hours(model.parameters, trained, checkpointing=checkpointing, lora=lora, reference=reference)
     if grpo:

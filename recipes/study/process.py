@@ -14,19 +14,16 @@ from typing import BinaryIO
 
 from data.secrets import without_credentials
 
-_PATIENCE = 20.0
-
 
 def run_logged(command: list[str], log: Path) -> int:
     """Run `command` with its output added to `log`; its exit status (negative: the signal that ended it).
 
-    The command gets a session and a terminal of its own. When this process ends, in whatever way, that terminal hangs
-    up and the kernel tells the command's processes so: nothing stays unseen on the GPUs. Where standard error is a
-    terminal their output is shown there too, with moving progress bars; the log then has only their last state.
+    The command gets a session and a terminal of its own, which hangs up when this process ends in any way, so nothing
+    stays unseen on the GPUs. Where standard error is a terminal the output is shown there too, with moving progress
+    bars, of which the log has only the last state.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    show = sys.stderr.isatty()
-    terminal, own_end = pty.openpty()
+    show, (terminal, own_end) = sys.stderr.isatty(), pty.openpty()
     if show:
         fcntl.ioctl(own_end, termios.TIOCSWINSZ, fcntl.ioctl(sys.stderr, termios.TIOCGWINSZ, bytes(8)))
     with log.open("ab") as file:
@@ -49,7 +46,7 @@ def run_logged(command: list[str], log: Path) -> int:
         finally:
             os.close(terminal)  # it hangs up, and what is left of the command ends; torchrun then ends its workers
             try:
-                child.wait(_PATIENCE)
+                child.wait(20)
             except subprocess.TimeoutExpired:
                 os.killpg(child.pid, signal.SIGKILL)
 

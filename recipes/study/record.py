@@ -11,7 +11,6 @@ from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from data.errors import UserError
 from data.record import folder_sha256
@@ -58,29 +57,26 @@ class Records:
         self._run(step).start({}, {})
 
     def _run(self, step: Step) -> RunFolder:
-        # The step's own command locks its folder.
-        return RunFolder(self.folder / step.name, self._settings(step), config=self._path(step.name), locks=False)
+        """All that decides what the step makes; its own command locks its folder."""
 
-    def _settings(self, step: Step) -> dict[str, Any]:
         def inside(word: str) -> str:  # paths into the study's folder relative to it
             return word.replace(f"{self.folder}/", "")
 
-        inputs = {}
-        for name in step.inputs:
-            if (digest := self._digest(name)) is None:
-                raise UserError(f"{step.name} needs {name}, which is not finished; run without --only or --from")
-            inputs[name] = digest
+        inputs = {name: self._digest(name) for name in step.inputs}
+        if missing := [name for name, digest in inputs.items() if digest is None]:
+            raise UserError(f"{step.name} needs {missing[0]}, which is not finished; run without --only or --from")
         model = Path(step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny")
         if model.is_dir() and not model.is_relative_to(self.folder):
             inputs["the model's folder"] = _model_sha256(model)
         config = json.loads(json.dumps(read_yaml(step.config) if step.config else {}, default=str))
-        return {
+        settings = {
             "script": step.script,
             "flags": {key: inside(value) for key, value in step.flags.items() if key not in _FREE},
             "arguments": [inside(word) for word in step.arguments],
             "config": {key: value for key, value in config.items() if key not in _FREE},
             "inputs": inputs,
         }
+        return RunFolder(self.folder / step.name, settings, config=self._path(step.name), locks=False)
 
     def _digest(self, name: str) -> str | None:
         """Of what a finished step was made from, and of its result."""

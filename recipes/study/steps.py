@@ -7,9 +7,7 @@ from data.study_folder import StudyRow
 from generate import GeneratorSettings
 from study.config import Study
 
-RECIPES = Path(__file__).parents[1]
-# Flags of recipes/sample_dat.py that mean nothing to random nouns.
-_MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}
+_MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Step:
 
     def command(self, launch: list[str], python: str = "python") -> list[str]:
         """The words of the command; `launch` are those of `accelerate launch`."""
-        script = RECIPES / self.script
+        script = Path(__file__).parents[1] / self.script
         shown = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
         words = [*launch, "--config_file", str(self.launcher)] if self.launcher else [python]
         words += [str(shown), *(["--config", str(self.config)] if self.config else [])]
@@ -49,9 +47,8 @@ def study_steps(study: Study) -> list[Step]:
         _train(study, "grpo", "grpo", {}),
         _sample(study, "grpo-sample", 5, small, step="grpo"),
     ]
-    flags = {"output_dir": study.step_folder("table"), "title": f"Table 11: {study.model}"}
+    flags, rows = {"output_dir": study.step_folder("table"), "title": f"Table 11: {study.model}"}, study_rows(study)
     flags |= {"paper_model": study.paper_model} if study.paper_model else {}
-    rows = study_rows(study)
     tables = tuple(row.responses.name for row in rows.values())
     arguments = ("--rows", *(f"{name}={row.responses}" for name, row in rows.items()))
     return [*steps, Step("table", "table11.py", flags, tables, arguments=arguments)]

@@ -1,7 +1,5 @@
 """A finished run of a task on disk, as comparisons, the report and training read it. No model or encoder is loaded."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
@@ -89,7 +87,7 @@ class Finished:
                 item = item_of(row["id"]) or only
                 yield ScoredAnswer(row["id"], item, row["text"], values, row["reason"])
 
-    def table(self) -> pa.Table:
+    def table(self) -> "pa.Table":
         """All answers in columns: id, item, text, score (of the first measure; null without one) and reason."""
         import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """A named value of an answer, an estimate of its mean, what the tasks' summaries share, and how numbers are read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -102,14 +100,14 @@ def ends_text(ends: Ends | None, measure: Measure) -> str:
     return "" if ends is None or None in ends else f"{number(ends[0], measure)} – {number(ends[1], measure)}"
 
 
-def estimate_text(measure: Measure, mean: float | None, ends: Ends, n: int, of: int) -> str:
+def estimate_text(measure: Measure, estimate: Estimate) -> str:
     """An estimate in one line of the terminal's table.
 
-    >>> estimate_text(Measure("a", 2), 0.5, (0.4, 0.6), 3, 4)
+    >>> estimate_text(Measure("a", 2), Estimate(0.5, 0.4, 0.6, n=3, of=4))
     '0.50 (0.40 – 0.60), 3 of 4'
     """
-    interval = ends_text(ends, measure)
-    return f"{number(mean, measure)}{interval and f' ({interval})'}, {n:,} of {of:,}"
+    interval = ends_text((estimate.low, estimate.high), measure)
+    return f"{number(estimate.mean, measure)}{interval and f' ({interval})'}, {estimate.n:,} of {estimate.of:,}"
 
 
 def mean_cell(value: float | None, measure: Measure, ends: Ends | None = None, *small: str) -> Cell:

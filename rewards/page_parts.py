@@ -1,7 +1,5 @@
 """What the report is made of: tables, pictures, and answers to read. Nothing here draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

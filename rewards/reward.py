@@ -1,7 +1,5 @@
 """A reward as TRL takes it: what a completion is worth alone, and what it is worth among others, around one gather."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import Counter
@@ -39,11 +37,8 @@ class Reward:
     on others, `among`, which sees those of all processes at once. In a distributed run all processes must call it
     together, as TRL does.
 
-    Args:
-        name: TRL's name for it: W&B shows `rewards/NAME/mean`.
-        prefix: What its own metrics begin with.
-        scale: Reward per unit of the score.
-        penalise_duplicates: Pay 0 for a response that this run has seen before.
+    W&B shows `rewards/NAME/mean`, and its own metrics behind `prefix`. `scale` is paid per unit of the score;
+    `penalise_duplicates` pays 0 for a response that this run has seen before.
 
     >>> class Length(Reward):
     ...     def alone(self, items, answers):
@@ -59,10 +54,8 @@ class Reward:
     logged = ("valid_rate", "mean_score", "reason")
 
     def __init__(self, name: str, prefix: str, *, scale: float = 1.0, penalise_duplicates: bool = False) -> None:
-        self.__name__ = name
-        self.prefix = prefix
-        self.scale = scale
-        self.penalise_duplicates = penalise_duplicates
+        self.__name__, self.prefix = name, prefix
+        self.scale, self.penalise_duplicates = scale, penalise_duplicates
         self.seen = SeenResponses()  # of the duplicate penalty: saved with a checkpoint, loaded on resume
         self.last: list[ScoredCompletion] = []  # the previous call's completions of all processes, in rank order
 
@@ -92,10 +85,8 @@ class Reward:
         scores = [completion.score for completion in completions if completion.score is not None]
         reasons = Counter(completion.reason for completion in completions if completion.reason is not None)
         count, (valid, mean, reason) = len(completions), self.logged
-        metrics = {
-            valid: (count - reasons.total()) / count,
-            "duplicate_share": sum(c.duplicate for c in completions) / count,
-        }
+        metrics = {valid: (count - reasons.total()) / count}
+        metrics["duplicate_share"] = sum(completion.duplicate for completion in completions) / count
         metrics |= {f"{reason}/{name}": number / count for name, number in sorted(reasons.items())}
         if scores:
             metrics[mean] = sum(scores) / len(scores)
@@ -139,9 +130,8 @@ class Reward:
         except Exception as error:
             # Told to all before it is raised: a process that fails alone would leave the others waiting for ever.
             failure = error
-        parts: list[list[ScoredCompletion] | str] = gather(
-            local if failure is None else f"{type(failure).__name__}: {failure}"
-        )
+        said = local if failure is None else f"{type(failure).__name__}: {failure}"
+        parts: list[list[ScoredCompletion] | str] = gather(said)
         if failure is not None:
             raise failure
         everyone: list[ScoredCompletion] = []
@@ -174,16 +164,14 @@ def _asked_and_answered(
     whole = {name: values for name, values in kwargs.items() if isinstance(values, list) and len(values) == count}
     columns = {name: values for name, values in whole.items() if name not in _NO_COLUMNS}
     ids = columns.pop("item", [""] * count)
-    items = [
-        Item(str(ids[k]), "" if prompts is None else prompt_text(prompts[k]), {n: v[k] for n, v in columns.items()})
-        for k in range(count)
-    ]
+    asked = [""] * count if prompts is None else [completion_text(prompt) for prompt in prompts]
+    items = [Item(str(ids[k]), asked[k], {n: v[k] for n, v in columns.items()}) for k in range(count)]
     answers = [Answer(str(k), items[k].id, completion_text(text)) for k, text in enumerate(completions)]
     return items, answers
 
 
 def completion_text(completion: Completion) -> str:
-    """The text of a completion: itself, or the last message of a conversation (TRL gives either).
+    """The text of a completion or a prompt: itself, or the last message of a conversation (TRL gives either).
 
     >>> completion_text([{"role": "assistant", "content": "1. 犬"}])
     '1. 犬'
@@ -194,7 +182,3 @@ def completion_text(completion: Completion) -> str:
     if isinstance(content, str):
         return content
     return "".join(part.get("text", "") for part in content or () if part.get("type") == "text")
-
-
-# A prompt has the same two forms: the user's turn is its last message.
-prompt_text = completion_text

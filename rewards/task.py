@@ -1,9 +1,4 @@
-"""A task: what is asked, and what an answer is worth. Who answers, how often and what for is nobody's business here.
-
-Three readers build on it: evaluation (`eval.run`), rewards (`rewards.reward`) and training data (`training.selection`).
-"""
-
-from __future__ import annotations
+"""A task: what is asked, and what an answer is worth; read by evaluation, rewards and training data alike."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -78,10 +73,7 @@ class NoSettings:
 
 
 class Task:
-    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; the defaults do the rest.
-
-    CONTRIBUTING.md shows one.
-    """
+    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; CONTRIBUTING.md shows one."""
 
     name: ClassVar[str]  # on the command line, in YAML, in every file
     title: ClassVar[str] = ""  # for people
@@ -91,11 +83,11 @@ class Task:
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
     random_nouns: ClassVar[bool] = False  # whether ten random nouns are an answer
-    rubrics: ClassVar[tuple[Rubric, ...]] = ()  # how a judge may be asked about the answers
+    rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
     Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
-    judge_settings: JudgeSettings | None = None  # who shall judge; None if nobody judges
-    judge: Judge | None = None  # whoever runs the task makes it of `judge_settings`
+    judge_settings: "JudgeSettings | None" = None  # who shall judge; None if nobody judges
+    judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
     again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
 
     def __init__(self, settings: Any = None) -> None:
@@ -116,10 +108,8 @@ class Task:
         return deciding(self.settings)
 
     def reward(self, *args: Any, **options: Any) -> Callable[..., list[float | None]] | None:
-        """The task's own reward, as TRL takes it; None if it is a measure as it stands (`rewards.task_reward`).
-
-        Its keyword arguments are keys of a GRPO run's `tasks`.
-        """
+        """The task's own reward, as TRL takes it; None if it is a measure as it stands (`rewards.task_reward`)."""
+        # Its keyword arguments are keys of a GRPO run's `tasks`.
         return None
 
     def describe(self) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Any task's measure as a reward: for whoever brings a task, and for the tasks that pay nothing but a measure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,10 +20,9 @@ class TaskReward(Reward):
         self, task: Task, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False
     ) -> None:
         names = [known.name for known in task.measures]
-        self.measure = measure or names[0]
+        self.task, self.measure = task, measure or names[0]
         if self.measure not in names:
             raise UserError(f"{task.name} has no measure {self.measure}; it has {', '.join(names)}")
-        self.task = task
         self.console = (
             (f"mean {self.measure}", f"{task.name}/mean_score", ".4f"),
             (f"{task.name} valid", f"{task.name}/valid_rate", "6.1%"),

@@ -1,10 +1,7 @@
 """How a task's results are shown: what `eval` loops over for the terminal, W&B, the model card and the report.
 
-A view only says what to show. It draws nothing, computes no interval and compares nothing. The defaults show every
-measure of any task; a task with tables of its own overrides what it needs.
+A view only says what to show: it draws and computes nothing. The defaults show every measure of any task.
 """
-
-from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rewards.finished import Finished
-from rewards.measure import Measure, estimate_text
+from rewards.measure import Estimate, Measure, estimate_text
 from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section
 
 Run = TypeVar("Run", bound=Finished)
@@ -45,14 +42,10 @@ class View(Generic[Run]):
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """The terminal's table: heading -> cell."""
-        answers = metrics["num_answers"]
-        cells = {"Source": str(metrics["source"])}
+        cells, answers = {"Source": str(metrics["source"])}, metrics["num_answers"]
         for measure in measures:
-            stored = metrics["measures"][measure.name]
-            ends = (stored["low"], stored["high"])
-            cells[measure.short.capitalize()] = estimate_text(measure, stored["mean"], ends, stored["n"], stored["of"])
-        reasons = {f"No score: {reason}": f"{n:,} of {answers:,}" for reason, n in metrics["reasons"].items() if n}
-        return cells | reasons
+            cells[measure.short.capitalize()] = estimate_text(measure, Estimate(**metrics["measures"][measure.name]))
+        return cells | {f"No score: {reason}": f"{n:,} of {answers:,}" for reason, n in metrics["reasons"].items() if n}
 
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
         """Numbers for W&B, by their names below `eval/TASK/`."""
@@ -77,8 +70,7 @@ class View(Generic[Run]):
 
     def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
         """Of the model card: the task and dataset (`task_name`, `dataset_name`, `dataset_type`), and the metrics."""
-        name = measures[0].task
-        rows = []
+        name, rows = measures[0].task, []
         for measure in measures:
             estimate = metrics["measures"][measure.name]
             counted = {"n": estimate["n"], "of": estimate["of"], "ci95": stored_ci95(estimate)}

@@ -13,7 +13,7 @@ from data.errors import UserError
 from rewards.judges.ledger import Judgement, Ledger, judgement_key, latest, read_judgements
 from rewards.judges.protocol import Status
 from rewards.tasks.jcq.rubric import JCQ_V1
-from rewards.tasks.sat.rubric import SAT_V1
+from rewards.tasks.sat.finished import SAT_V1
 
 RUBRICS = (JCQ_V1, SAT_V1)
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}

@@ -20,7 +20,7 @@ from rewards.task import Item
 from rewards.tasks.jcq import task as jcq_task
 from rewards.tasks.jcq.rubric import JCQ_V1
 from rewards.tasks.jcq.task import Jcq
-from rewards.tasks.sat.rubric import SAT_V1
+from rewards.tasks.sat.finished import SAT_V1
 
 PRICES = {"price_in": 0.0, "price_out": 1e6 / 50}  # a reply costs at most 1 (50 tokens), and here 0.4 (20 tokens)
 

@@ -31,8 +31,7 @@ from rewards.judges.ledger import read_judgements
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Reply
 from rewards.measure import Measure
-from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat
-from rewards.tasks.sat.rubric import SAT_V1, parse_grade
+from rewards.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, parse_grade
 
 # People
 
@@ -119,7 +118,7 @@ TALE = Story("1", "", "", "", "亀を助けた漁師が竜宮城へ行った。"
 
 @pytest.mark.parametrize(("reply", "grade"), [("1", 1), ("5", 5), (" 3\n", 3), ("<think>4か5</think>\n4", 4)])
 def test_a_grade(reply: str, grade: int) -> None:
-    assert parse_grade(reply) == grade
+    assert parse_grade(reply) == {"creativity": grade}
 
 
 @pytest.mark.parametrize(
@@ -153,7 +152,7 @@ def test_no_grade(reply: str) -> None:
 @given(st.text(max_size=20))
 def test_only_one_digit_is_a_grade(reply: str) -> None:
     grade = parse_grade(reply)
-    assert grade is None or reply.strip() == str(grade) or reply.strip().startswith("<think>")
+    assert grade is None or reply.strip() == str(grade["creativity"]) or reply.strip().startswith("<think>")
 
 
 def replying(replies: dict[str, Any]) -> FakeJudge:

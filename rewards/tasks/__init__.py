@@ -1,9 +1,4 @@
-"""The tasks that sozo has, in one list.
-
-One more is one more line here, or SOZO_TASKS=my_package.MyTask in the environment.
-"""
-
-from __future__ import annotations
+"""The tasks that sozo has, in one list; SOZO_TASKS=my_package.MyTask in the environment adds to it."""
 
 import os
 from collections.abc import Iterable
@@ -55,8 +50,7 @@ def finished_run(folder: Path) -> Finished | None:
         return None
     config = read_json(folder / "config.json")
     settings = config["settings"] if isinstance(config.get("settings"), dict) else {}
-    task = task_types().get(settings.get("task", ""))
-    if task is None:
+    if (task := task_types().get(settings.get("task", ""))) is None:
         return None
     metrics = read_json(folder / "metrics.json")
     return task.Finished(task.name, task.measures[0], folder, settings, config.get("loaded", {}), metrics)

@@ -1,7 +1,5 @@
 """Finished DAT runs: a table of responses (Table 11), or the benchmark's trials (Table 6)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -42,7 +40,7 @@ class FinishedDat(Finished):
         """Two decimals for Olson's scores (0 to 200)."""
         return replace(measure, digits=self.summary.digits)
 
-    def table(self) -> pa.Table:
+    def table(self) -> "pa.Table":
         """Read in columns: a million responses become no Python objects."""
         import pyarrow as pa
 

@@ -4,8 +4,6 @@ Works in `GRPOTrainer(reward_funcs=[dat_reward])`, from `trl grpo --reward_funcs
 that calls a function with the texts of each process: it needs nothing but `completions`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -23,12 +21,9 @@ from rewards.tasks.dat.settings import DatSettings
 
 
 class DatReward(Reward):
-    """Reward function: 10 x DAT score; 0 for an invalid response and for one seen before in this run.
+    """Reward function: 10 x DAT score, in [0, 20]; 0 for an invalid response and for one seen before in this run.
 
-    Args:
-        build: Makes the scorer, in the process that uses it.
-        scale: Reward per unit of DAT score (the paper: 10), so rewards lie in [0, 20].
-        penalise_duplicates: Pay 0 for a response that this run has seen before: the same words in the same order.
+    `build` makes the scorer, in the process that uses it. Seen before are the same words in the same order.
 
     Logged through TRL's `log_metric`, over all processes: `dat/valid_rate`, `dat/mean_score` (of valid responses),
     `dat/unique_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/proper_noun_share` and
@@ -57,7 +52,7 @@ class DatReward(Reward):
 
     @cached_property
     def scorer(self) -> DatScorer:
-        """The scorer, built when first asked for: ask before training to see errors early."""
+        """Built when first asked for: ask before training to see errors early."""
         return self._build()
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
@@ -96,11 +91,8 @@ class DatReward(Reward):
 def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **settings: Any) -> DatReward:
     """A configured DAT reward. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
-    See `DatReward`; `settings` are fields of `rewards.tasks.dat.settings.DatSettings`, such as noun_checker. With
-    `olson`, scores are 0 to 200.
-
-    >>> make_dat_reward(embedding_model="ja-ginza", scale=1.0).__name__
-    'dat_reward'
+    `settings` are fields of `rewards.tasks.dat.settings.DatSettings`, such as noun_checker. With `olson`, scores are 0
+    to 200.
     """
     build = partial(DatScorer.of, settings_of(DatSettings, settings))
     return DatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)

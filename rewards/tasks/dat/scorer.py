@@ -3,8 +3,6 @@
 parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (rules 1 to 5; paper, section 3.2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -145,7 +143,7 @@ class DatScorer:
 
 
 def _as_dict(settings: Any, rules: type[Any]) -> dict[str, Any]:
-    """The fields of `rules` alone: the settings may be those of a whole task."""
+    # The fields of `rules` alone: the settings may be those of a whole task.
     return {field.name: getattr(settings, field.name) for field in fields(rules)}
 
 

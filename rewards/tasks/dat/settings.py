@@ -1,8 +1,7 @@
 """What can be set about a DAT score: the same fields are flags, YAML and the keyword arguments of the reward."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from typing import Self
 
 from data.settings import setting
 from rewards.embeddings import DEFAULT_ENCODER
@@ -33,6 +32,6 @@ class DatSettings(NounRules, DatRules):
     embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
     embedding_cache: str | None = setting(None, "Folder of a disk cache of word vectors.", decides=False)
 
-    def settled(self) -> DatSettings:
+    def settled(self) -> Self:
         """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
         return replace(self, noun_checker=make_noun_checker(self.noun_checker, self).name)

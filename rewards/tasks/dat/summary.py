@@ -1,7 +1,5 @@
 """DAT results: the row of the paper's Table 11 (valid responses, mean, standard deviation, unique words) of a table."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -54,8 +52,7 @@ class DatSummary(Summary):
 class DatAccumulator:
     """Takes a table in pieces and keeps only counts, so a million responses need no more memory than a thousand.
 
-    Mean and squared deviations are merged piece by piece in float64 (Chan et al., 1983): the order of the pieces does
-    not matter beyond rounding.
+    Mean and squared deviations are merged in float64 (Chan et al., 1983): the order matters only in rounding.
     """
 
     def __init__(self) -> None:
@@ -65,7 +62,7 @@ class DatAccumulator:
         self._words: Counter[str] = Counter()
         self._sources: dict[str, None] = {}
 
-    def add(self, table: pa.Table) -> None:
+    def add(self, table: "pa.Table") -> None:
         """Add a part of a response table (columns id, source, words, score, reason; see `data.schema.iter_tables`)."""
         import pyarrow.compute as pc
 
@@ -84,17 +81,15 @@ class DatAccumulator:
         self._sources.update(dict.fromkeys(pc.unique(table["source"]).to_pylist()))
 
     def _add_scores(self, scores: np.ndarray) -> None:
-        n = len(scores)
-        if not n:
+        if not (n := len(scores)):
             return
-        mean = float(scores.mean())
+        mean, both = float(scores.mean()), self._valid + n
         difference = mean - self._mean
-        both = self._valid + n
         self._squares += float(((scores - mean) ** 2).sum()) + difference**2 * self._valid * n / both
         self._mean += difference * n / both
         self._valid = both
 
-    def summary(self, source: str | None = None, checker: NounChecker | None = None) -> DatSummary:
+    def summary(self, source: str | None = None, checker: "NounChecker | None" = None) -> DatSummary:
         """The row of everything added so far; see `summarise` for the arguments."""
         std = math.sqrt(self._squares / (self._valid - 1)) if self._valid > 1 else None
         proper = wikipedia = None
@@ -117,7 +112,7 @@ class DatAccumulator:
 
 
 def summarise(
-    responses: Path, *, source: str | None = None, checker: NounChecker | None = None, trials: int | None = None
+    responses: Path, *, source: str | None = None, checker: "NounChecker | None" = None, trials: int | None = None
 ) -> DatSummary:
     """The row of Table 11 of a table on disk (a part, a folder of parts or a run's folder).
 
@@ -130,7 +125,7 @@ def summarise(
     return accumulator.summary(source, checker)
 
 
-def counted_tables(responses: Path, trials: int | None) -> Iterator[pa.Table]:
+def counted_tables(responses: Path, trials: int | None) -> Iterator["pa.Table"]:
     """A table on disk in pieces; of a run of trials only the rows up to the valid response of this number."""
     for table in iter_tables(responses, ("id", "source", "words", "score", "reason")):
         if trials is not None:

@@ -4,8 +4,6 @@ Unique words grow with the number of valid responses, and training changes that 
 words at equal sample size: what its smallest row's number of valid responses would show.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -53,12 +51,10 @@ class Table11:
 def table11(
     folders: Mapping[str, Path], paper_model: str | None = None, trials: Mapping[str, int] | None = None
 ) -> Table11:
-    """The table of some runs' folders (or folders of parts), read part by part: memory holds one part and word counts.
+    """The table of runs' folders (or folders of parts) by row names: memory holds one part and word counts.
 
-    Args:
-        folders: Row name -> table. The paper's names (`data.published.METHODS`) get the paper's figures beside them.
-        paper_model: A model of `data.published`'s `dat_training` (`Swallow-8B`); None for one the paper does not have.
-        trials: Of rows that are runs of trials, how many: the rows up to the valid response of this number count.
+    Names in `data.published.METHODS` get the paper's figures of `paper_model` beside them, a model of `dat_training`
+    (`Swallow-8B`). Of rows in `trials`, the responses up to the valid one of this number count.
     """
     paper = _paper_rows(paper_model)
     counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
@@ -108,10 +104,7 @@ def expected_unique_words(occurrences: Iterable[int], responses: int, size: int)
     C(N - n_w, m) / C(N, m); the expectation is the sum over the words of one minus that. In log-gamma the error is
     below 1e-4 words at N = 131,072.
 
-    Args:
-        occurrences: n_w for each word, in any order: in how many valid responses it stands, 1 to `responses`.
-        responses: N, all valid responses.
-        size: m, 0 to N; else a ValueError.
+    `occurrences` is n_w for each word, in any order, 1 to `responses`; `size` is 0 to `responses`; else a ValueError.
 
     Three responses, one word in all of them, another in one: of two drawn, the first is always there, the second in
     1 - C(2, 2) / C(3, 2) = 2/3 of the draws.

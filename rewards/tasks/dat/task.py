@@ -1,12 +1,8 @@
 """The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a score is a distance."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
-
-import numpy as np
 
 from data.prompts import prompt
 from data.schema import utf8_safe
@@ -36,7 +32,6 @@ class Dat(Task):
     random_nouns = True
     Finished = FinishedDat
     view = DatView()
-
     settings: DatSettings
 
     def __init__(self, settings: DatSettings | None = None) -> None:
@@ -44,7 +39,7 @@ class Dat(Task):
 
     @cached_property
     def scorer(self) -> DatScorer:
-        """Checker and encoder, loaded when first needed."""
+        """Loaded when first needed."""
         return DatScorer.of(self.settings)
 
     def items(self) -> Sequence[Item]:
@@ -55,17 +50,13 @@ class Dat(Task):
         """Distance of valid responses; every response has the value `dat/valid`, 0 or 1."""
         rows = []
         for result in self.scorer.score([answer.text for answer in answers]):
-            facts = {"words": result.words}
-            if result.score is None:
-                rows.append(Row({"dat/valid": 0.0}, str(result.reason), facts))
-            else:
-                rows.append(Row({"dat": result.score, "dat/valid": 1.0}, None, facts))
+            values = {"dat/valid": 0.0} if result.score is None else {"dat": result.score, "dat/valid": 1.0}
+            rows.append(Row(values, result.reason and str(result.reason), {"words": result.words}))
         return rows
 
     def reward(self, *, scale: float = 10.0, penalise_duplicates: bool = True) -> DatReward:
         """See `DatReward`."""
-        build = partial(DatScorer.of, self.settings)
-        return DatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)
+        return DatReward(partial(DatScorer.of, self.settings), scale=scale, penalise_duplicates=penalise_duplicates)
 
     def describe(self) -> dict[str, Any]:
         """Checker, encoder and rules as loaded."""
@@ -86,7 +77,7 @@ class Dat(Task):
         return {
             "text": texts,
             "words": words,
-            "score": pa.array(scores.scores, mask=np.asarray(invalid)),
+            "score": pa.array(scores.scores, mask=invalid),
             "reason": [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())],
         }
 

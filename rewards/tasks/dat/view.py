@@ -1,7 +1,5 @@
 """How DAT's results are shown: the row of Table 11, in the terminal, W&B, the model card and the report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -24,16 +22,12 @@ class DatView(View[FinishedDat]):
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         """The row, the share of odd nouns, and the reasons."""
-        summary = DatSummary.from_json(metrics)
-        cells, words = summary_cells(summary), 10 * summary.valid
-        odd = {"Proper nouns": summary.proper_noun_words, "Wikipedia words": summary.wikipedia_words}
-        for heading, count in odd.items():
+        row = DatSummary.from_json(metrics)
+        cells, words, of = summary_cells(row), 10 * row.valid, row.num_responses
+        for heading, count in (("Proper nouns", row.proper_noun_words), ("Wikipedia words", row.wikipedia_words)):
             if count is not None:
                 cells[heading] = f"{count:,} of {words:,} ({percent(count, words)})"
-        for reason, count in summary.reasons.items():
-            if count:
-                cells[f"Invalid: {reason}"] = f"{count:,} ({percent(count, summary.num_responses)})"
-        return cells
+        return cells | {f"Invalid: {name}": f"{n:,} ({percent(n, of)})" for name, n in row.reasons.items() if n}
 
     def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
         """Score, valid rate and unique words."""

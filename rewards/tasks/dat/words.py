@@ -1,7 +1,5 @@
 """The words seen so far: for each noun its vector, flags, identity and hash, for every other word its reason."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from data.schema import Reason

@@ -6,8 +6,6 @@ r"""The files of nlp-waseda/JCQ-judge, the benchmark authors' own tool, so that 
 A judgement is the judge's raw reply. The files do not say which model, judge or settings; their names do, in part.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import count
@@ -24,8 +22,7 @@ from rewards.task import Answer
 from rewards.tasks.jcq.rubric import JAPANESE, JCQ_V1, parse_verdict, write_verdict
 
 # How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
-PROMPT = JCQ_V1.name
-PARAMETERS: dict[str, Any] = {"temperature": 0.0, "max_tokens": None}
+PROMPT, PARAMETERS = JCQ_V1.name, {"temperature": 0.0, "max_tokens": None}
 # Where that tool finds the scores of a reply. It is laxer than `parse_verdict`: the first place that fits counts.
 _THEIRS = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))
 # What `eval run` calls the models of a training output.

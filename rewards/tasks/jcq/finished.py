@@ -1,7 +1,5 @@
 """Finished JCQ runs: answers with their judgements."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -75,8 +73,7 @@ class FinishedJcq(Finished):
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Question -> mean over its judged answers; of a measure of one task, that task's questions only."""
-        task, criterion = task_and_criterion(measure)
-        values = self.scores.values
+        (task, criterion), values = task_and_criterion(measure), self.scores.values
         column = values.mean(axis=1) if criterion is None else values[:, CRITERIA.index(criterion)]
         return {
             question.id: None if math.isnan(value) else float(value)
@@ -92,9 +89,9 @@ class FinishedJcq(Finished):
     def estimate(self, measure: Measure) -> Estimate | None:
         """Mean and interval over questions of a criterion or of their mean, beside the number of answers."""
         stored = self.metrics.get("means", {}).get(measure.short)
-        if stored is None:
-            return None
-        return Estimate(stored["mean"], stored["low"], stored["high"], *self.counts(measure))
+        return (
+            None if stored is None else Estimate(stored["mean"], stored["low"], stored["high"], *self.counts(measure))
+        )
 
     def grid_means(self) -> Mapping[tuple[str, str], float | None]:
         """Means over the questions with scores."""

@@ -1,7 +1,5 @@
 """What can be set about JCQ, and judgements where nobody is asked: from a file of those that JCQ-judge made."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """JCQ's rubrics: four criteria, each 1 to 5 (paper, section 4.1 and table 20)."""
 
-from __future__ import annotations
-
 import re
 
 from data.jcq import CRITERIA

@@ -1,7 +1,5 @@
 """JCQ results: from judgements to means by criterion and by task (ACL, tables 3 to 5, 12, 13), each with its n of N."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,8 +34,7 @@ def model_scores(
 ) -> ModelScores:
     """Gather one model's judgements, one for each answer (None where it was not asked), by question.
 
-    Several answers to a question are averaged first, so that every question weighs the same, however many of its
-    answers have scores.
+    A question's answers are averaged first: every question weighs the same, however many of them have scores.
 
     >>> from rewards.judges.protocol import Status
     >>> questions, answers = [Question("1", "situation", "?")], [Answer("a", "1", "x"), Answer("b", "1", "y")]

@@ -1,7 +1,5 @@
 """Japanese Creativity Questions (paper, section 3.1): open questions whose answers a judge scores by four criteria."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import cache, cached_property
@@ -25,9 +23,6 @@ from rewards.tasks.jcq.rubric import JCQ_RUBRICS
 from rewards.tasks.jcq.tables import means, model_scores
 from rewards.tasks.jcq.view import JcqView
 
-# The questions, answers and judgements once more, as nlp-waseda/JCQ-judge keeps its `data/`.
-JCQ_JUDGE = "jcq-judge"
-
 
 class Jcq(Task):
     """The 700 questions of nlp-waseda/JCQ, or others of the same seven tasks."""
@@ -45,7 +40,6 @@ class Jcq(Task):
     rubrics = tuple(JCQ_RUBRICS.values())
     Finished = FinishedJcq
     view = JcqView()
-
     settings: JcqSettings
 
     def __init__(self, settings: JcqSettings | None = None) -> None:
@@ -70,9 +64,7 @@ class Jcq(Task):
 
     def facts(self) -> dict[str, Any]:
         """Where the judge is."""
-        if self.judge is None:
-            return {}
-        return {"judge": {"backend": self.settings.judge_backend, **self.judge.describe()}}
+        return {"judge": {"backend": self.settings.judge_backend, **self.judge.describe()}} if self.judge else {}
 
     def read_answers(self, path: Path, source: str | None) -> Sequence[Answer]:
         """Answers in the form of nlp-waseda/JCQ-judge; they are judged as they are."""
@@ -81,15 +73,14 @@ class Jcq(Task):
     def finish(self, run: Complete) -> Outcome:
         """Have the answers judged, as far as the ledger lacks judgements; the row of Tables 3 and 4."""
         # A file's answers are judged as they are, a model's without its reasoning. JCQ-judge's ids have no `#`.
-        answers = [
-            Answer(a.id.replace("#", "-"), a.item, a.text if a.seed is None else judged_part(a.text))
-            for a in run.answers
-        ]
+        texts = [a.text if a.seed is None else judged_part(a.text) for a in run.answers]
+        answers = [Answer(a.id.replace("#", "-"), a.item, t) for a, t in zip(run.answers, texts, strict=True)]
         write_questions(run.folder / QUESTIONS, self.questions)
         write_answers(run.folder / ANSWERS, answers)
         judged = self._judge(answers, run.folder / LEDGER)
-        source, tool = run.source or "", run.folder / JCQ_JUDGE
-        # A second try that stops early leaves a judgement of every answer: what an earlier one finished still holds.
+        source, tool = run.source or "", run.folder / "jcq-judge"
+        # The questions, answers and judgements once more, as nlp-waseda/JCQ-judge keeps its `data/`. A second try that
+        # stops early leaves a judgement of every answer: what an earlier one finished still holds.
         if judged.stopped is None or tool.exists():
             write_answers(answers_path(tool, source), answers)
             path = judgements_path(tool, self.settings.judge_model, source)

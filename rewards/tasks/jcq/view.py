@@ -1,13 +1,11 @@
 """How JCQ's results are shown: means by criterion and by task, each with its n of N."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
-from rewards.measure import Measure, estimate_text, mean_cell, n_of
+from rewards.measure import Estimate, Measure, estimate_text, mean_cell, n_of
 from rewards.page_parts import Column, Entry, ModelTable, Radar, ReaderItem, RowTable, Section
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.tables import means
@@ -28,13 +26,12 @@ class JcqView(View[FinishedJcq]):
         cells = {"Source": metrics["source"], "Judge": judge, "Questions": f"{questions:,}"}
         cells |= {f"Answers: {s}": f"{count:,} of {answers:,}" for s, count in metrics["statuses"].items() if count}
         for name, mean in metrics["means"].items():
-            text = estimate_text(measures[0], mean["mean"], (mean["low"], mean["high"]), mean["n"], questions)
-            cells[name.capitalize()] = f"{text} questions"
+            cells[name.capitalize()] = f"{estimate_text(measures[0], Estimate(**mean, of=questions))} questions"
         by_task = metrics["by_task"]
         for task, cell in zip(by_task["columns"][:-1], by_task["cells"][0], strict=False):  # the last is the mean
             if cell["asked"]:
-                text = estimate_text(measures[0], cell["mean"], (None, None), cell["scored"], cell["asked"])
-                cells[f"  {task}"] = text
+                estimate = Estimate(cell["mean"], None, None, cell["scored"], cell["asked"])
+                cells[f"  {task}"] = estimate_text(measures[0], estimate)
         counted = metrics["prompt_tokens"] or metrics["completion_tokens"]
         tokens = f"{metrics['prompt_tokens']:,} in, {metrics['completion_tokens']:,} out" if counted else "not counted"
         unknown = metrics["unknown_cost"]

@@ -1,28 +1,45 @@
-"""Finished SAT runs: rewrites of stories with their scores."""
-
-from __future__ import annotations
+"""Finished SAT runs: rewrites of stories with their scores, and how a judge grades them."""
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from data.prompts import sat_messages
+from data.prompts import fill, prompt, sat_messages
 from data.rewrites import Rewrite, read_rewrites
 from data.stories import Story, load_stories
 from rewards.embeddings import make_encoder
 from rewards.finished import Finished, ScoredAnswer
-from rewards.judges.protocol import Asked
+from rewards.judges.protocol import Asked, Rubric, Scores
 from rewards.measure import Estimate, Measure
-from rewards.tasks.sat.rubric import SAT_V1
+from rewards.parse import without_reasoning
 from rewards.tasks.sat.score import SatScorer, what_counts
 from rewards.tasks.sat.summary import SatSummary, keeps_conditions, story_scores
 
 ROWS = "rewrites.jsonl"
 STORIES = "stories.jsonl"  # what was rewritten, so that a run's folder can be read alone
+
+
+def parse_grade(reply: str) -> Scores | None:
+    """The grade of a reply: one ASCII digit from 1 to 5 and nothing else after a reasoning block and white space.
+
+    >>> parse_grade(" 4\\n"), parse_grade("<think>3か4</think>4"), parse_grade("4点"), parse_grade("6")
+    ({'creativity': 4}, {'creativity': 4}, None, None)
+    """
+    answer = without_reasoning(reply)
+    return {"creativity": int(answer)} if answer is not None and re.fullmatch(r"[1-5]", answer) else None
+
+
+def _ask(story: str, rewrite: str) -> str:
+    return fill(prompt("sat_judge"), story=story, rewrite=rewrite)
+
+
+# One grade of a rewrite (paper, table 22; the prompt's Japanese is ours).
+SAT_V1 = Rubric("sat-v1", ("creativity",), _ask, parse_grade)
 
 
 class FinishedSat(Finished):

@@ -3,8 +3,6 @@
 No rule looks at the encoder, so that the limits hold whichever one pays. docs/sat-reward.md shows what they stop.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

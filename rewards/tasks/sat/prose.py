@@ -1,7 +1,5 @@
 """What a Japanese text is made of, by MeCab with JumanDIC: its terms, and how well its words fit together."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """SAT's reward as TRL takes it: the distance between story and rewrite, for a text that is a rewrite at all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -27,10 +25,7 @@ class SatReward(Reward):
     The column `story` of the dataset says what was to be rewritten. A completion without one (None) belongs to another
     task and gets no number.
 
-    Args:
-        build: Makes scorer and gate, in the process that uses them.
-        scale: Reward per unit of distance; with 10 it is of the size of DAT's.
-        penalise_duplicates: Pay 0 for a rewrite that this run has seen of the same story.
+    `build` makes scorer and gate, in the process that uses them. With a `scale` of 10 it is of the size of DAT's.
 
     Logged over all processes: `sat/paid_share`, `sat/mean_distance` (of the paid), `sat/gate/<reason>` and
     `sat/duplicate_share` (shares), `sat/seconds`.
@@ -67,13 +62,10 @@ class SatReward(Reward):
         results = [ScoredCompletion(text, None, None, None) for text in texts]
         passed = []
         for k, story in enumerate(stories):
-            if story is None:
-                continue
-            reason = gate(story, texts[k])
-            if reason is None:
-                passed.append(k)
-            else:
+            if story is not None and (reason := gate(story, texts[k])):
                 results[k] = self.scored(items[k], texts[k], None, str(reason))
+            elif story is not None:
+                passed.append(k)
         compared = scorer.compare([stories[k] for k in passed], [texts[k] for k in passed])
         for k, (distance, invalid) in zip(passed, compared, strict=True):
             results[k] = self.scored(items[k], texts[k], distance, invalid)

@@ -1,7 +1,5 @@
 """SatScorer: stories and rewrites in, scored rows out (paper, section 3.3), and what can be set about it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What rewrites are worth: the mean over stories (paper, Tables 7 and 14), and how far the prompt was kept to."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,8 +9,7 @@ import numpy as np
 
 from data.rewrites import Rewrite, SatReason
 from rewards.measure import Summary, normal_interval
-from rewards.tasks.sat.compliance import length_ok
-from rewards.tasks.sat.extras import Extra
+from rewards.tasks.sat.compliance import Extra, length_ok
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +56,7 @@ def keeps_conditions(rewrite: Rewrite) -> bool:
 
 
 def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | None = None) -> SatSummary:
-    """The row of scored rewrites of so many stories (those that nobody rewrote too).
-
-    Its name is `source`; None takes the sources of the rewrites.
-    """
+    """The row of scored rewrites of so many stories (those that nobody rewrote too); by default of their sources."""
     by_story = np.array(list(story_scores(rewrites).values()))
     n = len(by_story)
     compliant = [row for row in rewrites if keeps_conditions(row)]

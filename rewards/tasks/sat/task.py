@@ -1,7 +1,5 @@
 """The Story Alteration Task (paper, section 3.3): rewrite a story; the score is how far the rewrite is from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, fields
 from functools import cache, cached_property
@@ -16,9 +14,8 @@ from data.stories import Story, load_stories, write_stories
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
 from rewards.tasks.sat.compliance import LENGTH_BAND
-from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, rewrite_values, stories_digest
+from rewards.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, rewrite_values, stories_digest
 from rewards.tasks.sat.reward import SatReward, make_sat_reward
-from rewards.tasks.sat.rubric import SAT_V1
 from rewards.tasks.sat.score import SatScorer, SatSettings
 from rewards.tasks.sat.summary import summarise
 from rewards.tasks.sat.view import SatView

@@ -1,7 +1,5 @@
 """How SAT's results are shown: the distance, and how far the prompt's conditions were kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -45,14 +43,12 @@ class SatView(View[FinishedSat]):
     def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
         """Distance and compliance."""
         row = SatSummary.from_json(metrics)
-        of, kept = (
-            f"{row.scored_stories} of {row.num_stories} stories",
-            f"{row.compliant} of {row.num_rewrites} rewrites",
-        )
         args = {"embedding_model": settings["sat_embedding_model"], "scored_stories": row.scored_stories}
         args |= {"stories": row.num_stories, "std": row.std, "ci95": row.ci95}
         rate = row.compliant / row.num_rewrites if row.num_rewrites else None
         counts = {"compliant": row.compliant, "rewrites": row.num_rewrites}
+        of = f"{row.scored_stories} of {row.num_stories} stories"
+        kept = f"{row.compliant} of {row.num_rewrites} rewrites"
         where = {"dataset_name": f"{row.num_stories} stories of one's own", "dataset_type": "other-stories"}
         if settings["stories_sha256"] == stories_digest(load_stories()):
             where = {"dataset_name": "113 tales retold for sozo", "dataset_type": "sozo-stories"}

@@ -21,7 +21,7 @@ from data.stories import load_stories
 from eval.evaluated import find_evaluated
 from eval.report.evaluation_page import write_evaluation
 from eval.run import score_answers
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatSettings
 from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.judging import JcqSettings
 from rewards.tasks.jcq.rubric import write_verdict

@@ -26,8 +26,7 @@ from generate import RandomNouns
 from rewards.duplicates import SeenResponses
 from rewards.nouns.rules import NounRules, apply_rules
 from rewards.parse import script_reason
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatScorer, DatSettings
 
 LINE = re.compile(r"(\d+)\.[ \u3000](\S+)")
 NAIVE_SHARE = 32

@@ -45,7 +45,7 @@ def main() -> None:
     from eval.run import run_task
     from generate import GeneratorSettings
     from models.tiny import ensure_tiny
-    from rewards.tasks.dat.settings import DatSettings
+    from rewards.tasks.dat.scorer import DatSettings
     from rewards.tasks.dat.summary import DatSummary
     from rewards.tasks.dat.task import Dat
     from rewards.tasks.dat.view import summary_cells

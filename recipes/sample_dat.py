@@ -32,7 +32,7 @@ def main() -> None:
     from eval.run import run_task
     from eval.terminal import print_run
     from generate import GeneratorSettings
-    from rewards.tasks.dat.settings import DatSettings
+    from rewards.tasks.dat.scorer import DatSettings
     from rewards.tasks.dat.task import Dat
     from training.config import read_settings
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from rewards.reward import Reward, ScoredCompletion
     from rewards.task_reward import TaskReward, make_task_reward
     from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
-    from rewards.tasks.dat.scorer import DatResult, DatScorer, DatScores
-    from rewards.tasks.dat.settings import DatRules
+    from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatScores
     from rewards.tasks.sat.reward import SatReward, make_sat_reward
 
 _NAMES = {
@@ -25,8 +24,7 @@ _NAMES = {
     "rewards.reward": ("Reward", "ScoredCompletion"),
     "rewards.task_reward": ("TaskReward", "make_task_reward"),
     "rewards.tasks.dat.reward": ("DatReward", "dat_reward", "make_dat_reward"),
-    "rewards.tasks.dat.scorer": ("DatResult", "DatScorer", "DatScores"),
-    "rewards.tasks.dat.settings": ("DatRules",),
+    "rewards.tasks.dat.scorer": ("DatResult", "DatRules", "DatScorer", "DatScores"),
     "rewards.tasks.sat.reward": ("SatReward", "make_sat_reward"),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

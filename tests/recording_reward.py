@@ -6,8 +6,7 @@ from pathlib import Path
 from data.processes import rank
 from rewards import DatReward
 from rewards.reward import completion_text
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatScorer, DatSettings
 
 
 class RecordingReward(DatReward):

@@ -11,8 +11,7 @@ from scipy.spatial.distance import pdist
 
 from data.errors import UserError
 from data.schema import Reason
-from rewards.tasks.dat.scorer import DatResult, DatScorer
-from rewards.tasks.dat.settings import DatRules, DatSettings
+from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatSettings
 
 TEN = AXES[:10]
 # What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewards.duplicates import KEY_BYTES, SeenResponses, response_keys, word_hash
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatRules
+from rewards.tasks.dat.scorer import DatRules, DatScorer
 
 TEN = list(AXES[:10])
 

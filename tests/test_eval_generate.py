@@ -16,8 +16,7 @@ from data.schema import read_responses
 from generate import RandomNouns, TransformersGenerator, transformers_model
 from models.traits import encode_text
 from rewards.parse import split_list
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatScorer, DatSettings
 
 DAT = prompt("dat")
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "鳥", "花"]

@@ -10,8 +10,7 @@ from pyarrow.parquet import read_table
 from safetensors.torch import load_file
 
 from rewards import DatReward, make_task_reward
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatScorer, DatSettings
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,7 @@ from eval.answered import score_parts
 from eval.draw import SamplingOptions
 from eval.run import run_task, score_answers
 from generate import GeneratorSettings
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatScorer, DatSettings
 from rewards.tasks.dat.task import Dat
 
 STRICT = Dat(DatSettings(noun_checker="jumandic", reject_proper_nouns=True))

@@ -27,7 +27,7 @@ from generate import GeneratorSettings
 from generate.openai_endpoint import OpenAIGenerator
 from rewards.endpoint import client
 from rewards.endpoint.pace import RetryPolicy
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatSettings
 from rewards.tasks.dat.task import Dat
 
 KEY = "sk-very-secret"

@@ -9,7 +9,7 @@ from data.jcq import trial_questions
 from data.stories import load_stories
 from eval.run import score_answers
 from rewards.judges.protocol import Reply
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatSettings
 from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.judging import JcqSettings
 from rewards.tasks.jcq.task import Jcq

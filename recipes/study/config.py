@@ -9,7 +9,7 @@ import yaml
 from data.errors import UserError
 from eval.draw import SamplingOptions
 from generate import GeneratorSettings
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatSettings
 from study.estimates import Architecture
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py

@@ -16,8 +16,7 @@ from data.settings import settings_of
 from rewards.embeddings import DEFAULT_ENCODER
 from rewards.reward import Reward, ScoredCompletion
 from rewards.task import Answer, Item
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatSettings
+from rewards.tasks.dat.scorer import DatScorer, DatSettings
 
 
 class DatReward(Reward):
@@ -91,7 +90,7 @@ class DatReward(Reward):
 def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **settings: Any) -> DatReward:
     """A configured DAT reward. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
-    `settings` are fields of `rewards.tasks.dat.settings.DatSettings`, such as noun_checker. With `olson`, scores are 0
+    `settings` are fields of `rewards.tasks.dat.scorer.DatSettings`, such as noun_checker. With `olson`, scores are 0
     to 200.
     """
     build = partial(DatScorer.of, settings_of(DatSettings, settings))

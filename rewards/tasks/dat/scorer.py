@@ -1,25 +1,54 @@
-"""DatScorer: texts -> DAT scores or reasons. Benchmark, rewards and training data all go through it.
+"""DatScorer: texts -> DAT scores or reasons, for benchmark, rewards and training data; and what can be set about it.
 
 parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (rules 1 to 5; paper, section 3.2).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from data.schema import Reason
+from data.settings import setting
 from rewards.distance import mean_pairwise_distance
 from rewards.duplicates import response_keys
-from rewards.embeddings import Encoder, WordVectors, make_encoder
+from rewards.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from rewards.nouns import NounChecker, NounRules, make_noun_checker
 from rewards.parse import NUM_WORDS, split_list
-from rewards.tasks.dat.settings import DatRules, DatSettings
 from rewards.tasks.dat.words import CODE, PROPER, REASONS, SCRIPT_CODES, WIKIPEDIA, WordTable
 
 _CHUNK = 2048  # the strings of a chunk stay in cache
+
+
+@dataclass(frozen=True)
+class DatRules:
+    """The protocol. The defaults are the paper's.
+
+    With `olson` (Olson et al., 2021, English) words are in Latin letters, case folded; the first 7 valid ones of the 10
+    count, times 100; a response with fewer is invalid for the reason of its first bad word.
+    """
+
+    reasoning: bool = setting(True, "Cut off a leading <think>...</think>.")
+    repeated_by_representative: bool = setting(False, "Count りんご and 林檎 as one word, by 代表表記.")
+    olson: bool = setting(False, "Olson et al. (2021), English: first 7 valid words, times 100.")
+
+
+@dataclass(frozen=True)
+class DatSettings(NounRules, DatRules):
+    """Checker, encoder and rules: all that a DAT score depends on."""
+
+    noun_checker: str = setting("auto", "auto, jumanpp or jumandic; auto takes jumanpp where the command is found.")
+    embedding_model: str = setting(
+        DEFAULT_ENCODER, "A sentence-transformers hub id or folder, openai:NAME, or ja-ginza (packaged)."
+    )
+    embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
+    embedding_cache: str | None = setting(None, "Folder of a disk cache of word vectors.", decides=False)
+
+    def settled(self) -> Self:
+        """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
+        return replace(self, noun_checker=make_noun_checker(self.noun_checker, self).name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +113,8 @@ class DatScorer:
         self.checker = checker
         self.rules = rules or DatRules()
         self.vectors = WordVectors(encoder, cache_dir)
-        self._words = WordTable(checker, self.vectors, self.rules)
+        olson, by_representative = self.rules.olson, self.rules.repeated_by_representative
+        self._words = WordTable(checker, self.vectors, latin=olson, by_representative=by_representative)
 
     @classmethod
     def of(cls, settings: DatSettings) -> Self:

@@ -1,17 +1,20 @@
-"""DAT results: the row of the paper's Table 11 (valid responses, mean, standard deviation, unique words) of a table."""
+"""DAT results: the row of Table 11 (paper, section 5.2) of a table of responses, and finished runs that hold one."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from data.errors import UserError
+from data.prompts import prompt
 from data.schema import Reason, iter_tables
-from rewards.measure import Summary, normal_interval
+from rewards.finished import Finished
+from rewards.measure import Estimate, Measure, Summary, normal_interval
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,3 +144,48 @@ def valid_scores(path: Path) -> np.ndarray:
     """Scores of the valid responses of a table on disk, float32, shape (valid,), for a histogram."""
     parts = [table["score"].drop_null().to_numpy() for table in iter_tables(path, ("score",))]
     return np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float32)
+
+
+class FinishedDat(Finished):
+    """A table of DAT responses. That of a fixed number holds more of them than the benchmark's trials."""
+
+    kinds = ("trials", "responses")
+
+    @property
+    def kind(self) -> str:
+        """The benchmark's trials stand beside a larger table of the same model."""
+        return "trials" if self.settings.get("trials") else "responses"
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        """The one prompt."""
+        return {"": prompt("dat")}
+
+    @cached_property
+    def summary(self) -> DatSummary:
+        """The row of Table 11."""
+        return DatSummary.from_json(self.metrics)
+
+    def shown(self, measure: Measure) -> Measure:
+        """Two decimals for Olson's scores (0 to 200)."""
+        return replace(measure, digits=self.summary.digits)
+
+    def table(self) -> "pa.Table":
+        """Read in columns: a million responses become no Python objects."""
+        import pyarrow as pa
+
+        table = pa.concat_tables(iter_tables(self.folder, ("id", "text", "score", "reason")))
+        return table.append_column("item", pa.repeat(pa.scalar(""), table.num_rows))
+
+    def by_answer(self, measure: Measure) -> np.ndarray:
+        """Scores of the valid responses that count, float32, shape (valid,); or 1 for each valid response, else 0."""
+        if measure.short == "valid":
+            return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.num_responses - self.summary.valid])
+        return valid_scores(self.folder)[: self.summary.valid]
+
+    def estimate(self, measure: Measure) -> Estimate:
+        """The mean with its normal interval, of the valid ones among all; the valid share without one."""
+        row = self.summary
+        if measure.short == "valid":
+            return Estimate(row.valid_rate, None, None, row.num_responses, row.num_responses)
+        return Estimate(row.mean, *(row.ci95 or (None, None)), row.valid, row.num_responses)

@@ -8,11 +8,9 @@ from data.prompts import prompt
 from data.schema import utf8_safe
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
-from rewards.tasks.dat.finished import FinishedDat
 from rewards.tasks.dat.reward import DatReward
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.settings import DatSettings
-from rewards.tasks.dat.summary import summarise
+from rewards.tasks.dat.scorer import DatScorer, DatSettings
+from rewards.tasks.dat.summary import FinishedDat, summarise
 from rewards.tasks.dat.view import DatView
 
 

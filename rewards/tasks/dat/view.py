@@ -6,8 +6,7 @@ from typing import Any
 
 from rewards.measure import DASH, Cell, Measure, ends_text, mean_cell, number, percent
 from rewards.page_parts import Column, ModelTable, Point, ReaderItem, Ridge, Scatter, Section
-from rewards.tasks.dat.finished import FinishedDat
-from rewards.tasks.dat.summary import DatSummary
+from rewards.tasks.dat.summary import DatSummary, FinishedDat
 from rewards.tasks.dat.table11 import table11
 from rewards.view import Card, CardMetric, View
 

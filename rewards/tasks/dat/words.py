@@ -7,7 +7,6 @@ from rewards.duplicates import word_hash
 from rewards.embeddings import WordVectors
 from rewards.nouns import NounChecker, Verdict
 from rewards.parse import NUM_WORDS, script_reason
-from rewards.tasks.dat.settings import DatRules
 
 REASONS = tuple(Reason)
 CODE = {reason: -1 - i for i, reason in enumerate(REASONS)}
@@ -22,8 +21,8 @@ class WordTable:
     A word is its noun's number (>= 0), an index into the arrays below, or the code of a reason (< 0).
     """
 
-    def __init__(self, checker: NounChecker, vectors: WordVectors, rules: DatRules) -> None:
-        self._checker, self._vectors, self._rules = checker, vectors, rules
+    def __init__(self, checker: NounChecker, vectors: WordVectors, *, latin: bool, by_representative: bool) -> None:
+        self._checker, self._vectors, self._latin, self._by_representative = checker, vectors, latin, by_representative
         self._codes: dict[str, int] = {}
         self._identities: dict[str, int] = {}
         self.rows = np.zeros(0, np.int32)  # of each noun in the vectors' matrix; -1 for none
@@ -44,7 +43,7 @@ class WordTable:
 
     def _learn(self, words: list[str]) -> None:
         codes, nouns = self._codes, []
-        script = {word: script_reason(word, latin=self._rules.olson) for word in words}
+        script = {word: script_reason(word, latin=self._latin) for word in words}
         codes.update((word, CODE[reason]) for word, reason in script.items() if reason is not None)
         candidates = [word for word, reason in script.items() if reason is None]
         for word, verdict in zip(candidates, self._checker.check(candidates), strict=True):
@@ -57,8 +56,7 @@ class WordTable:
 
     def _add(self, nouns: list[tuple[str, Verdict]], rows: list[int]) -> None:
         first = len(self.rows)
-        by_representative = self._rules.repeated_by_representative
-        identities = [v.representative if by_representative and v.representative else word for word, v in nouns]
+        identities = [(self._by_representative and verdict.representative) or word for word, verdict in nouns]
         numbered = [self._identities.setdefault(identity, len(self._identities)) for identity in identities]
         flags = [PROPER * v.proper | WIKIPEDIA * v.wikipedia for _, v in nouns]
         self.rows = np.append(self.rows, np.array(rows, np.int32))

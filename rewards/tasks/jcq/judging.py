@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jcq import Question, load_questions, trial_questions
 from data.settings import setting
 from rewards.judges.ledger import Ledger
 from rewards.judges.options import JudgeSettings
@@ -32,14 +31,6 @@ class JcqSettings(JudgeSettings):
     judgements: str | None = setting(
         None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."
     )
-
-    def load_questions(self) -> tuple[Question, ...]:
-        """The questions."""
-        if not self.trial:
-            return load_questions(self.questions, self.questions_revision, complete=not self.any_questions)
-        if self.questions:
-            raise UserError("give either --trial or --questions, not both")
-        return trial_questions()
 
 
 def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.held_out import refuse
-from data.jcq import CRITERIA, TASKS, Question, content_hash, write_questions
+from data.jcq import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions, write_questions
 from data.progress import responses_bar
 from rewards.judges.protocol import Asked
 from rewards.judges.run import Judging, judge_answers
@@ -17,10 +17,9 @@ from rewards.measure import Measure
 from rewards.parse import judged_part
 from rewards.task import Answer, Complete, Item, Outcome, Task
 from rewards.tasks.jcq.files import answers_path, judgements_path, read_answers, write_answers, write_jcq_judgements
-from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
+from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq, means, model_scores
 from rewards.tasks.jcq.judging import JcqSettings, import_judgements, judging_settings
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
-from rewards.tasks.jcq.tables import means, model_scores
 from rewards.tasks.jcq.view import JcqView
 
 
@@ -51,7 +50,12 @@ class Jcq(Task):
     @cached_property
     def questions(self) -> tuple[Question, ...]:
         """What is asked."""
-        return self.settings.load_questions()
+        settings = self.settings
+        if not settings.trial:
+            return load_questions(settings.questions, settings.questions_revision, complete=not settings.any_questions)
+        if settings.questions:
+            raise UserError("give either --trial or --questions, not both")
+        return trial_questions()
 
     def items(self) -> Sequence[Item]:
         """One for each question."""

@@ -9,7 +9,7 @@ from data.jcq import CRITERIA, TASKS, Question
 from rewards.judges.ledger import Judgement
 from rewards.judges.protocol import Status
 from rewards.task import Answer
-from rewards.tasks.jcq.finished import Cell, means, model_scores
+from rewards.tasks.jcq.tables import Cell, means, model_scores
 
 USES, STORIES = TASKS[0], TASKS[-1]
 QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "?"), Question("3", STORIES, "?")]

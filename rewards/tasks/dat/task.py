@@ -65,8 +65,7 @@ class Dat(Task):
         import pyarrow as pa
 
         scores = self.scorer.score([answer.text for answer in answers])
-        invalid = scores.codes != 0
-        texts = [utf8_safe(text) for text in scores.texts]
+        texts, invalid = [utf8_safe(text) for text in scores.texts], scores.codes != 0
         words: list[Sequence[str] | None] = []
         for i, text in enumerate(texts):
             split = scores.words(i)
@@ -81,7 +80,6 @@ class Dat(Task):
 
     def finish(self, run: Complete) -> Outcome:
         """The row of Table 11."""
-        # Olson's words are English: JumanDIC has nothing to say about them.
-        checker = None if self.settings.olson else self.scorer.checker
-        summary = summarise(run.folder / "responses", source=run.source, checker=checker, trials=run.trials)
-        return Outcome(summary.to_json())
+        checker = None if self.settings.olson else self.scorer.checker  # JumanDIC knows no English words
+        row = summarise(run.folder / "responses", source=run.source, checker=checker, trials=run.trials)
+        return Outcome(row.to_json())

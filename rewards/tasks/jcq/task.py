@@ -17,9 +17,10 @@ from rewards.measure import Measure
 from rewards.parse import judged_part
 from rewards.task import Answer, Complete, Item, Outcome, Task
 from rewards.tasks.jcq.files import answers_path, judgements_path, read_answers, write_answers, write_jcq_judgements
-from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq, means, model_scores
+from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.judging import JcqSettings, import_judgements, judging_settings
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
+from rewards.tasks.jcq.tables import means, model_scores
 from rewards.tasks.jcq.view import JcqView
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from rewards.measure import Estimate, Measure, estimate_text, mean_cell, n_of
 from rewards.page_parts import Column, Entry, ModelTable, Radar, ReaderItem, RowTable, Section
-from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq, means
+from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
+from rewards.tasks.jcq.tables import means
 from rewards.view import Card, CardMetric, Rows, Values, View, estimate_values, stored_ci95
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from data.prompts import prompt
+from data.rewrites import Rewrite
 
 # "About 400 characters": a quarter more or less. The paper names no band; `Rewrite.length` lets anybody take another.
 LENGTH_BAND = (300, 500)
@@ -128,6 +129,11 @@ def check(story: str, rewrite: str) -> Compliance:
 def length_ok(length: int) -> bool:
     """Whether a length is about 400 characters: in `LENGTH_BAND`, both ends included."""
     return LENGTH_BAND[0] <= length <= LENGTH_BAND[1]
+
+
+def keeps_conditions(rewrite: Rewrite) -> bool:
+    """Whether a scored row keeps to every condition of the prompt: length, one line, nothing but the story."""
+    return length_ok(rewrite.length or 0) and bool(rewrite.one_line) and not rewrite.extras
 
 
 def copied_share(story: str, rewrite: str) -> float | None:

@@ -17,8 +17,9 @@ from rewards.finished import Finished, ScoredAnswer
 from rewards.judges.protocol import Asked, Rubric, Scores
 from rewards.measure import Estimate, Measure
 from rewards.parse import without_reasoning
+from rewards.tasks.sat.compliance import keeps_conditions
 from rewards.tasks.sat.score import SatScorer, what_counts
-from rewards.tasks.sat.summary import SatSummary, keeps_conditions, story_scores
+from rewards.tasks.sat.summary import SatSummary, story_scores
 
 ROWS = "rewrites.jsonl"
 STORIES = "stories.jsonl"  # what was rewritten, so that a run's folder can be read alone
@@ -98,8 +99,8 @@ class FinishedSat(Finished):
         """The mean over stories with its normal interval, beside the number of stories."""
         if measure.name != self.main.name:
             return None
-        low, high = self.summary.ci95 or (None, None)
-        return Estimate(self.summary.mean, low, high, self.summary.scored_stories, self.summary.num_stories)
+        row = self.summary
+        return Estimate(row.mean, *(row.ci95 or (None, None)), row.scored_stories, row.num_stories)
 
 
 def rewrite_values(row: Rewrite) -> dict[str, float]:

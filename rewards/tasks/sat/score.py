@@ -51,12 +51,12 @@ class SatScorer:
         encoder = {"embedding_model": self.vectors.encoder.name, "embedding_revision": self.vectors.encoder.revision}
         return {**encoder, "text_limit": TEXT_LIMIT, "length_band": list(LENGTH_BAND)}
 
-    def score(self, rewrites: Sequence[Rewrite]) -> list[Rewrite]:
-        """The rewrites with score or reason and compliance, in order; what an earlier scorer said is replaced."""
-        return self.score_against([self.stories[rewrite.story_id].text for rewrite in rewrites], rewrites)
+    def score(self, rewrites: Sequence[Rewrite], stories: Sequence[str] | None = None) -> list[Rewrite]:
+        """The rewrites with score or reason and compliance; what an earlier scorer said is replaced.
 
-    def score_against(self, stories: Sequence[str], rewrites: Sequence[Rewrite]) -> list[Rewrite]:
-        """As `score`, each rewrite against the text beside it, whichever story that is."""
+        They are compared with their stories, or with the texts in `stories`, one for each.
+        """
+        stories = [self.stories[rewrite.story_id].text for rewrite in rewrites] if stories is None else stories
         compared = self.compare(stories, [rewrite.text for rewrite in rewrites])
         return [
             replace(rewrite, score=score, reason=reason, **asdict(check(story, what_counts(rewrite.text)[0])))

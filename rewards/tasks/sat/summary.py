@@ -9,7 +9,7 @@ import numpy as np
 
 from data.rewrites import Rewrite, SatReason
 from rewards.measure import Summary, normal_interval
-from rewards.tasks.sat.compliance import Extra, length_ok
+from rewards.tasks.sat.compliance import Extra, keeps_conditions, length_ok
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,10 @@ class SatSummary(Summary):
     compliant_stories: int  # how many stories that is
 
 
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
 def story_scores(rewrites: Iterable[Rewrite]) -> dict[str, float]:
     """Score of each story that has one: the mean over its rewrites with a score.
 
@@ -50,11 +54,6 @@ def story_scores(rewrites: Iterable[Rewrite]) -> dict[str, float]:
     return {story: math.fsum(values) / len(values) for story, values in scores.items()}
 
 
-def keeps_conditions(rewrite: Rewrite) -> bool:
-    """Whether a scored row keeps to every condition of the prompt: length, one line, nothing but the story."""
-    return length_ok(rewrite.length or 0) and bool(rewrite.one_line) and not rewrite.extras
-
-
 def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | None = None) -> SatSummary:
     """The row of scored rewrites of so many stories (those that nobody rewrote too); by default of their sources."""
     by_story = np.array(list(story_scores(rewrites).values()))
@@ -62,8 +61,7 @@ def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | No
     compliant = [row for row in rewrites if keeps_conditions(row)]
     compliant_scores = list(story_scores(compliant).values())
     mean, std = float(by_story.mean()) if n else None, float(by_story.std(ddof=1)) if n > 1 else None
-    extras = Counter(extra for row in rewrites for extra in row.extras or ())
-    reasons = Counter(row.reason for row in rewrites)
+    extras, reasons = Counter(x for row in rewrites for x in row.extras or ()), Counter(row.reason for row in rewrites)
     return SatSummary(
         source=", ".join(dict.fromkeys(row.source for row in rewrites)) if source is None else source,
         num_stories=num_stories,
@@ -85,7 +83,3 @@ def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | No
         compliant_mean=_mean(compliant_scores),
         compliant_stories=len(compliant_scores),
     )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None

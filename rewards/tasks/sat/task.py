@@ -69,7 +69,7 @@ class Sat(Task):
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Distance from the story, and whether the prompt's conditions are kept."""
         stories = [item.columns["story"] for item in items]  # in training they are none of the benchmark's
-        rows = self.scorer.score_against(stories, [_rewrite(answer) for answer in answers])
+        rows = self.scorer.score([_rewrite(answer) for answer in answers], stories)
         facts = ("length", "one_line", "extras")
         return [Row(rewrite_values(row), row.reason, {name: getattr(row, name) for name in facts}) for row in rows]
 

@@ -1,0 +1,72 @@
+"""JCQ results: from judgements to means by criterion and by task (ACL, tables 3 to 5, 12, 13), each with its n of N."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.jcq import CRITERIA, Question
+from rewards.judges.ledger import Judgement
+from rewards.task import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A mean beside what it rests on."""
+
+    mean: float | None  # 1 to 5; None if nothing was scored
+    scored: int  # n, answers with scores
+    asked: int  # N, all answers that should have been judged, whatever became of them
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelScores:
+    """One model's scores, question by question: what means, intervals and comparisons are made of."""
+
+    questions: tuple[Question, ...]  # those that have answers, in their order
+    values: np.ndarray  # shape (questions, 4), 1 to 5: mean over the question's scored answers; NaN where there is none
+    scored: np.ndarray  # shape (questions,): how many answers have scores
+    asked: np.ndarray  # shape (questions,): how many answers there are
+
+
+def model_scores(
+    questions: Sequence[Question], answers: Sequence[Answer], judgements: Sequence[Judgement | None]
+) -> ModelScores:
+    """Gather one model's judgements, one for each answer (None where it was not asked), by question.
+
+    A question's answers are averaged first: every question weighs the same, however many of them have scores.
+
+    >>> from rewards.judges.protocol import Status
+    >>> questions, answers = [Question("1", "situation", "?")], [Answer("a", "1", "x"), Answer("b", "1", "y")]
+    >>> ok = Judgement("k", "1", "a", "judge", "jcq-v1", Status.OK, dict.fromkeys(CRITERIA, 4))
+    >>> means([model_scores(questions, answers, [ok, None])])[0]
+    Cell(mean=4.0, scored=1, asked=2)
+    """
+    place = {question.id: k for k, question in enumerate(questions)}
+    sums = np.zeros((len(questions), len(CRITERIA)))
+    scored, asked = np.zeros(len(questions), np.int64), np.zeros(len(questions), np.int64)
+    for answer, judgement in zip(answers, judgements, strict=True):
+        k = place[answer.item]
+        asked[k] += 1
+        if judgement is not None and judgement.scores is not None:
+            sums[k] += [judgement.scores[criterion] for criterion in CRITERIA]
+            scored[k] += 1
+    answered = np.flatnonzero(asked).tolist()
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of a question without scores
+        values = sums[answered] / scored[answered, None]
+    return ModelScores(tuple(questions[k] for k in answered), values, scored[answered], asked[answered])
+
+
+def means(models: Sequence[ModelScores], task: str | None = None) -> tuple[Cell, ...]:
+    """Over all models' questions, or those of one task: a cell for each criterion, and the last for their mean."""
+    values, scored, asked = [np.zeros((0, len(CRITERIA)))], 0, 0
+    for scores in models:
+        of_task = np.array([task in (None, question.task) for question in scores.questions], bool)
+        values.append(scores.values[of_task & (scores.scored > 0)])
+        scored += int(scores.scored[of_task].sum())
+        asked += int(scores.asked[of_task].sum())
+    rows = np.concatenate(values)
+    if not len(rows):
+        return (Cell(None, scored, asked),) * (len(CRITERIA) + 1)
+    by_criterion = rows.mean(axis=0)
+    return tuple(Cell(float(mean), scored, asked) for mean in (*by_criterion, by_criterion.mean()))

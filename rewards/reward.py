@@ -12,8 +12,6 @@ from rewards.duplicates import KEY_BYTES, SeenResponses
 from rewards.task import Answer, Item
 
 Completion = str | Sequence[dict[str, Any]]
-# Lists that TRL hands to a reward beside the columns of the dataset.
-_NO_COLUMNS = {"completion_ids", "environments"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +159,9 @@ def _asked_and_answered(
 ) -> tuple[list[Item], list[Answer]]:
     """TRL's lists as items and answers; a column `item` is the item's id."""
     count = len(completions)
-    whole = {name: values for name, values in kwargs.items() if isinstance(values, list) and len(values) == count}
-    columns = {name: values for name, values in whole.items() if name not in _NO_COLUMNS}
+    columns = {name: values for name, values in kwargs.items() if isinstance(values, list) and len(values) == count}
+    for name in ("completion_ids", "environments"):  # lists that TRL hands over beside the dataset's columns
+        columns.pop(name, None)
     ids = columns.pop("item", [""] * count)
     asked = [""] * count if prompts is None else [completion_text(prompt) for prompt in prompts]
     items = [Item(str(ids[k]), asked[k], {n: v[k] for n, v in columns.items()}) for k in range(count)]

@@ -76,21 +76,18 @@ class DatAccumulator:
             raise UserError(f"response {row['id']} has {state} a reason; score the table first: python -m eval score")
         valid = table.filter(is_valid)
         self._total += len(table)
-        self._add_scores(valid["score"].to_numpy().astype(np.float64))
+        scores = valid["score"].to_numpy().astype(np.float64)
+        if n := len(scores):
+            mean, both = float(scores.mean()), self._valid + n
+            difference = mean - self._mean
+            self._squares += float(((scores - mean) ** 2).sum()) + difference**2 * self._valid * n / both
+            self._mean += difference * n / both
+            self._valid = both
         words = pc.list_flatten(valid["words"])
         for column, counts in ((table["reason"].drop_null(), self._reasons), (words, self._words)):
             values, numbers = pc.value_counts(column).flatten()
             counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
         self._sources.update(dict.fromkeys(pc.unique(table["source"]).to_pylist()))
-
-    def _add_scores(self, scores: np.ndarray) -> None:
-        if not (n := len(scores)):
-            return
-        mean, both = float(scores.mean()), self._valid + n
-        difference = mean - self._mean
-        self._squares += float(((scores - mean) ** 2).sum()) + difference**2 * self._valid * n / both
-        self._mean += difference * n / both
-        self._valid = both
 
     def summary(self, source: str | None = None, checker: "NounChecker | None" = None) -> DatSummary:
         """The row of everything added so far; see `summarise` for the arguments."""

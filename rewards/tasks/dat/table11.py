@@ -56,7 +56,14 @@ def table11(
     Names in `data.published.METHODS` get the paper's figures of `paper_model` beside them, a model of `dat_training`
     (`Swallow-8B`). Of rows in `trials`, the responses up to the valid one of this number count.
     """
-    paper = _paper_rows(paper_model)
+    paper: dict[str, Published] = {}
+    if paper_model is not None:
+        published, names = load("dat_training"), Published.__dataclass_fields__
+        known = sorted({row["model"] for row in published if row["model"]})
+        if paper_model not in known:
+            raise UserError(f"the paper's Table 11 has no model {paper_model!r}; it has {', '.join(known)}")
+        shown = [row for row in published if row["model"] in (paper_model, None)]
+        paper = {row["method"]: Published(**{name: row[name] for name in names}) for row in shown}
     counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
     equal_size = min((summary.valid for summary, _ in counted if summary.valid), default=0)
@@ -83,17 +90,6 @@ def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, Counte
         values, numbers = pc.value_counts(once["word"]).flatten()
         words.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
     return accumulator.summary(source=name), words
-
-
-def _paper_rows(model: str | None) -> dict[str, Published]:
-    if model is None:
-        return {}
-    rows = load("dat_training")
-    known = sorted({row["model"] for row in rows if row["model"]})
-    if model not in known:
-        raise UserError(f"the paper's Table 11 has no model {model!r}; it has {', '.join(known)}")
-    names = Published.__dataclass_fields__
-    return {r["method"]: Published(**{n: r[n] for n in names}) for r in rows if r["model"] in (model, None)}
 
 
 def expected_unique_words(occurrences: Iterable[int], responses: int, size: int) -> float:

@@ -10,8 +10,6 @@ from rewards.tasks.dat.summary import DatSummary, FinishedDat
 from rewards.tasks.dat.table11 import table11
 from rewards.view import Card, CardMetric, View
 
-_PAPER_RESPONSES = 131_072
-
 
 class DatView(View[FinishedDat]):
     """A row of Table 11, and what is wrong with the invalid responses."""
@@ -107,8 +105,8 @@ def _unique_words(run: FinishedDat) -> Cell:
 
 
 def _figure(valid: str) -> str:
-    """The paper's count of valid responses, as `valid` is shown."""
-    return f"{int(valid):,} ({int(valid) / _PAPER_RESPONSES:.2%})"
+    """The paper's count of valid responses among its 131,072, as `valid` is shown."""
+    return f"{int(valid):,} ({int(valid) / 131_072:.2%})"
 
 
 def _rate(summary: DatSummary) -> str:

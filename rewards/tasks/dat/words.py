@@ -5,7 +5,7 @@ import numpy as np
 from data.schema import Reason
 from rewards.duplicates import word_hash
 from rewards.embeddings import WordVectors
-from rewards.nouns import NounChecker, Verdict
+from rewards.nouns import NounChecker
 from rewards.parse import NUM_WORDS, script_reason
 
 REASONS = tuple(Reason)
@@ -51,11 +51,9 @@ class WordTable:
                 nouns.append((word, verdict))
             else:
                 codes[word] = CODE[Reason.NOT_NOUN]
-        if nouns:
-            self._add(nouns, self._vectors.rows([word for word, _ in nouns]))
-
-    def _add(self, nouns: list[tuple[str, Verdict]], rows: list[int]) -> None:
-        first = len(self.rows)
+        if not nouns:
+            return
+        first, rows = len(self.rows), self._vectors.rows([word for word, _ in nouns])
         identities = [(self._by_representative and verdict.representative) or word for word, verdict in nouns]
         numbered = [self._identities.setdefault(identity, len(self._identities)) for identity in identities]
         flags = [PROPER * v.proper | WIKIPEDIA * v.wikipedia for _, v in nouns]
@@ -63,7 +61,7 @@ class WordTable:
         self.flags = np.append(self.flags, np.array(flags, np.uint8))
         self.identities = np.append(self.identities, np.array(numbered, np.int32))
         self.hashes = np.concatenate([self.hashes, np.stack([word_hash(word) for word, _ in nouns])])
-        self._codes.update((word, first + i) for i, (word, _) in enumerate(nouns))
+        codes.update((word, first + i) for i, (word, _) in enumerate(nouns))
 
     def bad_words(self, numbers: np.ndarray) -> np.ndarray:
         """Per word 0 or the code of what is wrong with it, shape (responses, 10)."""

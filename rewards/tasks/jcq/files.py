@@ -17,7 +17,7 @@ from data.jcq import CRITERIA
 from data.jsonl import id_column, read_objects, read_records, text_column, write_objects
 from data.schema import utf8_safe
 from rewards.judges.ledger import Judgement, judgement_key
-from rewards.judges.protocol import Asked, Scores, Status
+from rewards.judges.protocol import Asked, Status
 from rewards.task import Answer
 from rewards.tasks.jcq.rubric import JAPANESE, JCQ_V1, parse_verdict, write_verdict
 
@@ -94,15 +94,11 @@ def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequ
     for answer, judgement in zip(answers, judgements, strict=True):
         if judgement is not None:
             reply = judgement.reply or ""
-            if _their_scores(reply) != judgement.scores:
+            match = _THEIRS.search(reply)
+            if judgement.scores != (match and dict(zip(CRITERIA, map(int, match.groups()), strict=True))):
                 reply = write_verdict(judgement.scores) if judgement.scores else ""
             rows.append({"answer_id": _theirs(answer.id), "judgement": utf8_safe(reply)})
     write_objects(path, rows)
-
-
-def _their_scores(reply: str) -> Scores | None:
-    match = _THEIRS.search(reply)
-    return None if match is None else dict(zip(CRITERIA, map(int, match.groups()), strict=True))
 
 
 def _theirs(row_id: str) -> int | str:

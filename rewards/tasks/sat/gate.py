@@ -26,7 +26,6 @@ RIVALS = 0.01  # of the tales, one of 113: rewrites up to 1, off topic mostly fr
 RIVALS_OF_HALF = 0.115  # of the tales, 12 of 113: rewrites up to 9, an essay as one half from 17
 
 _KANA = re.compile(f"[{HIRAGANA}ァ-ヺー]")
-_GRAM = 4
 
 
 class GateReason(StrEnum):
@@ -133,5 +132,5 @@ def distinct_share(text: str) -> float:
     >>> distinct_share("亀が浜辺にいた"), distinct_share("亀亀亀亀亀亀亀")
     (1.0, 0.25)
     """
-    grams = [text[i : i + _GRAM] for i in range(len(text) - _GRAM + 1)]
+    grams = [text[i : i + 4] for i in range(len(text) - 3)]
     return len(set(grams)) / len(grams) if grams else 1.0

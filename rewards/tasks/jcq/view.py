@@ -26,7 +26,8 @@ class JcqView(View[FinishedJcq]):
         cells = {"Source": metrics["source"], "Judge": judge, "Questions": f"{questions:,}"}
         cells |= {f"Answers: {s}": f"{count:,} of {answers:,}" for s, count in metrics["statuses"].items() if count}
         for name, mean in metrics["means"].items():
-            cells[name.capitalize()] = f"{estimate_text(measures[0], Estimate(**mean, of=questions))} questions"
+            estimate = Estimate(mean["mean"], mean["low"], mean["high"], mean["n"], questions)
+            cells[name.capitalize()] = f"{estimate_text(measures[0], estimate)} questions"
         by_task = metrics["by_task"]
         for task, cell in zip(by_task["columns"][:-1], by_task["cells"][0], strict=False):  # the last is the mean
             if cell["asked"]:

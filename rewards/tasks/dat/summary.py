@@ -185,4 +185,5 @@ class FinishedDat(Finished):
         row = self.summary
         if measure.short == "valid":
             return Estimate(row.valid_rate, None, None, row.num_responses, row.num_responses)
-        return Estimate(row.mean, *(row.ci95 or (None, None)), row.valid, row.num_responses)
+        low, high = row.ci95 or (None, None)
+        return Estimate(row.mean, low, high, row.valid, row.num_responses)

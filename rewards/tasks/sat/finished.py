@@ -100,7 +100,8 @@ class FinishedSat(Finished):
         if measure.name != self.main.name:
             return None
         row = self.summary
-        return Estimate(row.mean, *(row.ci95 or (None, None)), row.scored_stories, row.num_stories)
+        low, high = row.ci95 or (None, None)
+        return Estimate(row.mean, low, high, row.scored_stories, row.num_stories)
 
 
 def rewrite_values(row: Rewrite) -> dict[str, float]:

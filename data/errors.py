@@ -1,7 +1,5 @@
 """The one exception for a user's mistake, and what every entry point does with it; anything else is a bug."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

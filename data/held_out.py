@@ -1,7 +1,5 @@
 """A benchmark's own questions never enter training data: they are known by their fingerprints, whoever has them."""
 
-from __future__ import annotations
-
 import hashlib
 import unicodedata
 from collections.abc import Collection, Iterable
@@ -27,8 +25,5 @@ def refuse(texts: Iterable[str], held_out: Collection[str], what: str) -> None:
     for text in dict.fromkeys(texts):
         for part in dict.fromkeys((text, *text.splitlines())):
             if fingerprint(part) in held_out:
-                excerpt = " ".join(part.split())[:40]
-                raise UserError(
-                    f"training data holds {what}, such as {excerpt!r}; leave them out, "
-                    "or what is measured with them afterwards means nothing"
-                )
+                held = f"training data holds {what}, such as {' '.join(part.split())[:40]!r}"
+                raise UserError(f"{held}; leave them out, or what is measured with them afterwards means nothing")

@@ -3,19 +3,17 @@
 The benchmark's questions are not part of this package (CC-BY-4.0, on the hub); they never enter training data.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jsonl import id_column, read_objects, text_column, write_objects
+from data.jsonl import id_column, read_objects, text_column
 from data.schema import utf8_safe
 
 DATASET = "nlp-waseda/JCQ"
@@ -59,14 +57,19 @@ def load_questions(
     for question, number in Counter(question.id for question in questions).items():
         if number > 1:
             raise UserError(f"{where}: the id {question!r} comes {number} times; make ids unique")
-    if complete:
-        _check_complete(where, questions)
+    if not complete:
+        return questions
+    counts = Counter(question.task for question in questions)
+    meant = "say so if this is meant to be another set"
+    for task in TASKS:
+        if counts[task] != QUESTIONS_PER_TASK:
+            has = f"has {counts[task]} questions of the task {task!r}"
+            raise UserError(f"{where}: {has}, but the benchmark has {QUESTIONS_PER_TASK} of each; {meant}")
+    # An error, not a warning: one changed word makes numbers that look comparable with the paper's and are not.
+    if content_hash(questions) != CONTENT_SHA256:
+        other = f"these are 7 x 100 questions, but not word for word those of {DATASET} that the paper used"
+        raise UserError(f"{where}: {other}; take its test split, or {meant}")
     return questions
-
-
-def write_questions(path: Path, questions: Iterable[Question]) -> None:
-    """Write a JSONL file that `load_questions` reads, whole or not at all."""
-    write_objects(path, map(asdict, questions))
 
 
 def trial_questions() -> tuple[Question, ...]:
@@ -81,24 +84,7 @@ def content_hash(questions: Iterable[Question]) -> str:
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
-def _check_complete(where: str, questions: tuple[Question, ...]) -> None:
-    counts = Counter(question.task for question in questions)
-    for task in TASKS:
-        if counts[task] != QUESTIONS_PER_TASK:
-            raise UserError(
-                f"{where}: has {counts[task]} questions of the task {task!r}, but the benchmark has "
-                f"{QUESTIONS_PER_TASK} of each; say so if this is meant to be another set"
-            )
-    # An error, not a warning: one changed word makes numbers that look comparable with the paper's and are not.
-    if content_hash(questions) != CONTENT_SHA256:
-        raise UserError(
-            f"{where}: these are 7 x 100 questions, but not word for word those of {DATASET} that the paper used; "
-            "take its test split, or say so if this is meant to be another set"
-        )
-
-
 def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
-    """What the questions are from, and its rows with where they stand."""
     if source is not None and Path(source).exists():
         path = Path(source)
         if path.is_dir():

@@ -1,18 +1,18 @@
 """Lines of JSON that people write and fix: what is wrong with one is said in one line, with file and line number."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from data.errors import UserError
 from data.record import write_whole
+from data.schema import utf8_safe
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The JSON objects of a file with where they stand (`FILE, line N`), in order. Blank lines are left out."""
+    """The JSON objects of a file with where they stand (`FILE, line N`), in order, without blank lines."""
     return ((where, row) for _, where, row in read_numbered(path))
 
 
@@ -63,6 +63,11 @@ def write_objects(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode())
 
 
+def write_records(path: Path, records: Iterable[Any]) -> None:
+    """The same of dataclasses, such as stories or questions: what reads them reads the file."""
+    write_objects(path, map(asdict, records))
+
+
 def text_column(row: dict[str, Any], name: str, where: str, default: str | None = None) -> str:
     """A column that holds text; `default` where it is missing or null."""
     value = row.get(name)
@@ -83,3 +88,34 @@ def id_column(row: dict[str, Any], name: str, where: str, default: str | None = 
         state = "is missing" if name not in row else "is neither a string nor an integer, or is blank"
         raise UserError(f"{where}: the column {name} {state}; fix it")
     return str(value)
+
+
+class AnswerLine(NamedTuple):
+    """One answer that somebody else wrote."""
+
+    id: str
+    item: str  # the item's id; empty where a task asks one thing only
+    text: str
+
+
+def read_answers_file(path: Path) -> Iterator[AnswerLine]:
+    """The answers of a file, line by line, never held: columns text, optional id (a string or an integer) and item.
+
+    Without an id, it is the line number, from 0, in eight digits. Lone surrogates (`\\ud800`) in a text stay.
+    """
+    ids: set[str] = set()
+    for number, where, row in read_numbered(path):
+        if not isinstance(row.get("text"), str):
+            state = "is no string" if "text" in row else "is missing"
+            raise UserError(f"{where}: the column text {state}; give what the model wrote as a string")
+        named = {"id": f"{number:08d}", "item": ""} | row
+        for name in ("id", "item"):
+            if isinstance(named[name], bool) or not isinstance(named[name], str | int):
+                raise UserError(f"{where}: the {name} is neither a string nor an integer; fix it or leave {name} out")
+        answer = AnswerLine(utf8_safe(str(named["id"])), str(named["item"]), named["text"])
+        if answer.id in ids:
+            raise UserError(f"{where}: the id {answer.id!r} comes twice; make ids unique")
+        ids.add(answer.id)
+        yield answer
+    if not ids:
+        raise UserError(f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}')

@@ -4,8 +4,6 @@ MeCab's `sys.dic` is a header of ten 32-bit integers and a charset name, a doubl
 unit), 16-byte tokens and NUL-terminated features. `matrix.bin` holds the connection costs. Both are mapped, not copied.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 import struct

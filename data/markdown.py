@@ -1,7 +1,5 @@
 """Pages in Markdown that read as well in a terminal."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """A table's parts: which belong there, which exist, and writing the missing ones, alone or with other processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

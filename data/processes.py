@@ -1,21 +1,14 @@
 """The processes of one run: who this one is, and where they meet. torch is imported only where there are several."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
-
-# Sampling has no collectives: the fastest process may wait for the slowest for days.
-_PATIENCE = timedelta(days=30)
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Processes:
+class Processes(NamedTuple):
     """Process `rank` of `world`, as they share batches out.
 
     >>> [batch for batch in range(5) if Processes(1, 2).mine(batch)]
@@ -33,11 +26,6 @@ class Processes:
     def mine(self, batch: int) -> bool:
         """Whether this process draws batch number `batch`."""
         return batch % self.world == self.rank
-
-    def wait(self) -> None:
-        """Return when all processes are here."""
-        if self.world > 1:
-            wait()
 
 
 def world_size() -> int:
@@ -61,7 +49,8 @@ def launched() -> Iterator[Processes]:
     from accelerate.utils import parse_flag_from_env
 
     cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.cuda.is_available()
-    state = PartialState(cpu=cpu, timeout=_PATIENCE)
+    # Sampling has no collectives: the fastest process may wait for the slowest for days.
+    state = PartialState(cpu=cpu, timeout=timedelta(days=30))
     # Not in a finally: after an error the others do not come, and closing the group would wait for them.
     yield Processes(state.process_index, state.num_processes)
     state.destroy_process_group()
@@ -69,16 +58,14 @@ def launched() -> Iterator[Processes]:
 
 def rank() -> int:
     """This process's number among the connected ones, 0 where it is alone."""
-    group = _connected()
-    return int(group.get_rank()) if group else 0
+    return int(group.get_rank()) if (group := _connected()) else 0
 
 
 def gather(local: Any) -> list[Any]:
     """Every connected process's object (pickled), in rank order. All of them must call it together."""
-    group = _connected()
-    if group is None:
+    if (group := _connected()) is None:
         return [local]
-    everyone: list[Any] = [None] * group.get_world_size()
+    everyone = [None] * group.get_world_size()
     group.all_gather_object(everyone, local)
     return everyone
 
@@ -93,7 +80,6 @@ def wait() -> None:
 
 def _connected() -> Any:
     """torch.distributed where it connects several processes; nobody can have connected them without torch."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
-        return None
-    return torch.distributed if torch.distributed.get_world_size() > 1 else None
+    group = getattr(sys.modules.get("torch"), "distributed", None)
+    several = group and group.is_available() and group.is_initialized() and group.get_world_size() > 1
+    return group if several else None

@@ -1,21 +1,17 @@
 """A progress bar on stderr for a person; nothing where stderr goes to a file."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-Advance = Callable[[int, int | None], None]
-"""Called with how many responses were done and how many of them are valid; None where nothing is scored."""
 
 
 @contextmanager
 def responses_bar(
     what: str, total: int, done: int = 0, *, count_valid: bool = False, quiet: bool = False
-) -> Iterator[Advance]:
+) -> Iterator[Callable[[int, int | None], None]]:
     """A bar with responses a second, the valid rate so far and the time left.
 
+    It is called with how many responses were done and how many of them are valid; None where nothing is scored.
     It counts to `total` from what an earlier call has `done`, with `count_valid` valid responses only; `quiet` shows
     nothing, since another process has the bar.
     """

@@ -1,6 +1,4 @@
-"""What every run writes down: files that are whole, settings against an earlier run's, digests, code and packages."""
-
-from __future__ import annotations
+"""What every run writes down: files that are whole, digests, code and packages."""
 
 import errno
 import hashlib
@@ -15,26 +13,10 @@ from typing import Any
 
 from data.errors import UserError
 
-MISSING = object()
 _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
     *("httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza"),
 )
-
-
-def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] | None:
-    """The first key, in dots, in which two JSON objects differ, with both values; None if they are the same.
-
-    >>> first_difference({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}})
-    ('b.c', 2, 3)
-    """
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in [*new, *(name for name in old if name not in new)]:
-            inner = f"{key}.{name}" if key else str(name)
-            if difference := first_difference(old.get(name, MISSING), new.get(name, MISSING), inner):
-                return difference
-        return None
-    return None if old == new and type(old) is type(new) else (key, old, new)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -4,23 +4,77 @@ A folder belongs to one result: the same command resumes where it stopped; anoth
 same one while it is still at work.
 """
 
-from __future__ import annotations
-
+import atexit
+import fcntl
 import json
+import logging
 import os
+import socket
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from data.errors import UserError
-from data.lock import lock, unlock
 from data.processes import is_first
-from data.record import MISSING, first_difference, provenance, write_json
+from data.record import provenance, write_json
 from data.secrets import without_credentials
 
+MISSING = object()
 _FORMAT = 1
 _OTHER = "give another output folder"
+_LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
+_held: dict[Path, IO[str]] = {}
+os.register_at_fork(after_in_child=_held.clear)  # a child's end must not remove its parent's lock
+
+
+def lock(folder: Path) -> None:
+    """Let no other process work in `folder`, which is made if it is missing; taken twice, it is still one lock."""
+    path = folder.resolve() / _LOCK
+    while path not in _held:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("a+")
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be written ({error.strerror}); give another output folder") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            holder = file.read() or "another process"
+            raise UserError(f"{folder}: {holder} is at work here; wait for it or end it, and try again") from error
+        except OSError as error:  # some network file systems have no locks
+            logging.getLogger(__name__).warning("%s: cannot be locked (%s)", folder, error.strerror)
+        # The last holder may have removed the file between our opening and locking it: then it is not the lock.
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            _held[path] = file
+            atexit.register(unlock, folder.resolve())
+
+
+def unlock(folder: Path) -> None:
+    """Give the lock back, if this process has it."""
+    path = folder.resolve() / _LOCK
+    if file := _held.pop(path, None):
+        path.unlink(missing_ok=True)  # before others can lock it: afterwards it would be theirs
+        file.close()
+
+
+def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] | None:
+    """The first key, in dots, in which two JSON objects differ, with both values; None if they are the same.
+
+    >>> first_difference({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}})
+    ('b.c', 2, 3)
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*new, *(name for name in old if name not in new)]:
+            inner = f"{key}.{name}" if key else str(name)
+            if difference := first_difference(old.get(name, MISSING), new.get(name, MISSING), inner):
+                return difference
+        return None
+    return None if old == new and type(old) is type(new) else (key, old, new)
 
 
 class RunFolder:
@@ -122,8 +176,7 @@ class RunFolder:
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
         if difference := first_difference((self._config or {}).get(section, {}), wanted):
-            shown = ("not set" if value is MISSING else json.dumps(value, ensure_ascii=False) for value in difference)
-            key, old, new = shown
+            key, old, new = ("not set" if v is MISSING else json.dumps(v, ensure_ascii=False) for v in difference)
             run = f"{self.path}: holds a run with {key[1:-1]} = {old}"
             raise UserError(f"{run}, but now it is {new}; {_OTHER}, or the same settings to continue it")
 
@@ -142,5 +195,4 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
     """As it is written and read back: tuples become lists, and addresses lose their passwords."""
-    plain: dict[str, Any] = without_credentials(json.loads(json.dumps(values, allow_nan=False)))
-    return plain
+    return dict(without_credentials(json.loads(json.dumps(values, allow_nan=False))))

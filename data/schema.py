@@ -3,8 +3,6 @@
 A row carries a score or a reason, never both and never neither (unless it is not scored yet).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,7 +68,7 @@ def utf8_safe(text: str) -> str:
     return text
 
 
-def arrow_schema() -> pa.Schema:
+def arrow_schema() -> "pa.Schema":
     """Columns of the response table; `values`, of tasks whose answers have several measures, may follow (`VALUES`)."""
     import pyarrow as pa
 
@@ -116,7 +114,7 @@ def count_rows(part: Path) -> int:
     return metadata.num_rows
 
 
-def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator["pa.Table"]:
     """The table part by part, so that its size never has to fit in memory. Refuses another schema version."""
     import pyarrow.parquet as pq
 

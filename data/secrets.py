@@ -1,7 +1,5 @@
 """What no file and no message may show: an endpoint's key, and the credentials in an address."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

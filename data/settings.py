@@ -1,10 +1,14 @@
-"""What a user can set, declared once: one dataclass is flags, a block of YAML and a factory's keyword arguments."""
+"""What a user can set, declared once: one dataclass is flags, a block of YAML and a factory's keyword arguments.
 
-from __future__ import annotations
+What they name by a dotted path, such as a reward function or a task of their own, needs no fork.
+"""
 
 import difflib
+import importlib
+import sys
 from collections.abc import Mapping
 from dataclasses import field, fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 from data.errors import UserError
@@ -53,3 +57,20 @@ def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
             known = f" (did you mean {close[0]}?)" if close else f"; {', '.join(names)} exist"
             raise UserError(f"unknown setting: {name}{known}")
     return settings(**values)
+
+
+def load_dotted(path: str, what: str) -> Any:
+    """The object at `package.module.name`, found among the installed packages or beside the working directory.
+
+    The path is of a user's own settings: importing runs code, so never take one from a file of results. `what` it is
+    goes into the message.
+    """
+    module, dot, name = path.rpartition(".")
+    if not dot:
+        raise UserError(f"{what} {path!r} is no dotted path such as my_package.{path or 'name'}")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"{what} {path}: {error}") from error

@@ -3,8 +3,6 @@
 `study.json` says so. `python -m eval run` copies it, with where the study is, beside the results of its models.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

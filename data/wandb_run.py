@@ -1,10 +1,4 @@
-"""The W&B run that a trained model belongs to, so that its results go into the run that shows how it came about.
-
-Training writes `sozo_state.json` into each checkpoint, last, so that its presence says that the checkpoint is whole,
-and beside the finished model; evaluation reads it. Nothing touches the network at import.
-"""
-
-from __future__ import annotations
+"""The W&B run that a trained model belongs to, so that its results go into the run that shows how it came about."""
 
 import json
 import math
@@ -18,8 +12,7 @@ from data.errors import UserError
 from data.record import write_json
 from data.secrets import without_credentials
 
-STATE = "sozo_state.json"
-_PROJECT = "sozo"
+STATE = "sozo_state.json"  # training writes it into each checkpoint, last: it is whole; and beside the finished model
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +56,11 @@ def trained_by(folder: Path) -> WandbRun | None:
 
 
 def training_summary(folder: Path) -> dict[str, float]:
-    """The last value of each number that the training in `folder` (or of that checkpoint) logged, by its name in W&B.
-
-    `wandb sync` puts the summary of an offline continuation in the place of the whole run's, so that a continuation has
-    to repeat what it does not want to lose. Online, W&B keeps it itself.
-    """
+    """The last value of each number that the training in `folder` (or of that checkpoint) logged, by its W&B name."""
+    # `wandb sync` puts an offline continuation's summary in the whole run's place: it must repeat what shall stay.
     output = folder.parent if folder.name.startswith("checkpoint-") else folder
-    states = [place / "trainer_state.json" for place in (output, last_checkpoint(output), folder) if place]
-    state = next((path for path in states if path.is_file()), None)
+    states = (place / "trainer_state.json" for place in (output, last_checkpoint(output), folder) if place)
+    state = next(filter(Path.is_file, states), None)
     entries = json.loads(state.read_bytes()).get("log_history", []) if state else []
     logged = {key: value for entry in entries for key, value in entry.items() if key != "step"}
     numbers = {k: v for k, v in logged.items() if isinstance(v, int | float) and math.isfinite(v)}
@@ -81,14 +71,13 @@ def training_summary(folder: Path) -> dict[str, float]:
 def start_wandb(run: WandbRun | None, *, name: str | None, folder: Path, **options: Any) -> Any:
     """Continue the run `run`, or start one, and return it; W&B writes in `folder`, `options` are those of `wandb.init`.
 
-    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key. W&B keeps
-    the command line too: what it is handed holds no credentials of an address.
+    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key.
     """
     import wandb
 
-    sys.argv[:] = without_credentials(sys.argv)
+    sys.argv[:] = without_credentials(sys.argv)  # W&B keeps the command line too
     mode: Any = os.environ.get("WANDB_MODE") or ("online" if wandb.login(prompt=False, verify=False) else "offline")
     continued = {"id": run.id, "resume": "allow", "entity": run.entity} if run else {}
-    project = (run.project if run else None) or os.environ.get("WANDB_PROJECT", _PROJECT)
+    project = (run.project if run else None) or os.environ.get("WANDB_PROJECT", "sozo")
     options = {**continued, **without_credentials(options)}
     return wandb.init(project=project, name=name, dir=str(folder), mode=mode, **options)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from data.errors import UserError
 from data.parts import Columns, is_there, parts_of, write_missing
-from data.processes import Processes
+from data.processes import Processes, wait
 from data.progress import responses_bar
 from data.record import folder_sha256
 from data.run_folder import RunFolder
@@ -62,7 +62,7 @@ def draw_answers(
     if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
         return  # no model needs to be loaded to score what is there
     pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
-    processes.wait()
+    wait()
     pinned = pinned or generator.pinned()
     writer = load_generator(pinned, keep=folder.responses)
     if processes.first:
@@ -76,7 +76,7 @@ def draw_answers(
             "model_sha256": folder_sha256(model) if model.is_dir() else None,
         }
         folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
-    processes.wait()  # no part before config.json: nobody could account for it
+    wait()  # no part before config.json: nobody could account for it
     draw_parts(task, items, writer, sampling, folder.responses, processes)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.published import METHODS
-from data.record import MISSING, first_difference
+from data.run_folder import MISSING, first_difference
 from data.study_folder import StudyFolder, read_study
 from rewards.finished import Finished
 from rewards.tasks import finished_run

@@ -7,7 +7,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.jsonl import write_objects
-from data.processes import launched, world_size
+from data.processes import launched, wait, world_size
 from data.run_folder import RunFolder
 from data.schema import count_rows, part_paths
 from data.settings import deciding
@@ -53,7 +53,7 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
         if processes.first:
             folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out
         draw_answers(task, generator, sampling, folder, processes)
-        processes.wait()
+        wait()
         if not processes.first:
             return None
         answers = () if task.scores_parts else tuple(read_answers(task, output, None))

@@ -25,7 +25,7 @@ from study.record import Records, State
 from study.steps import Step, study_rows, study_steps
 
 from data.errors import UserError, one_line_errors
-from data.lock import lock
+from data.run_folder import lock
 from data.study_folder import StudyFolder, write_study
 
 ACCELERATE = ["accelerate", "launch"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from data.answers_file import read_answers_file
+from data.jsonl import read_answers_file
 from data.settings import deciding
 from rewards.finished import ITEM_SEPARATOR, Finished, item_of
 from rewards.measure import Measure

@@ -3,11 +3,11 @@
 import json
 from dataclasses import asdict
 
-from data.jcq import CRITERIA, TASKS, Question, content_hash, write_questions
+from data.jcq import CRITERIA, TASKS, Question, content_hash
+from data.jsonl import write_records
 from data.record import write_json
-from data.rewrites import Rewrite, write_rewrites
 from data.run_folder import RunFolder
-from data.stories import Story, write_stories
+from data.stories import Rewrite, Story, write_rewrites
 from rewards.judges.ledger import Judgement, judgement_key
 from rewards.judges.protocol import Status
 from rewards.task import Answer
@@ -41,7 +41,7 @@ def sat_run(path, source, scores, *, scorer=SCORES, stories=None, texts=None):
     rows = [Rewrite(**{**asdict(row), "length": len(row.text), "one_line": True, "extras": ()}) for row in rows]
     folder = RunFolder(path, {"task": "sat", "source": source, "stories_sha256": stories_digest(stories)})
     folder.start({"scorer": scorer}, {})
-    write_stories(path / STORIES, stories)
+    write_records(path / STORIES, stories)
     write_rewrites(path / ROWS, rows)
     folder.finish(summarise(rows, len(stories), source=source).to_json())
     return path
@@ -63,7 +63,7 @@ def jcq_run(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
             status = Status.OK if values else Status.UNPARSEABLE
             answers.append(answer)
             lines.append(Judgement(key, question, answer.id, judge["model"], judge["prompt"], status, named))
-    write_questions(path / QUESTIONS, questions)
+    write_records(path / QUESTIONS, questions)
     write_answers(path / ANSWERS, answers)
     (path / LEDGER).write_text("".join(json.dumps(asdict(line)) + "\n" for line in lines), "utf-8")
     write_json(path / "metrics.json", {"source": source})

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 from sampling_worker import dat_by
 
-from data.answers_file import read_answers_file
 from data.errors import UserError
-from data.record import first_difference
-from data.run_folder import RunFolder
+from data.jsonl import read_answers_file
+from data.run_folder import RunFolder, first_difference
 from data.schema import read_responses
 from eval.answered import count_answers, score_parts
 from rewards.nouns import Verdict

@@ -28,7 +28,7 @@ floats = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3))
 
 
 def test_scipy_is_imported_where_it_is_used():
-    code = "import sys, eval.statistics, eval.correlate.run, eval.correlate.cells; print('scipy' in sys.modules)"
+    code = "import sys, eval.statistics, eval.correlate.run, eval.correlate.people; print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

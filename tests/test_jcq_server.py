@@ -17,8 +17,9 @@ from mini_model import build_mini
 from test_sampling_endpoint import wait_for
 
 from data.jcq import trial_questions
+from data.jsonl import write_records
 from data.prompts import prompt
-from data.stories import load_stories, write_stories
+from data.stories import load_stories
 from rewards.judges.ledger import read_judgements
 from rewards.tasks.jcq.rubric import JCQ_V1
 
@@ -189,7 +190,7 @@ def test_a_judge_that_never_ends(served, tmp_path):
 
 
 def test_sat(served, tmp_path):
-    write_stories(tmp_path / "stories.jsonl", load_stories()[:5])
+    write_records(tmp_path / "stories.jsonl", load_stories()[:5])
     command = ("sat", "--model", served.verdicts, "--base-url", served.url, "--stories", "stories.jsonl")
     command += ("--concurrency", 1, "--num-answers", 2, "--output", "out")
     shown = evaluate(tmp_path, *command)

@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from data.errors import UserError, one_line_errors
-from data.lock import lock, unlock
-from data.run_folder import RunFolder
+from data.run_folder import RunFolder, lock, unlock
 
 HOLDER = """
 import sys, time
@@ -110,7 +109,7 @@ def test_a_process_that_ends_leaves_no_lock_and_its_child_keeps_its_own(tmp_path
     code = """
 import os, sys
 from pathlib import Path
-from data.lock import lock
+from data.run_folder import lock
 lock(Path(sys.argv[1]))
 if os.fork() == 0:
     sys.exit()

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from data.errors import UserError
 from data.prompts import sat_messages
-from data.rewrites import Rewrite, read_rewrites, write_rewrites
-from data.stories import Story, load_stories
+from data.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
 from eval.run import score_answers
 from rewards.embeddings import make_encoder
 from rewards.task import Answer, Item

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from data.errors import UserError
+from data.jsonl import write_records
 from data.prompts import prompt
 from data.published import load
-from data.rewrites import Rewrite, write_rewrites
-from data.stories import Story, write_stories
+from data.stories import Rewrite, Story, write_rewrites
 from eval.agreement.agreement import agreement
 from eval.agreement.curve import agreement_curve
 from eval.agreement.judging import Graded, grade_answers
@@ -164,7 +164,7 @@ def grade(judge: FakeJudge, rows: dict[str, list[Rewrite]], folder: Path, **sett
     """The models' rewrites as finished runs, graded into the ledger of the folder."""
     runs = {}
     for model, rewrites in rows.items():
-        write_stories(folder / model / STORIES, [TALE])
+        write_records(folder / model / STORIES, [TALE])
         write_rewrites(folder / model / ROWS, rewrites)
         runs[model] = FinishedSat("sat", Measure("sat"), folder / model, {}, {}, {})
     return grade_answers(judge, SAT_V1, runs, JudgeSettings(**settings), folder / "j.jsonl")

@@ -9,10 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from data.dotted import load_dotted
 from data.errors import UserError
 from data.jsonl import id_column, read_numbered, text_column
-from data.settings import settings_of
+from data.settings import load_dotted, settings_of
 from rewards.task import Item, Task
 from rewards.task_reward import TaskReward
 from rewards.tasks import refuse_training, task_type

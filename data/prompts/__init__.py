@@ -6,8 +6,6 @@ the answer and has one more note, against answers that address the judge; `sat_j
 SAT's judge, which the ACL paper (Table 22) prints in English only, with the same instruction, five grades and order.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """The papers' tables as CSV, digit for digit, to show results beside them. `README.md` here says what is what."""
 
-from __future__ import annotations
-
 import csv
 from importlib.resources import files
 from typing import Any
@@ -10,7 +8,6 @@ from typing import Any
 METHODS = ("random", "base", "SFT", "DPO 1", "DPO 2", "GRPO")
 # Two tasks, or a task's judge and people, whose correlation the paper gives -> its table; empty for its text.
 CORRELATIONS = {("jcq", "people"): "Table 8", ("jcq", "dat"): "Table 9", ("jcq", "sat"): "Table 10", ("dat", "sat"): ""}
-_CORRELATION_FILES = {("jcq", "people"): "jcq_judge_human_correlation"}
 
 
 def correlations(first: str, second: str) -> list[dict[str, str]]:
@@ -19,8 +16,8 @@ def correlations(first: str, second: str) -> list[dict[str, str]]:
     >>> correlations("dat", "sat")
     [{'pearson': '0.933', 'p': '0.021'}]
     """
-    pair = (first, second)
-    return load_text(_CORRELATION_FILES.get(pair, f"{first}_{second}_correlation")) if pair in CORRELATIONS else []
+    pair = "jcq_judge_human" if second == "people" else f"{first}_{second}"
+    return load_text(f"{pair}_correlation") if (first, second) in CORRELATIONS else []
 
 
 def load(name: str) -> list[dict[str, Any]]:

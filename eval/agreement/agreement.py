@@ -1,7 +1,5 @@
 """What appendix C says of evaluations: Table 23 (ranks), Table 24 (agreement with people) and Figure 1 (the curve)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -73,19 +71,15 @@ class AppendixC:
 
     def to_json(self) -> dict[str, Any]:
         """For a results file, with every score by evaluation, model and story."""
-        return {
-            "draws": DRAWS,
-            "seed": SEED,
-            "ranked": [
-                {"model": model, "by_evaluation": {name: asdict(placed) for name, placed in row.items()}}
-                for model, row in self.ranked.items()
-            ],
-            "compared": [
-                {**row.to_json(), "p_holm": row.p_holm, "curve": [asdict(point) for point in row.curve]}
-                for row in self.compared
-            ],
-            "scores": {table.name: table.to_json() for table in self.tables},
-        }
+        ranked = [
+            {"model": model, "by_evaluation": {name: asdict(placed) for name, placed in row.items()}}
+            for model, row in self.ranked.items()
+        ]
+        compared = [
+            {**row.to_json(), "p_holm": row.p_holm, "curve": list(map(asdict, row.curve))} for row in self.compared
+        ]
+        scores = {table.name: table.to_json() for table in self.tables}
+        return {"draws": DRAWS, "seed": SEED, "ranked": ranked, "compared": compared, "scores": scores}
 
 
 def appendix_c(encoders: Sequence[Matrix], people: Matrix | None = None, judge: Matrix | None = None) -> AppendixC:
@@ -105,8 +99,7 @@ def appendix_c(encoders: Sequence[Matrix], people: Matrix | None = None, judge: 
     for reference in (people, judge):
         if reference is None:
             continue
-        with_curves = not compared
-        others = [table for table in tables if table is not reference and table is not people]
+        with_curves, others = not compared, [table for table in tables if table not in (reference, people)]
         results = [agreement(table, reference) for table in others]
         for table, result, p in zip(others, results, holm([result.p for result in results]), strict=True):
             curve = agreement_curve(table, reference) if with_curves and result.pearson is not None else ()

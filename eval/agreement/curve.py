@@ -1,9 +1,5 @@
-"""Figure 1: correlation with people against the number of stories, its numbers and the figure."""
+"""Figure 1: correlation with people against the number of stories."""
 
-from __future__ import annotations
-
-import io
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +8,6 @@ import numpy as np
 from eval.matrix import Matrix, aligned
 
 DRAWS, SEED = 1000, 0
-_STYLE: Any = {
-    "svg.fonttype": "none",  # text stays text: the reader's fonts have kanji, this machine's may not
-    "svg.hashsalt": "agreement-curve",  # the same curve is the same file
-    "text.parse_math": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.3,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +22,7 @@ class CurvePoint:
     undefined: int  # how many have none (all models with the same mean); they are left out of the three numbers
 
 
-def agreement_curve(
-    matrix: Matrix, reference: Matrix, *, draws: int = DRAWS, seed: int = SEED
-) -> tuple[CurvePoint, ...]:
+def agreement_curve(matrix: Matrix, reference: Matrix, draws: int = DRAWS, seed: int = SEED) -> tuple[CurvePoint, ...]:
     """Figure 1: correlation with `reference` by the number of stories, over random subsets without replacement.
 
     One shuffle of the stories, of `draws`, gives a subset of every size, its first so many. Three models and one story
@@ -74,30 +59,3 @@ def _pearson_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def differ(values: np.ndarray) -> Any:
     """Whether the numbers of each row differ by more than rounding does."""
     return np.ptp(values, axis=-1) > 1e-12
-
-
-def curve_figure(curves: Mapping[str, Sequence[CurvePoint]], reference: str) -> bytes:
-    """Evaluations' curves as an SVG file. The band holds 95% of the random subsets of so many stories."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(7.6, 4.2), layout="constrained")
-        axes = figure.add_subplot()
-        lines = []
-        for curve in curves.values():
-            sizes = [point.stories for point in curve]
-            # None becomes NaN, which is not drawn.
-            mean, low, high = np.array([(point.mean, point.low, point.high) for point in curve], float).T
-            (line,) = axes.plot(sizes, mean, linewidth=2, marker="o" if len(sizes) == 1 else None)
-            axes.fill_between(sizes, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-            lines.append(line)
-        axes.set_xlabel("Stories")
-        axes.set_ylabel(f"Pearson correlation with {reference}")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        # A name that begins with an underscore would be left out of the legend.
-        axes.legend(lines, [f" {name}" for name in curves], frameon=False)
-        file = io.BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    return file.getvalue()

@@ -1,7 +1,5 @@
 """A judge's grades of the answers of several models' finished runs, by the rubric that their task has for it."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -39,12 +37,8 @@ def grade_answers(
 ) -> Graded:
     """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
     to_judge = {model: list(run.to_judge()) for model, run in runs.items()}
-    questions = [
-        replace(answer, id=f"{model}/{answer.id}")
-        for model, answers in to_judge.items()
-        for answer in answers
-        if answer.answer
-    ]
+    named = [(model, answer) for model, answers in to_judge.items() for answer in answers if answer.answer]
+    questions = [replace(answer, id=f"{model}/{answer.id}") for model, answer in named]
     with responses_bar(f"judging by {judge.name}", len(questions)) as advance:
         judging = judge_answers(
             judge,

@@ -1,7 +1,5 @@
 """What `python -m eval agreement` does, without the command line: appendix C over finished runs of one task."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +10,8 @@ from data.progress import responses_bar
 from data.record import write_json, write_whole
 from data.run_folder import RunFolder
 from eval.agreement.agreement import MIN_MODELS, appendix_c
-from eval.agreement.curve import curve_figure
 from eval.agreement.judging import grade_answers
-from eval.agreement.text import CURVE, to_markdown
+from eval.agreement.text import CURVE, curve_figure, to_markdown
 from eval.evaluated import Evaluated, check_alike, find_evaluated
 from eval.matrix import Matrix
 from eval.ratings import people_matrix, read_rankings
@@ -48,8 +45,8 @@ def agree(
         places: Folders of finished runs (`eval.evaluated.find_evaluated`).
         output: The run's folder.
         benchmark: The task; None takes the only one whose answers other encoders and a judge can score too.
-        encoders: Who scores the answers, with a disk `cache` of vectors; none takes the scores that the runs hold.
-        cache: Its folder.
+        encoders: Who scores the answers; none takes the scores that the runs hold.
+        cache: A folder of their vectors.
         rankings: People's (`eval.ratings.read_rankings`).
         judging: The judge; None asks nobody. `judge_prompt` does not count: the task has a rubric for this (Table 22).
     """
@@ -62,9 +59,8 @@ def agree(
     rubric = next(iter(runs.values())).rubric
     if judging is not None and rubric is None:
         raise UserError(f"{task} has no rubric by which a judge could grade its answers; leave --judge out")
-    judge = None
+    judge = make_judge(judging) if judging else None
     if judging is not None:
-        judge = make_judge(judging)
         judging.price()  # a price that cannot be shows before anything is loaded
     folder = _folder(output, runs, encoders, rankings, judge)
     finished = folder.metrics()
@@ -85,10 +81,9 @@ def agree(
     if curves := {row.evaluation: row.curve for row in result.compared if row.curve}:
         write_whole(output / CURVE, curve_figure(curves, result.compared[0].reference))
         files.append(CURVE)
-    cost = stopped = None
     if graded:
-        cost, stopped = graded.to_json(), graded.judging.stopped
         files.append(LEDGER)
+    cost, stopped = (graded.to_json(), graded.judging.stopped) if graded else (None, None)
     write_json(output / VALUES, {**result.to_json(), "notes": notes, "judge": cost})
     write_whole(output / PAGE, page.encode())
     if stopped is None:
@@ -98,7 +93,6 @@ def agree(
 
 
 def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs]:
-    """The task, and the models' runs of it."""
     by_task: dict[str, dict[str, Finished]] = {}
     for model in models:
         for task in dict.fromkeys(task for task, _ in model.runs):
@@ -108,10 +102,8 @@ def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs
         raise UserError(f"there are runs of {', '.join(by_task)}; say which: --benchmark NAME")
     task, runs = next(iter(by_task.items()), (benchmark or "such", {}))
     if len(runs) < 2:
-        raise UserError(
-            f"a ranking needs two models or more with finished {task.upper()} runs, and there are {len(runs)}; finish "
-            "more: python -m eval run"
-        )
+        needed = f"two models or more with finished {task.upper()} runs"
+        raise UserError(f"a ranking needs {needed}, and there are {len(runs)}; finish more: python -m eval run")
     return task, runs
 
 
@@ -121,10 +113,8 @@ def _items(runs: Runs) -> dict[str, str]:
     for run in runs.values():
         for item, asked in run.prompts.items():
             if items.setdefault(item, asked) != asked:
-                raise UserError(
-                    f"{run.folder}: its item {item!r} has another text than in the other runs; give runs of the same "
-                    "items"
-                )
+                other = f"its item {item!r} has another text than in the other runs"
+                raise UserError(f"{run.folder}: {other}; give runs of the same items")
     return items
 
 
@@ -144,16 +134,13 @@ def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Matrix, l
     matrix = people_matrix(read_rankings(path))
     models = [name for name in matrix.models if name in runs]
     if len(models) < MIN_MODELS:
-        raise UserError(
-            f"{path}: ranks {', '.join(matrix.models)}, and the runs are of {', '.join(runs)}: they share "
-            f"{len(models)} models where {MIN_MODELS} are needed; name the folders as the file does: NAME=DIR"
-        )
+        both = f"ranks {', '.join(matrix.models)}, and the runs are of {', '.join(runs)}"
+        share = f"they share {len(models)} models where {MIN_MODELS} are needed"
+        raise UserError(f"{path}: {both}: {share}; name the folders as the file does: NAME=DIR")
     shared = [item for item in matrix.items if item in items]
     if not shared:
-        raise UserError(
-            f"{path}: ranks rewrites of stories such as {matrix.items[0]!r}, and the runs have none of them; give the "
-            "runs' own ids"
-        )
+        stories = f"stories such as {matrix.items[0]!r}, and the runs have none of them"
+        raise UserError(f"{path}: ranks rewrites of {stories}; give the runs' own ids")
     left_out = []
     if other := [name for name in matrix.models if name not in runs]:
         left_out.append(f"People ranked {len(other)} models that there is no run of: {', '.join(other)}.")

@@ -1,9 +1,11 @@
-"""Appendix C for readers: Table 23, Table 24 and the numbers of Figure 1 in Markdown."""
+"""Appendix C for readers: Table 23, Table 24 and the numbers of Figure 1 in Markdown, and the figure."""
 
-from __future__ import annotations
-
+import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from data.markdown import bullets, number, plain, table
 from data.published import load_text
@@ -17,6 +19,15 @@ CURVE = "agreement-curve.svg"
 # Enough to read the curve off; agreement.json has every number of stories.
 _SIZES = (1, 2, 3, 5, 10, 15, 20, 30, 40, 50, 75, 100)
 _PAPER_NAMES = {"openai:text-embedding-3-large": "OpenAI text-embedding-3-large"}
+_STYLE: Any = {
+    "svg.fonttype": "none",  # text stays text: the reader's fonts have kanji, this machine's may not
+    "svg.hashsalt": "agreement-curve",  # the same curve is the same file
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+}
 _ABOUT = """\
 Encoders score a rewrite by its cosine distance from the story (0 to 2), people by its place among the models' (1 for
 the first, 0 for the last), a judge by its grade from 1 to 5, divided by 5. A model's score is the mean over stories.
@@ -96,10 +107,8 @@ def _agreement(row: Agreement) -> list[str]:
 def _curves(curves: Sequence[Agreement]) -> Iterator[str]:
     by_size = [{point.stories: point for point in row.curve} for row in curves]
     most = max(max(points) for points in by_size)
-    rows = [
-        [str(size), *(_on_curve(points.get(size)) for points in by_size)]
-        for size in (*(size for size in _SIZES if size < most), most)
-    ]
+    sizes = [*(size for size in _SIZES if size < most), most]
+    rows = [[str(size), *(_on_curve(points.get(size)) for points in by_size)] for size in sizes]
     yield table(("Stories", *(plain(row.evaluation) for row in curves)), rows)
     if undefined := sum(point.undefined for row in curves for point in row.curve):
         yield f"- {undefined:,} subsets have no correlation (all models with the same mean) and are left out.\n"
@@ -109,3 +118,30 @@ def _on_curve(point: CurvePoint | None) -> str:
     if point is None or point.mean is None:
         return "–"
     return f"{number(point.mean)} ({number(point.low)} to {number(point.high)})"
+
+
+def curve_figure(curves: Mapping[str, Sequence[CurvePoint]], reference: str) -> bytes:
+    """Evaluations' curves as an SVG file. The band holds 95% of the random subsets of so many stories."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(7.6, 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        lines = []
+        for curve in curves.values():
+            sizes = [point.stories for point in curve]
+            # None becomes NaN, which is not drawn.
+            mean, low, high = np.array([(point.mean, point.low, point.high) for point in curve], float).T
+            (line,) = axes.plot(sizes, mean, linewidth=2, marker="o" if len(sizes) == 1 else None)
+            axes.fill_between(sizes, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+            lines.append(line)
+        axes.set_xlabel("Stories")
+        axes.set_ylabel(f"Pearson correlation with {reference}")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        # A name that begins with an underscore would be left out of the legend.
+        axes.legend(lines, [f" {name}" for name in curves], frameon=False)
+        file = io.BytesIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()

@@ -1,19 +1,16 @@
 """Correlations between tasks across models: Tables 9 and 10 (paper, sections 4.3.2 to 4.3.4), and all other pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from data.published import CORRELATIONS
-from eval.correlate.cells import Cell, complete_table
+from eval.correlate.people import PEOPLE, Cell, complete_table
 from eval.correlate.scores import ModelRow
 from eval.statistics.correlation import Correlation, correlate_models
 from rewards.task import Task
 
 ENOUGH = 3  # models, for a correlation
-PEOPLE = "people"
 
 
 @dataclass(frozen=True, slots=True)

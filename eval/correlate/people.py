@@ -1,22 +1,52 @@
-"""People's ratings of answers against the judge's (Table 8): which rating is about which answer of which run."""
-
-from __future__ import annotations
+"""People's ratings of answers against the judge's (Table 8), and the cells of every table of correlations."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from data.errors import UserError
-from data.published import CORRELATIONS
-from eval.correlate.across import PEOPLE
-from eval.correlate.cells import MEAN, Cell, complete_table, judge_human_correlations
+from data.published import CORRELATIONS, correlations
 from eval.evaluated import Evaluated
-from eval.ratings import Rating, read_ratings
+from eval.ratings import Rating, mean_scores, read_ratings
 from eval.report.labels import labels
+from eval.statistics.correlation import Correlation, holm, pearson
 from rewards.finished import ScoredAnswer
 from rewards.task import Task
 from rewards.tasks import task_types
+
+PEOPLE = "people"
+ALL_TASKS = "All"
+MEAN = "mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table."""
+
+    task: str  # kind of item, or `All`
+    criterion: str  # criterion, or `mean` of them: of answers that both rated on every one of them
+    correlation: Correlation  # over the pairs that both sides have
+    of: int  # pairs that there could be; some may lack a score
+    p_holm: float | None = None  # its p-value corrected for the number of the table's cells; None where it has none
+    paper: float | None = None  # the paper's correlation in this cell
+
+    def to_json(self) -> dict[str, Any]:
+        """For a results file."""
+        own = {"p_holm": self.p_holm, "of": self.of, "paper": self.paper}
+        return {"task": self.task, "criterion": self.criterion, **asdict(self.correlation), **own}
+
+
+def complete_table(cells: Sequence[Cell], first: str, second: str) -> tuple[Cell, ...]:
+    """The cells of a table of two tasks, their p-values corrected together, beside the paper's."""
+    published = correlations(first, second)
+    paper = {(row["task"].lower(), row["criterion"]): float(row["pearson"]) for row in published}
+    corrected = holm([cell.correlation.p for cell in cells])
+    return tuple(
+        replace(cell, p_holm=p_holm, paper=paper.get((cell.task.lower(), cell.criterion)))
+        for cell, p_holm in zip(cells, corrected, strict=True)
+    )
 
 
 def rated_task() -> type[Task]:
@@ -38,7 +68,7 @@ class People:
 
     @property
     def raters(self) -> int:
-        """How many people there are."""
+        """How many people."""
         return len({rating.rater for rating in self.ratings})
 
     def table8(self) -> tuple[Cell, ...]:
@@ -52,8 +82,40 @@ class People:
         return tuple(replace(cell, paper=None) if cell.criterion == MEAN else cell for cell in table)
 
 
+def judge_human_correlations(
+    ratings: Iterable[Rating], judged: Mapping[tuple[str, str, str], float | None], task_of: Mapping[str, str]
+) -> list[Cell]:
+    """Pearson correlation of judge and people over answers for each task and criterion (paper, section 4.3.1).
+
+    A person's score of an answer is the mean over its raters. Cells come in the order in which tasks and criteria first
+    appear in the ratings, `mean` and `All` last, `All` over the answers of all tasks together.
+
+    `judged` is (model, item, criterion) -> the judge's score, None where it gave none; `task_of` item -> task.
+
+    >>> people = [Rating(model, "q1", "流暢性", "A", score) for model, score in (("a", 1), ("b", 3), ("c", 5))]
+    >>> judge = {("a", "q1", "流暢性"): 2, ("b", "q1", "流暢性"): 3, ("c", "q1", "流暢性"): 4}
+    >>> cell = judge_human_correlations(people, judge, {"q1": "Unusual Uses"})[0]
+    >>> cell.task, cell.criterion, round(cell.correlation.r, 6), cell.correlation.n, cell.of
+    ('Unusual Uses', '流暢性', 1.0, 3, 3)
+    """
+    people = mean_scores(ratings)
+    judge = {key: score for key, score in judged.items() if score is not None}
+    tasks = dict.fromkeys(task_of[item] for _, item in people)
+    criteria = list(dict.fromkeys(criterion for by_criterion in people.values() for criterion in by_criterion))
+    cells = []
+    for task in [*tasks, ALL_TASKS]:
+        answers = [answer for answer in people if task in (ALL_TASKS, task_of[answer[1]])]
+        for criterion in [*criteria, MEAN]:
+            wanted = criteria if criterion == MEAN else [criterion]
+            rated = [answer for answer in answers if all(c in people[answer] for c in wanted)]
+            both = [answer for answer in rated if all((*answer, c) in judge for c in wanted)]
+            judges = [sum(judge[*answer, c] for c in wanted) / len(wanted) for answer in both]
+            humans = [sum(people[answer][c] for c in wanted) / len(wanted) for answer in both]
+            cells.append(Cell(task, criterion, pearson(judges, humans, unit="answers"), len(rated)))
+    return cells
+
+
 def _criteria(task: type[Task]) -> list[str]:
-    """The criteria of a task's grid, in order."""
     return [name for name in dict.fromkeys(criterion for _, criterion in task.Finished.grid) if name != MEAN]
 
 
@@ -63,15 +125,13 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
     `model` is a model's name as the runs have it, `item` the question's id (where a model gave it several answers, the
     answer's id, such as `12-0`) and `criterion` `fluency` or 流暢性, and so on.
     """
-    task = rated_task()
-    known = _criteria(task)
+    known = _criteria(task := rated_task())
     criterion_of = {name.casefold(): key for key in known for name in (key, *labels().get(key, ()))}
     answers: dict[str, tuple[dict[str, ScoredAnswer], dict[str, list[ScoredAnswer]]]] = {}
     task_of: dict[str, str] = {}
     judged: dict[tuple[str, str, str], float | None] = {}
     for model in models:
-        run = model.run(task.name)
-        if run is None:
+        if (run := model.run(task.name)) is None:
             continue
         of_model = list(run.answers())
         answers[model.name] = _by_name(of_model)
@@ -86,10 +146,8 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
         by_name, by_question = answers.get(rating.model, ({}, {}))
         about = by_name.get(rating.item)
         if about is None and (several := by_question.get(rating.item)):
-            raise UserError(
-                f"{path}: rates {rating.model}'s question {rating.item!r}, which has {len(several)} answers; give the "
-                f"answer's id as item, such as {several[0].id!r}"
-            )
+            question = f"{rating.model}'s question {rating.item!r}, which has {len(several)} answers"
+            raise UserError(f"{path}: rates {question}; give the answer's id as item, such as {several[0].id!r}")
         if rating.model not in answers:
             left_out[f"no {task.name.upper()} run of the model {rating.model}"] += 1
         elif name is None:
@@ -99,10 +157,8 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
         else:
             key = (rating.model, _item(about), name, rating.rater)
             if key in kept:
-                raise UserError(
-                    f"{path}: the rater {rating.rater!r} rates {name} of {rating.model}'s {rating.item!r} twice, "
-                    "under two names; keep one"
-                )
+                twice = f"the rater {rating.rater!r} rates {name} of {rating.model}'s {rating.item!r} twice"
+                raise UserError(f"{path}: {twice}, under two names; keep one")
             kept[key] = Rating(*key, rating.score)
     if not kept:
         why, most = left_out.most_common(1)[0]

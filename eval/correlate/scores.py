@@ -1,7 +1,5 @@
 """The scores of models in all tasks, from their finished runs: what Tables 9 and 10 correlate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

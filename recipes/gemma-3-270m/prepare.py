@@ -22,8 +22,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from data.errors import UserError, one_line_errors
 from data.jumandic import load_nouns
-from data.lock import lock, unlock
 from data.prompts import dat_messages
+from data.run_folder import lock, unlock
 from rewards.nouns import make_noun_checker
 from rewards.parse import NUM_WORDS, script_reason
 

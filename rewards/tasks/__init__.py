@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from data.dotted import load_dotted
 from data.errors import UserError
 from data.record import read_json
+from data.settings import load_dotted
 from rewards.finished import Finished
 from rewards.judges.protocol import Rubric
 from rewards.task import Item, Task

@@ -9,7 +9,8 @@ from typing import Any
 
 from data.errors import UserError
 from data.held_out import refuse
-from data.jcq import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions, write_questions
+from data.jcq import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
+from data.jsonl import write_records
 from data.progress import responses_bar
 from rewards.judges.protocol import Asked
 from rewards.judges.run import Judging, judge_answers
@@ -80,7 +81,7 @@ class Jcq(Task):
         # A file's answers are judged as they are, a model's without its reasoning. JCQ-judge's ids have no `#`.
         texts = [a.text if a.seed is None else judged_part(a.text) for a in run.answers]
         answers = [Answer(a.id.replace("#", "-"), a.item, t) for a, t in zip(run.answers, texts, strict=True)]
-        write_questions(run.folder / QUESTIONS, self.questions)
+        write_records(run.folder / QUESTIONS, self.questions)
         write_answers(run.folder / ANSWERS, answers)
         judged = self._judge(answers, run.folder / LEDGER)
         source, tool = run.source or "", run.folder / "jcq-judge"

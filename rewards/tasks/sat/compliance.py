@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from data.prompts import prompt
-from data.rewrites import Rewrite
+from data.stories import Rewrite
 
 # "About 400 characters": a quarter more or less. The paper names no band; `Rewrite.length` lets anybody take another.
 LENGTH_BAND = (300, 500)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from data.prompts import fill, prompt, sat_messages
-from data.rewrites import Rewrite, read_rewrites
-from data.stories import Story, load_stories
+from data.stories import Rewrite, Story, load_stories, read_rewrites
 from rewards.embeddings import make_encoder
 from rewards.finished import Finished, ScoredAnswer
 from rewards.judges.protocol import Asked, Rubric, Scores

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from data.rewrites import Rewrite, SatReason
 from data.schema import utf8_safe
 from data.settings import setting
-from data.stories import Story, load_stories
+from data.stories import Rewrite, SatReason, Story, load_stories
 from rewards.distance import paired_distance
 from rewards.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from rewards.parse import without_reasoning

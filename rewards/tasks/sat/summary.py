@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.rewrites import Rewrite, SatReason
+from data.stories import Rewrite, SatReason
 from rewards.measure import Summary, normal_interval
 from rewards.tasks.sat.compliance import Extra, keeps_conditions, length_ok
 

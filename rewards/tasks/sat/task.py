@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from data.held_out import fingerprint, refuse
+from data.jsonl import write_records
 from data.prompts import prompt, sat_messages
-from data.rewrites import Rewrite, read_rewrites, write_rewrites
 from data.settings import deciding
-from data.stories import Story, load_stories, write_stories
+from data.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
 from rewards.tasks.sat.compliance import LENGTH_BAND
@@ -62,7 +62,7 @@ class Sat(Task):
         return self.scorer.describe()
 
     def read_answers(self, path: Path, source: str | None) -> list[Answer]:
-        """Rewrites: JSONL with the columns story_id and text (see `data.rewrites`); scores in it are made anew."""
+        """Rewrites: JSONL with the columns story_id and text (see `data.stories`); scores in it are made anew."""
         rows = read_rewrites(path, {story.id for story in self.stories}, source)
         return [Answer(*astuple(row)[: len(fields(Answer))]) for row in rows]  # the columns before the score's
 
@@ -95,7 +95,7 @@ class Sat(Task):
     def finish(self, run: Complete) -> Outcome:
         """Score the rewrites; the row of Table 7."""
         rows = self.scorer.score([_rewrite(answer) for answer in run.answers])
-        write_stories(run.folder / STORIES, self.stories)
+        write_records(run.folder / STORIES, self.stories)
         write_rewrites(run.folder / ROWS, rows)
         return Outcome(summarise(rows, len(self.stories), source=run.source).to_json())
 

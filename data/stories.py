@@ -130,9 +130,9 @@ def _scored(row: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _number(row: dict[str, Any], name: str, where: str) -> Any:
-    value, whole = row.get(name), name in ("seed", "length")
-    kind: Any = int if whole else int | float
+    value, integer = row.get(name), name in ("seed", "length")
+    kind: Any = int if integer else int | float
     # NaN and infinity are not below the largest, and True is an int.
     if value is None or (isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1 << 63):
         return value
-    raise UserError(f"{where}: the column {name} is no {'whole ' * whole}number; fix it or leave it out")
+    raise UserError(f"{where}: the column {name} is no {'whole ' * integer}number; fix it or leave it out")

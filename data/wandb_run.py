@@ -51,8 +51,8 @@ def last_checkpoint(output_dir: Path) -> Path | None:
 
 def trained_by(folder: Path) -> WandbRun | None:
     """The run that trained the model in `folder`, a checkpoint or a training output; None if nobody knows of one."""
-    whole = folder if (folder / STATE).is_file() else last_checkpoint(folder)
-    return read_state(whole) if whole else None
+    trained = folder if (folder / STATE).is_file() else last_checkpoint(folder)
+    return read_state(trained) if trained else None
 
 
 def training_summary(folder: Path) -> dict[str, float]:

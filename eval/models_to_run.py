@@ -34,8 +34,8 @@ def find_targets(names: Sequence[str]) -> tuple[list[Target], dict[str, StudyFol
             studies.setdefault(_safe(study.name), study)
         for target in _rows(Path(name), study) if study else _models(name):
             if (other := targets.setdefault(target.folder, target)) is not target:
-                both = f"{other.model} and {target.model}"
-                raise UserError(f"two models would go to the folder {target.folder}: {both}; rename one")
+                models_text = f"{other.model} and {target.model}"
+                raise UserError(f"two models would go to the folder {target.folder}: {models_text}; rename one")
     return list(targets.values()), studies
 
 

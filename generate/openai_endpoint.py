@@ -107,10 +107,10 @@ def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
     most `limit` tokens: vLLM, SGLang and llama.cpp take `top_k` in the request, `transformers serve` a whole
     `generation_config`, OpenAI neither, and it truncates nothing at top_p 1.
     """
-    whole = {"min_p": 0.0, "repetition_penalty": 1.0}
-    config = {"do_sample": True, "top_k": 0, "top_p": 1.0, **whole}
+    untruncated = {"min_p": 0.0, "repetition_penalty": 1.0}
+    config = {"do_sample": True, "top_k": 0, "top_p": 1.0, **untruncated}
     return {
-        "top_k": {"max_tokens": limit, "top_k": -1, **whole},
+        "top_k": {"max_tokens": limit, "top_k": -1, **untruncated},
         "generation_config": {"max_tokens": limit, "generation_config": json.dumps(config)},
         "openai": {"max_completion_tokens": limit},
     }

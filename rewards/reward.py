@@ -101,8 +101,8 @@ class Reward:
         group = hashlib.blake2b(item.prompt.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES)
         if score is None:
             return ScoredCompletion(text, None, reason, 0.0, False, facts, group.hexdigest())
-        whole = group.digest() + text.encode("utf-8", "surrogatepass")
-        key = hashlib.blake2b(whole, digest_size=KEY_BYTES).digest()
+        identity = group.digest() + text.encode("utf-8", "surrogatepass")
+        key = hashlib.blake2b(identity, digest_size=KEY_BYTES).digest()
         return ScoredCompletion(text, score, reason, self.scale * score, False, facts, group.hexdigest(), key)
 
     def __call__(
@@ -128,8 +128,8 @@ class Reward:
         except Exception as error:
             # Told to all before it is raised: a process that fails alone would leave the others waiting for ever.
             failure = error
-        said = local if failure is None else f"{type(failure).__name__}: {failure}"
-        parts: list[list[ScoredCompletion] | str] = gather(said)
+        message = local if failure is None else f"{type(failure).__name__}: {failure}"
+        parts: list[list[ScoredCompletion] | str] = gather(message)
         if failure is not None:
             raise failure
         everyone: list[ScoredCompletion] = []

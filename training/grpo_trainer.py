@@ -55,9 +55,9 @@ def by_prompt(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         return batches
     full, left = [], []
     for same in positions.values():
-        whole = len(same) // size * size
-        full += [same[i : i + size] for i in range(0, whole, size)]
-        left += same[whole:]
+        filled = len(same) // size * size
+        full += [same[i : i + size] for i in range(0, filled, size)]
+        left += same[filled:]
     chosen = sorted(full + [left[i : i + size] for i in range(0, len(left), size)], key=min)
 
     def picked(name: str, rows: torch.Tensor) -> Any:

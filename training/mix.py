@@ -122,8 +122,8 @@ def described(entries: Sequence[Entry]) -> dict[str, Any]:
     """What identifies data and rewards, for the run's record. Loads what scores, so that errors show early."""
     tasks, rewards = [], []
     for entry in entries:
-        whole = json.dumps([(item.id, item.prompt, dict(item.columns)) for item in entry.items], default=str)
-        digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+        content = json.dumps([(item.id, item.prompt, dict(item.columns)) for item in entry.items], default=str)
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         tasks.append({"name": entry.name, "prompts": entry.count, "items": len(entry.items), "sha256": digest})
         for path, reward in zip(entry.reward_funcs or [""], entry.rewards, strict=True):
             facts = reward.describe() if isinstance(reward, Reward) else {}

@@ -134,9 +134,9 @@ def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Matrix, l
     matrix = people_matrix(read_rankings(path))
     models = [name for name in matrix.models if name in runs]
     if len(models) < MIN_MODELS:
-        both = f"ranks {', '.join(matrix.models)}, and the runs are of {', '.join(runs)}"
+        names = f"ranks {', '.join(matrix.models)}, and the runs are of {', '.join(runs)}"
         share = f"they share {len(models)} models where {MIN_MODELS} are needed"
-        raise UserError(f"{path}: {both}: {share}; name the folders as the file does: NAME=DIR")
+        raise UserError(f"{path}: {names}: {share}; name the folders as the file does: NAME=DIR")
     shared = [item for item in matrix.items if item in items]
     if not shared:
         stories = f"stories such as {matrix.items[0]!r}, and the runs have none of them"

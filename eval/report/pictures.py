@@ -48,13 +48,13 @@ def radars(
         run = model.run(task.name)
         means = [estimate_of(run, measure).mean for measure in picture.measures] if run else []
         every[model.name] = tuple(mean for mean in means if mean is not None)
-    whole = {name: values for name, values in every.items() if len(values) == len(picture.measures)}
-    points = {name: radar_points(values, picture.least, picture.most) for name, values in whole.items()}
+    complete = {name: values for name, values in every.items() if len(values) == len(picture.measures)}
+    points = {name: radar_points(values, picture.least, picture.most) for name, values in complete.items()}
     shown = []
     for number, name in enumerate(every):
-        if name in whole:
+        if name in complete:
             base = against.get(name)
             beside = (base.name, points[base.name]) if base and base.name in points else None
-            named = tuple(zip((measure.short for measure in picture.measures), whole[name], strict=True))
+            named = tuple(zip((measure.short for measure in picture.measures), complete[name], strict=True))
             shown.append(ModelRadar(name, number % SERIES, points[name], beside, named))
     return shown

@@ -49,9 +49,9 @@ def compare_paired(
     >>> result.difference, result.effect, result.p, result.n, result.of
     (2.0, 2.0, 0.25, 3, 4)
     """
-    both = [item for item, score in base.items() if score is not None and other.get(item) is not None]
-    pairs = np.array([(base[item], other[item]) for item in both], np.float64).reshape(-1, 2)
-    n, of = len(both), len({*base, *other})
+    shared = [item for item, score in base.items() if score is not None and other.get(item) is not None]
+    pairs = np.array([(base[item], other[item]) for item in shared], np.float64).reshape(-1, 2)
+    n, of = len(shared), len({*base, *other})
     differences = pairs[:, 1] - pairs[:, 0]
     if reason := not_finite(differences, "differences" if n else "common items"):
         return Comparison(n, of, reason=reason)

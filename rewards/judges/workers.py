@@ -122,10 +122,12 @@ class Workers:
             scores = self.rubric.read(reply.text or "")
             status = Status.OK if scores else Status.UNPARSEABLE
         what = (key, answer.question_id, answer.id, self.judge.name, self.rubric.name, status, scores)
-        said = {name: getattr(reply, name) for name in ("finish_reason", "prompt_tokens", "completion_tokens", "error")}
+        facts = {
+            name: getattr(reply, name) for name in ("finish_reason", "prompt_tokens", "completion_tokens", "error")
+        }
         cost = self.price.cost(reply.prompt_tokens, reply.completion_tokens) if self.price else None
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return Judgement(*what, reply=reply.text, reply_id=reply.id, **said, cost=cost, time=time)
+        return Judgement(*what, reply=reply.text, reply_id=reply.id, **facts, cost=cost, time=time)
 
     def _most(self, key: str) -> float:
         """The most that asking about this answer can cost; about one of an earlier run, what the longest one can."""

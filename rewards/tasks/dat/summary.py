@@ -78,11 +78,11 @@ class DatAccumulator:
         self._total += len(table)
         scores = valid["score"].to_numpy().astype(np.float64)
         if n := len(scores):
-            mean, both = float(scores.mean()), self._valid + n
+            mean, count = float(scores.mean()), self._valid + n
             difference = mean - self._mean
-            self._squares += float(((scores - mean) ** 2).sum()) + difference**2 * self._valid * n / both
-            self._mean += difference * n / both
-            self._valid = both
+            self._squares += float(((scores - mean) ** 2).sum()) + difference**2 * self._valid * n / count
+            self._mean += difference * n / count
+            self._valid = count
         words = pc.list_flatten(valid["words"])
         for column, counts in ((table["reason"].drop_null(), self._reasons), (words, self._words)):
             values, numbers = pc.value_counts(column).flatten()

@@ -34,6 +34,7 @@ def judging():
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging, ginza, jumandic_checker, nouns):
     url, asked = judging
     mini = build_mini(tmp_path / "mini", ginza, jumandic_checker, nouns)

@@ -253,7 +253,7 @@ def test_a_recipe_without_a_table_says_so(method, tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [f"{method}_dat.py"])
     with pytest.raises(SystemExit) as end:
-        importlib.import_module("launch").launch(method, importlib.import_module(f"{method}_dat").run)
+        importlib.import_module("launch").launch(method)
     assert end.value.code == 2
     assert capsys.readouterr().err == (
         f"{method}_dat: responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote\n"

@@ -1,8 +1,7 @@
 """The stories of the Story Alteration Task (paper, section 3.3), 113 well-known tales or anybody's own; their rewrites.
 
 The paper's, 113 tales from a website that GPT-4o summarised to 200-400 characters, are not public. Those packaged here
-(`stories.jsonl`) are sozo's own summaries of tales in the public domain, of the same number and length. Scores on them
-are not the paper's, whatever the encoder.
+(`stories.jsonl`) are sozo's own summaries of as many tales in the public domain: scores on them are not the paper's.
 
 Rewrites are JSONL and not parquet: a few hundred rows of long text that people read and search, and that other tools
 write. A scored file is a file of rewrites again: each of its rows has a score or a reason, never both.

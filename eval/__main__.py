@@ -9,15 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from data.errors import UserError, one_line_errors
-from eval.compare import all_changes, bases
-from eval.correlate.run import correlate_runs
 from eval.deliver import ResultOptions, check_delivery, deliver
 from eval.draw import SamplingOptions
-from eval.evaluated import find_evaluated
 from eval.flags import spread, with_flags
-from eval.models_to_run import find_targets, write_studies
-from eval.report.evaluation_page import write_evaluation
-from eval.report.tables import change_tables
 from eval.run import TaskRun, run_task, score_answers
 from eval.terminal import print_changes, print_lines, print_page, print_run
 from generate.judges import make_judge
@@ -57,6 +51,8 @@ def run(
     **settings: Any,
 ) -> None:
     """Several models through several benchmarks: python -m eval run --model A B --benchmarks dat jcq sat."""
+    from eval.models_to_run import find_targets, write_studies  # here, so that every command starts sooner
+
     tasks = _make_tasks(benchmarks or list(settings), settings)  # once: a budget is for all models together
     targets, studies = find_targets(model)
     check_delivery([target.model for target in targets], results)
@@ -81,12 +77,19 @@ def report(
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
 ) -> None:
     """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
+    from eval.evaluated import find_evaluated
+    from eval.report.evaluation_page import write_evaluation
+
     pages = write_evaluation(output, find_evaluated(runs), base=base, title=title)
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
 def compare(runs: Runs, base: Base = None) -> None:
     """What changed from one model to the others: the report's tables of changes, here in the terminal."""
+    from eval.compare import all_changes, bases
+    from eval.evaluated import find_evaluated
+    from eval.report.tables import change_tables
+
     models = find_evaluated(runs)
     if not (tables := change_tables(models, all_changes(models, bases(models, base)))):
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
@@ -102,6 +105,8 @@ def correlate(
     ] = None,
 ) -> None:
     """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
+    from eval.correlate.run import correlate_runs
+
     print_page(correlate_runs(runs, output, ratings=ratings))
 
 
@@ -122,7 +127,7 @@ def agreement(
     judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
 ) -> None:
     """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
-    from eval.agreement.run import agree  # its judge makes every command start later
+    from eval.agreement.run import agree
 
     for field in fields(judging):
         if not judge and getattr(judging, field.name) != field.default:

@@ -1,7 +1,4 @@
-"""What changed from one model to others, cell by cell, with intervals and p-values corrected over a table's cells.
-
-Numbers that do not rest on the same judge, items or scorer are never subtracted: the cell says why.
-"""
+"""What changed from one model to others; numbers that rest not on one judge, items and scorer are never subtracted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval.report.labels import english
-from eval.report.tables import PageTable
 from eval.run import TaskRun
 
 _COLOURS = {"": "", "up": "green", "down": "red"}
@@ -56,9 +54,11 @@ def print_lines(lines: Iterable[str]) -> None:
         _console().print(line, markup=False, highlight=False)
 
 
-def print_changes(tables: Sequence[PageTable]) -> None:
-    """The report's tables of changes, a row for each model and the measures in columns."""
+def print_changes(tables: Sequence[Any]) -> None:
+    """The report's tables of changes (`PageTable`), a row for each model and the measures in columns."""
     from rich.text import Text
+
+    from eval.report.labels import english
 
     for page_table in tables:
         table = _table(english(page_table.name))

@@ -2,10 +2,7 @@
 
 The base model writes no valid list for the bare prompt. A short SFT on random lists of nouns that its tokenizer has as
 one token teaches it the form. Sixteen lists share one copy of the prompt in each step (a block mask keeps them apart),
-because the prompt would be three quarters of all tokens.
-
-    pip install 'sozo[gemma,offline]'
-    python recipes/gemma-3-270m/prepare.py          # half an hour on two CPU cores; writes runs/gemma-3-270m/warm
+because the prompt would be three quarters of all tokens. README.md beside this says how long it takes.
 """
 
 import argparse

@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--responses", type=int, default=131072)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    scorer = DatSettings(noun_checker="jumandic", embedding_model="ja-ginza").scorer()
+    scorer = DatScorer.of(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))
     nouns = load_nouns()
     texts = [completion.text for completion in RandomNouns(nouns).answer([""] * args.responses, seed=0, batch=0)]
     share = texts[: args.responses // NAIVE_SHARE]
@@ -168,7 +168,7 @@ def main() -> None:
             f"{args.responses / statistics.median(runs):9,.0f} responses/s  "
             f"{statistics.median(ratios):6.1f} times sozo's time ({min(ratios):.1f}-{max(ratios):.1f})"
         )
-    cold = DatSettings(noun_checker="jumandic", embedding_model="ja-ginza").scorer()
+    cold = DatScorer.of(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))
     words = len(nouns)
     start = time.perf_counter()
     cold.checker.check(nouns)

@@ -56,7 +56,7 @@ class Completion:
 
 
 def utf8_safe(text: str) -> str:
-    """`text` with lone surrogates written out as `\\udXXX`, so that it can be stored as UTF-8.
+    """`text` with lone surrogates written out as escapes, so that it can be stored as UTF-8.
 
     >>> utf8_safe("犬\\ud800")
     '犬\\\\ud800'

@@ -109,7 +109,7 @@ def read_rewrites(path: Path, stories: Collection[str] | None = None, source: st
 
 
 def write_rewrites(path: Path, rewrites: Sequence[Rewrite]) -> None:
-    """Write a JSONL file, whole or not at all. Lone surrogates are stored as `\\udXXX`: no UTF-8 file can hold them."""
+    """Write a JSONL file, whole or not at all. Lone surrogates are stored as escapes: no UTF-8 file can hold them."""
     safe = ({k: utf8_safe(v) if isinstance(v, str) else v for k, v in asdict(row).items()} for row in rewrites)
     write_objects(path, ({"schema": SCHEMA_VERSION, **values} for values in safe))
 

@@ -6,8 +6,6 @@ A reward or a scorer takes it as an object:
     reward = DatReward(lambda: scorer)
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A generator of one's own: the best of several answers of another one. Training has to beat this to be worth it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

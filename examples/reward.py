@@ -5,8 +5,6 @@ reward_args: {rewards.make_dat_reward: {}, examples.reward.make_fresh_words_rewa
 reward_weights: [1.0, 0.2]
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

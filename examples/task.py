@@ -3,8 +3,6 @@
 SOZO_TASKS=examples.task.Acrostic python -m eval acrostic --model MODEL --output runs/acrostic
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rewards.measure import Measure

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from data.progress import responses_bar
 from eval.matrix import Matrix
 from rewards.finished import Finished
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Judge, Rubric
-from rewards.judges.run import NOT_ASKED, Judging, judge_answers
+from rewards.judges.run import NOT_ASKED, Judging, judge_with_bar
 
 NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
 
@@ -39,17 +38,7 @@ def grade_answers(
     to_judge = {model: list(run.to_judge()) for model, run in runs.items()}
     named = [(model, answer) for model, answers in to_judge.items() for answer in answers if answer.answer]
     questions = [replace(answer, id=f"{model}/{answer.id}") for model, answer in named]
-    with responses_bar(f"judging by {judge.name}", len(questions)) as advance:
-        judging = judge_answers(
-            judge,
-            rubric,
-            questions,
-            ledger,
-            price=settings.price(),
-            max_cost=settings.max_cost,
-            retry_failed=settings.retry_failed,
-            on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
-        )
+    judging = judge_with_bar(judge, rubric, questions, ledger, settings, settings.max_cost)
     by_id = {answer.id: judgement for answer, judgement in zip(questions, judging.judgements, strict=True)}
     statuses: dict[str, list[str]] = {}
     scores: dict[str, dict[str, float | None]] = {}

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
+from data.progress import responses_bar
 from rewards.endpoint.pace import run_to_end
 from rewards.judges.ledger import Judgement, Ledger, judgement_key, latest
-from rewards.judges.options import Price
+from rewards.judges.options import JudgeSettings, Price
 from rewards.judges.protocol import Asked, Judge, Rubric, Status
 from rewards.judges.workers import Workers
 
@@ -36,6 +37,28 @@ class Judging:
         """How many answers have which status, those of zero too; they add up to all answers."""
         count = Counter(str(judgement.status) if judgement else NOT_ASKED for judgement in self.judgements)
         return {name: count[name] for name in (*map(str, Status), NOT_ASKED)}
+
+
+def judge_with_bar(
+    judge: Judge,
+    rubric: Rubric,
+    answers: Sequence[Asked],
+    ledger: Path,
+    settings: JudgeSettings,
+    max_cost: float | None,
+) -> Judging:
+    """`judge_answers` as a command does it: by its settings but for the budget that is left, with a progress bar."""
+    with responses_bar(f"judging by {judge.name}", len(answers)) as advance:
+        return judge_answers(
+            judge,
+            rubric,
+            answers,
+            ledger,
+            price=settings.price(),
+            max_cost=max_cost,
+            retry_failed=settings.retry_failed,
+            on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
+        )
 
 
 def judge_answers(

@@ -11,9 +11,8 @@ from data.errors import UserError
 from data.held_out import refuse
 from data.jcq import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 from data.jsonl import write_records
-from data.progress import responses_bar
 from rewards.judges.protocol import Asked
-from rewards.judges.run import Judging, judge_answers
+from rewards.judges.run import Judging, judge_with_bar
 from rewards.measure import Measure
 from rewards.parse import judged_part
 from rewards.task import Answer, Complete, Item, Outcome, Task
@@ -104,17 +103,7 @@ class Jcq(Task):
         if settings.judgements:
             return import_judgements(settings, asked, ledger)
         assert judge is not None  # `deciding` has refused to begin without one
-        with responses_bar(f"judging by {judge.name}", len(answers)) as advance:
-            judged = judge_answers(
-                judge,
-                JCQ_RUBRICS[settings.judge_prompt],
-                asked,
-                ledger,
-                price=settings.price(),
-                max_cost=self._left,
-                retry_failed=settings.retry_failed,
-                on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
-            )
+        judged = judge_with_bar(judge, JCQ_RUBRICS[settings.judge_prompt], asked, ledger, settings, self._left)
         if self._left is not None:
             self._left = max(0.0, self._left - judged.cost_at_most)
         return judged

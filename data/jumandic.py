@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,16 @@ def default_dictionary() -> CompiledDictionary:
     if spec is None or spec.origin is None:
         raise UserError("the package jumandic is not installed: pip install 'sozo[offline]'")
     return CompiledDictionary(Path(spec.origin).parent / "dicdir")
+
+
+def make_tagger(options: str = "") -> Any:
+    """MeCab with this dictionary (`fugashi.GenericTagger`), with more of its command-line options if wanted."""
+    try:
+        import fugashi
+    except ModuleNotFoundError as error:
+        raise UserError("the package fugashi is not installed: pip install 'sozo[offline]'") from error
+    folder = default_dictionary().folder
+    return fugashi.GenericTagger(f'-r "{folder / "mecabrc"}" -d "{folder}" {options}')
 
 
 def load_nouns(path: Path | None = None) -> tuple[str, ...]:

@@ -49,9 +49,9 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error})") from error
+        raise UserError(f"{path}: cannot be read ({error}); restore it, or take another folder") from error
     if not isinstance(values, dict):
-        raise UserError(f"{path}: is no JSON object")
+        raise UserError(f"{path}: is no JSON object; restore it, or take another folder")
     return values
 
 

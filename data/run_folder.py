@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from data.errors import UserError
 from data.processes import is_first
-from data.record import provenance, write_json
+from data.record import provenance, read_json, write_json
 from data.secrets import without_credentials
 
 MISSING = object()
@@ -122,7 +122,7 @@ class RunFolder:
 
     def metrics(self) -> dict[str, Any] | None:
         """The run's result, if it is finished."""
-        return _read(self.path / "metrics.json")
+        return read_json(path) if (path := self.path / "metrics.json").exists() else None
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
         """Write `config.json`, or check that the one in the folder promises the same result.
@@ -166,7 +166,7 @@ class RunFolder:
             self._read_config()  # another process may have begun between our first look and the lock
 
     def _read_config(self) -> None:
-        self._config = _read(self._file)
+        self._config = read_json(self._file) if self._file.exists() else None
         if self._config is not None:
             if self._config.get("format") != _FORMAT:
                 raise UserError(f"{self._file}: is not of this version of sozo; {_OTHER}")
@@ -179,18 +179,6 @@ class RunFolder:
             key, old, new = ("not set" if v is MISSING else json.dumps(v, ensure_ascii=False) for v in difference)
             run = f"{self.path}: holds a run with {key[1:-1]} = {old}"
             raise UserError(f"{run}, but now it is {new}; {_OTHER}, or the same settings to continue it")
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        values = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read; {_OTHER}") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: is no JSON object; {_OTHER}")
-    return values
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ What they name by a dotted path, such as a reward function or a task of their ow
 import difflib
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -48,14 +48,18 @@ def deciding(settings: Any) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in decide}
 
 
+def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """What to say behind an unknown `name`: the known one that it is near to, or `otherwise`."""
+    close = difflib.get_close_matches(name, known, 1)
+    return f" (did you mean {close[0]}?)" if close else otherwise
+
+
 def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
     """The dataclass `settings` with `values`, such as a block of YAML."""
     names = [f.name for f in fields(settings)]  # type: ignore[arg-type]
     for name in values:
         if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
-            known = f" (did you mean {close[0]}?)" if close else f"; {', '.join(names)} exist"
-            raise UserError(f"unknown setting: {name}{known}")
+            raise UserError(f"unknown setting: {name}" + hint(name, names, f"; {', '.join(names)} exist"))
     return settings(**values)
 
 

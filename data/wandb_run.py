@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.record import write_json
+from data.record import read_json, write_json
 from data.secrets import without_credentials
 
 STATE = "sozo_state.json"  # training writes it into each checkpoint, last: it is whole; and beside the finished model
@@ -35,12 +35,10 @@ def write_state(folder: Path, run: Any) -> None:
 def read_state(folder: Path) -> WandbRun | None:
     """The run that trained the model in `folder`, whose `sozo_state.json` must exist; None if without W&B."""
     path = folder / STATE
-    try:
-        values = json.loads(path.read_bytes())
-        run_id, project, entity = values["wandb_run_id"], values.get("wandb_project"), values.get("wandb_entity")
-        return None if run_id is None else WandbRun(str(run_id), project, entity)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: cannot be read ({type(error).__name__}); restore or remove it") from error
+    if "wandb_run_id" not in (values := read_json(path)):
+        raise UserError(f"{path}: says nothing of a W&B run; restore or remove it")
+    run_id, project, entity = (values.get(f"wandb_{name}") for name in ("run_id", "project", "entity"))
+    return None if run_id is None else WandbRun(str(run_id), project, entity)
 
 
 def last_checkpoint(output_dir: Path) -> Path | None:

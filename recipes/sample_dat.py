@@ -6,9 +6,8 @@ One process, and one node of eight GPUs (every process draws its share; the tabl
     accelerate launch --config_file recipes/accelerate/ddp.yaml recipes/sample_dat.py \
         --model Qwen/Qwen2.5-7B-Instruct --num_responses 131072 --output_dir runs/qwen2.5-7b/base
 
-`--model` is a folder (a LoRA adapter's too), a hub id, `tiny`, `random` (nouns) or, with `--base_url`, a name on
-an OpenAI-compatible server. It is `python -m eval dat` with a recipe's flags, which can also stand in a YAML file
-(`--config FILE.yaml`). Several machines need an `--output_dir` that all of them see.
+It is `python -m eval dat` with a recipe's flags, which can also stand in a YAML file (`--config FILE.yaml`).
+Several machines need an `--output_dir` that all of them see.
 """
 
 import sys

@@ -1,14 +1,11 @@
-r"""SFT on the best responses of a table (paper, section 5.1.1: the top 16,384 of 131,072 of random nouns).
+"""SFT on the best responses of a table (paper, section 5.1.1: the top 16,384 of 131,072 of random nouns).
 
 The embedded tiny model on a CPU:
 
     python recipes/sample_dat.py --model random --num_responses 8192 --output_dir runs/random
     accelerate launch recipes/sft_dat.py --responses runs/random
 
-On eight GPUs (on one: single.yaml and --use_peft true); flags of TRL's SFTConfig or ModelConfig go over the YAML:
-
-    accelerate launch --config_file recipes/accelerate/zero3.yaml recipes/sft_dat.py \
-        --config recipes/swallow-8b/sft.yaml --responses runs/random
+Flags of TRL's SFTConfig or ModelConfig go over the YAML; recipes/README.md has GPUs.
 """
 
 from launch import launch

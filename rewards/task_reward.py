@@ -30,7 +30,6 @@ class TaskReward(Reward):
         super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        """The measure's value, 0 without one."""
         rows = self.task.score(items, answers)
         return [
             self.scored(item, answer.text, row.values.get(self.measure), row.reason, **row.facts)
@@ -38,7 +37,6 @@ class TaskReward(Reward):
         ]
 
     def describe(self) -> dict[str, Any]:
-        """Settings for the run's record, and what scores as loaded."""
         return {"measure": self.measure, **super().describe(), **self.task.deciding(), **self.task.describe()}
 
 

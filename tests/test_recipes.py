@@ -17,6 +17,8 @@ METHODS = {
     "dpo": (DpoArguments, DpoSettings),
     "grpo": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
+    "warm": (SftArguments, SftSettings),
+    "mix-warm": (SftArguments, SftSettings),
 }
 RECIPES = sorted(path for method in METHODS for path in (ROOT / "recipes").glob(f"*/{method}.yaml"))
 LAUNCHERS = sorted((ROOT / "recipes" / "accelerate").glob("*.yaml"))
@@ -40,7 +42,7 @@ def test_nothing_is_missing():
     models = {"tiny", "gemma-3-270m", *PAPER}
     assert {(path.parent.name, path.stem) for path in RECIPES} >= {
         *((model, method) for model in models for method in ("sft", "dpo", "grpo")),
-        ("gemma-3-270m", "mix"),
+        *(("gemma-3-270m", other) for other in ("warm", "mix-warm", "mix")),
     }
     assert {path.stem for path in LAUNCHERS} == {
         *("single", "ddp", "zero2", "zero3", "cpu2_ddp", "cpu2_zero2", "cpu2_zero3")
@@ -50,7 +52,8 @@ def test_nothing_is_missing():
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_recipe_loads_and_says_what_it_is(path):
     first = path.read_text("utf-8").splitlines()[0]
-    assert first.startswith(f"# {path.stem.upper()} of ")
+    title = "WARM-UP" if path.stem.endswith("warm") else path.stem.upper()
+    assert first.startswith(f"# {title} of ")
     _, training, _ = settings_of(path)
     assert training.output_dir == f"runs/{path.parent.name}/{path.stem}"
     assert training.run_name == f"{path.parent.name}-{path.stem}"

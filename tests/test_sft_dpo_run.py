@@ -114,6 +114,15 @@ def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monke
     assert len(row["labels"]) == len(prompt) + 21
 
 
+def test_frozen_embeddings_stay_as_they_are(mini, responses, tmp_path):
+    before, same = load_file(mini / "model.safetensors"), {}
+    for frozen in (True, False):
+        output = train("sft", mini, responses, tmp_path / str(frozen), learning_rate=1e-2, freeze_embeddings=frozen)
+        after = load_file(output / "model.safetensors")
+        same[frozen] = {name for name in before if torch.equal(before[name], after[name])}
+    assert (same[True], same[False]) == ({"model.embed_tokens.weight"}, set())
+
+
 def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):
     output = train("dpo", mini, responses, tmp_path / "out", learning_rate=3e-3)
     logged = [entry for entry in history(output) if "loss" in entry]

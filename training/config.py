@@ -1,7 +1,6 @@
 """Settings from `--config FILE.yaml` and flags: what cannot be is refused here, in one line, before a model loads."""
 
 import argparse
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import yaml
 from trl import ModelConfig, TrlParser
 
 from data.errors import UserError
-from data.settings import setting
+from data.settings import hint, setting
 
 
 @dataclass
@@ -19,6 +18,7 @@ class CommonArguments:
     """What every method can be told."""
 
     share_prompt: bool = setting(True, "The loss computes a prompt once for a micro-batch, not for each response.")
+    freeze_embeddings: bool = setting(False, "Leave the embeddings as they are (and a tied output layer).")
 
     def check(self, training: Any) -> None:
         """Refuse what cannot work together with TRL's settings."""
@@ -55,7 +55,7 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     _, rest = parser.parse_known_args(flags)
     unknown += [word for word in rest if word.startswith("--")] or rest
     if unknown:
-        raise UserError(f"unknown setting: {', '.join(_hint(key, parser) for key in unknown)}")
+        raise UserError(f"unknown setting: {', '.join(_named(key, parser) for key in unknown)}")
     try:
         return parser.parse_args_and_config(["--config", file, *flags] if file else flags)
     except (TypeError, ValueError) as error:
@@ -78,7 +78,6 @@ def _read_yaml(file: str) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key != "env"}
 
 
-def _hint(flag: str, parser: argparse.ArgumentParser) -> str:
+def _named(flag: str, parser: argparse.ArgumentParser) -> str:
     key = flag.removeprefix("--").partition("=")[0].replace("-", "_")
-    matches = difflib.get_close_matches(key, [action.dest for action in parser._actions], 1)
-    return f"{key} (did you mean {matches[0]}?)" if matches else key
+    return key + hint(key, [action.dest for action in parser._actions])

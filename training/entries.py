@@ -1,6 +1,5 @@
 """One entry of a GRPO run's list `tasks`: what is asked, how often, and what is paid for it."""
 
-import difflib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.jsonl import id_column, read_numbered, text_column
-from data.settings import load_dotted, settings_of
+from data.settings import hint, load_dotted, settings_of
 from rewards.task import Item, Task
 from rewards.task_reward import TaskReward
 from rewards.tasks import refuse_training, task_type
@@ -50,8 +49,7 @@ class Entry:
         known = self._settings | self._reward_options
         for name in self.options:
             if name not in known:
-                close = difflib.get_close_matches(name, known | _KEYS, 1)
-                return f"unknown setting: {name}" + (f" (did you mean {close[0]}?)" if close else "")
+                return f"unknown setting: {name}{hint(name, known | _KEYS)}"
         for path, arguments in self.reward_args.items():
             if path not in (self.reward_funcs or ()):
                 return f"reward_args names {path}, which is not one of reward_funcs {list(self.reward_funcs or ())}"

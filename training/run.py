@@ -85,6 +85,8 @@ def train(
             wandb.log({title: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
     common = {"model": path, "args": training, "processing_class": tokenizer, "callbacks": [recorder]}
     trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
+    if script.freeze_embeddings:
+        trainer.model.get_input_embeddings().requires_grad_(False)
     if script.share_prompt:
         from training.shared_prompt import share_prompt
 

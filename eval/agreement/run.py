@@ -41,14 +41,9 @@ def agree(
     The folder `output` gets `agreement.md`, `agreement.json`, `agreement-curve.svg` if there is a curve, and with a
     judge `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
 
-    Args:
-        places: Folders of finished runs (`eval.evaluated.find_evaluated`).
-        output: The run's folder.
-        benchmark: The task; None takes the only one whose answers other encoders and a judge can score too.
-        encoders: Who scores the answers; none takes the scores that the runs hold.
-        cache: A folder of their vectors.
-        rankings: People's (`eval.ratings.read_rankings`).
-        judging: The judge; None asks nobody. `judge_prompt` does not count: the task has a rubric for this (Table 22).
+    `places` are as in `find_evaluated`; `benchmark` None takes the only task whose answers other encoders and a judge
+    can score too; without `encoders` the runs' own scores count. `judging.judge_prompt` does not: the task has a rubric
+    for this (Table 22).
     """
     task, runs = _runs(find_evaluated(places), benchmark)
     items = _items(runs)

@@ -117,7 +117,6 @@ class JudgeReward(Reward):
         return [c if c.reward is not None else replace(c, reward=worth.get(c.group)) for c in judged]
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        """See the class."""
         statuses = Counter(completion.facts["status"] for completion in completions)
         scores = [completion.score for completion in completions if completion.score is not None]
         metrics = {f"judge/status/{status}": float(statuses[status]) for status in (*map(str, Status), _EMPTY)}
@@ -127,7 +126,6 @@ class JudgeReward(Reward):
         return metrics | {"judge/cost": self._cost} if self.price else metrics
 
     def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
-        """Status and scores."""
         return {f"judge_{name}": completion.facts.get(name) for name in ("status", "scores")}
 
     def describe(self) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from data.errors import UserError
-from data.jumandic import Entry, default_dictionary
+from data.jumandic import Entry, default_dictionary, make_tagger
 from rewards.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
 
 _NUMERAL = re.compile("[〇一二三四五六七八九十百千万億兆]+|[0-9]+|[０-９]+")
@@ -47,11 +46,7 @@ class JumanDicChecker(MorphemeChecker):
 
     @cached_property
     def _tagger(self) -> Any:
-        try:
-            import fugashi
-        except ModuleNotFoundError as error:
-            raise UserError("the package fugashi is not installed: pip install 'sozo[offline]'") from error
-        return fugashi.GenericTagger(f'-r "{self._dictionary.folder / "mecabrc"}" -d "{self._dictionary.folder}"')
+        return make_tagger()
 
     def analyse(self, word: str) -> Analysis:
         """The dictionary's entry for the whole word, else MeCab's segmentation."""

@@ -42,7 +42,6 @@ class JumanppChecker(MorphemeChecker):
         self._pipe: _Pipe | None = None
 
     def analyse(self, word: str) -> Analysis:
-        """Juman++'s answer."""
         with self._lock:
             problem = ""
             for _ in range(_ATTEMPTS):

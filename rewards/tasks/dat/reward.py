@@ -55,7 +55,6 @@ class DatReward(Reward):
         return self._build()
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        """`scale` times the score, 0 without one."""
         results = self.scorer.score([answer.text for answer in answers])
         # In float32, like the scores: the product in float64 would differ in the last digits.
         rewards = (np.nan_to_num(results.scores, nan=0.0) * self.scale).tolist()
@@ -68,7 +67,6 @@ class DatReward(Reward):
         return completions
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        """See the class; every reason is there, those of nothing too."""
         valid = [completion for completion in completions if completion.score is not None]
         words = [word for completion in valid for word in completion.facts["words"] or ()]
         metrics = {f"dat/reason/{reason}": 0.0 for reason in Reason} | super().metrics(completions)
@@ -79,11 +77,9 @@ class DatReward(Reward):
         return metrics
 
     def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
-        """The words, and what every reward shows."""
         return {"words": " ".join(completion.facts.get("words") or ()), **super().shown(completion)}
 
     def describe(self) -> dict[str, Any]:
-        """Settings for the run's record, and the scorer as loaded."""
         return {**super().describe(), **self.scorer.describe()}
 
 

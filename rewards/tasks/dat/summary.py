@@ -48,7 +48,6 @@ class DatSummary(Summary):
         return 2 if (self.mean or 0.0) > 2 else 4
 
     def to_json(self) -> dict[str, Any]:
-        """All fields, and the valid rate."""
         return Summary.to_json(self) | {"valid_rate": self.valid_rate}
 
 
@@ -155,7 +154,6 @@ class FinishedDat(Finished):
 
     @cached_property
     def prompts(self) -> dict[str, str]:
-        """The one prompt."""
         return {"": prompt("dat")}
 
     @cached_property

@@ -41,7 +41,6 @@ class Dat(Task):
         return DatScorer.of(self.settings)
 
     def items(self) -> Sequence[Item]:
-        """The one prompt."""
         return (Item("", prompt("dat")),)
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
@@ -53,11 +52,9 @@ class Dat(Task):
         return rows
 
     def reward(self, *, scale: float = 10.0, penalise_duplicates: bool = True) -> DatReward:
-        """See `DatReward`."""
         return DatReward(partial(DatScorer.of, self.settings), scale=scale, penalise_duplicates=penalise_duplicates)
 
     def describe(self) -> dict[str, Any]:
-        """Checker, encoder and rules as loaded."""
         return self.scorer.describe()
 
     def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
@@ -79,7 +76,6 @@ class Dat(Task):
         }
 
     def finish(self, run: Complete) -> Outcome:
-        """The row of Table 11."""
         checker = None if self.settings.olson else self.scorer.checker  # JumanDIC knows no English words
         row = summarise(run.folder / "responses", source=run.source, checker=checker, trials=run.trials)
         return Outcome(row.to_json())

@@ -18,7 +18,6 @@ class DatView(View[FinishedDat]):
     row = ("valid", "num_responses", "valid_rate", "unique_words")
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
-        """The row, the share of odd nouns, and the reasons."""
         row = DatSummary.from_json(metrics)
         cells, words, of = summary_cells(row), 10 * row.valid, row.num_responses
         for heading, count in (("Proper nouns", row.proper_noun_words), ("Wikipedia words", row.wikipedia_words)):
@@ -27,7 +26,6 @@ class DatView(View[FinishedDat]):
         return cells | {f"Invalid: {name}": f"{n:,} ({percent(n, of)})" for name, n in row.reasons.items() if n}
 
     def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
-        """Score, valid rate and unique words."""
         row = DatSummary.from_json(metrics)
         of = f"{row.valid} of {row.num_responses} responses valid"
         args = {"valid": row.valid, "responses": row.num_responses}
@@ -41,7 +39,6 @@ class DatView(View[FinishedDat]):
         ]
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
-        """Table 11, the benchmark's trials (Table 6), and the unique words that a score was bought with."""
         counted = {str(run.folder): run.settings["trials"] for run in runs if run.settings.get("trials")}
         table = table11({str(run.folder): run.folder for run in runs}, trials=counted)
         words = {row.summary.source: row.equal_size_words for row in table.rows}
@@ -84,15 +81,12 @@ class DatView(View[FinishedDat]):
         return tables, (ridges, scatter)
 
     def settings_shown(self, run: FinishedDat) -> list[tuple[str, Any]]:
-        """Encoder and noun checker."""
         return [("dat_encoder", run.scale.get("embedding_model")), ("dat_checker", run.scale.get("noun_checker"))]
 
     def scale_text(self, run: FinishedDat) -> str:
-        """Encoder and noun checker."""
         return f"encoder {run.scale.get('embedding_model')}, nouns by {run.scale.get('noun_checker')}"
 
     def reader(self, run: FinishedDat) -> Iterator[ReaderItem]:
-        """The first responses."""
         yield ReaderItem(("", ""), "", "DAT", "", [entry for _, entry in islice(self.entries(run), self.sample)])
 
 

@@ -27,7 +27,6 @@ class FinishedJcq(Finished):
 
     @property
     def scale(self) -> dict[str, Any]:
-        """Judge, its prompt and parameters, and the questions."""
         return {name: self.settings.get(name) for name in ("judge", "questions_sha256")}
 
     @cached_property
@@ -37,7 +36,6 @@ class FinishedJcq(Finished):
 
     @cached_property
     def prompts(self) -> dict[str, str]:
-        """Question's id -> what was asked."""
         return {name: question.question for name, question in self.questions.items()}
 
     @cached_property
@@ -60,7 +58,6 @@ class FinishedJcq(Finished):
         return model_scores(tuple(self.questions.values()), self.written, self.judgements)
 
     def answers(self) -> Iterator[ScoredAnswer]:
-        """Every answer with its judgement's values by the measures' names."""
         for answer, judgement in zip(self.written, self.judgements, strict=True):
             task, values = self.questions[answer.item].task, dict[str, float]()
             if judgement and judgement.scores:
@@ -82,19 +79,16 @@ class FinishedJcq(Finished):
         }
 
     def counts(self, measure: Measure) -> tuple[int, int]:
-        """Answers with scores, and all answers, to the questions of a measure."""
         cell = means([self.scores], task_and_criterion(measure)[0])[-1]
         return cell.scored, cell.asked
 
     def estimate(self, measure: Measure) -> Estimate | None:
-        """Mean and interval over questions of a criterion or of their mean, beside the number of answers."""
         stored = self.metrics.get("means", {}).get(measure.short)
         return (
             None if stored is None else Estimate(stored["mean"], stored["low"], stored["high"], *self.counts(measure))
         )
 
     def grid_means(self) -> Mapping[tuple[str, str], float | None]:
-        """Means over the questions with scores."""
         rows = [means([self.scores], None if task == ALL else task) for task in (*TASKS, ALL)]
         return dict(zip(self.grid, (cell.mean for row in rows for cell in row), strict=True))
 

@@ -59,7 +59,6 @@ class Jcq(Task):
         return trial_questions()
 
     def items(self) -> Sequence[Item]:
-        """One for each question."""
         return [Item(q.id, q.question, {"question": q.question, "task": q.task}) for q in self.questions]
 
     def deciding(self) -> dict[str, Any]:
@@ -68,7 +67,6 @@ class Jcq(Task):
         return questions | judging_settings(self.settings, self.judge)
 
     def facts(self) -> dict[str, Any]:
-        """Where the judge is."""
         return {"judge": {"backend": self.settings.judge_backend, **self.judge.describe()}} if self.judge else {}
 
     def read_answers(self, path: Path, source: str | None) -> Sequence[Answer]:

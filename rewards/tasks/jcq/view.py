@@ -20,7 +20,6 @@ class JcqView(View[FinishedJcq]):
     words = CRITERIA
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
-        """Every mean with its interval and its n of N, what is not scored, and what the judge cost."""
         answers, questions = sum(metrics["statuses"].values()), metrics["num_questions"]
         judge = f"{metrics['judge']}, {metrics['prompt']}"
         cells = {"Source": metrics["source"], "Judge": judge, "Questions": f"{questions:,}"}
@@ -40,7 +39,6 @@ class JcqView(View[FinishedJcq]):
         return {**cells, "Judge's tokens": f"{tokens}, {cost}"}
 
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
-        """The means of the criteria and of the four, and how many answers came out how."""
         values: Values = {}
         for name, mean in metrics["means"].items():
             values |= estimate_values(name, mean)
@@ -49,17 +47,14 @@ class JcqView(View[FinishedJcq]):
         return values | {f"answers_{status}": count for status, count in statuses.items()}
 
     def facts(self, metrics: Mapping[str, Any]) -> dict[str, str]:
-        """Who judged."""
         return {"judge": metrics["judge"], "judge_prompt": metrics["prompt"]}
 
     def wandb_table(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], Rows]:
-        """A row for each task."""
         by_task = zip(metrics["by_task"]["columns"], metrics["by_task"]["cells"][0], strict=True)
         rows = tuple((task, cell["mean"], cell["scored"], cell["asked"]) for task, cell in by_task)
         return ("task", "mean", "scored answers", "answers"), rows
 
     def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
-        """The means, and how many answers have scores."""
         total, judge = metrics["num_questions"], self.facts(metrics)
         rows = []
         for name, mean in metrics["means"].items():
@@ -75,7 +70,6 @@ class JcqView(View[FinishedJcq]):
         return {"task_name": "Japanese Creativity Questions", **where}, rows
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> Section:
-        """Models by criteria and by tasks, tasks by criteria over all models, and a radar of the criteria."""
         by_name = {measure.name: measure for measure in measures}
         criteria = tuple(by_name[f"jcq/{criterion}"] for criterion in CRITERIA)
         tasks = tuple(by_name[f"jcq/{task}"] for task in TASKS)
@@ -99,21 +93,18 @@ class JcqView(View[FinishedJcq]):
         return tables, (Radar("radar", criteria, 1.0, 5.0),)
 
     def settings_shown(self, run: FinishedJcq) -> list[tuple[str, Any]]:
-        """Judge, prompt and questions, and how many answers have no score."""
         judge = run.settings["judge"]
         failed = [f"{n:,} {status}" for status, n in run.metrics["statuses"].items() if status != "ok" and n]
         asked = [("jcq_judge", judge["model"]), ("jcq_prompt", judge["prompt"])]
         return [*asked, ("jcq_questions", f"{len(run.questions):,}"), ("jcq_failed", ", ".join(failed) or "0")]
 
     def scale_text(self, run: FinishedJcq) -> str:
-        """Judge, prompt and questions."""
         judge, questions = run.settings["judge"], f"the questions of {DATASET}"
         if run.settings["questions_sha256"] != CONTENT_SHA256:
             questions = f"not the 700 questions of {DATASET}: these are no JCQ scores"
         return f"judge {judge['model']} with the prompt {judge['prompt']}; {questions}"
 
     def entries(self, run: FinishedJcq) -> Iterator[tuple[str, Entry]]:
-        """Every answer with its scores and the judge's reply."""
         for answer, judgement in zip(run.written, run.judgements, strict=True):
             scores = judgement.scores if judgement else None
             mean = sum(scores.values()) / len(scores) if scores else None
@@ -121,6 +112,5 @@ class JcqView(View[FinishedJcq]):
             yield answer.item, Entry(answer.text, mean, str(judgement.status) if judgement else None, more)
 
     def reader_item(self, run: FinishedJcq, item: str, entries: Sequence[Entry]) -> ReaderItem:
-        """The question with its answers."""
         question = run.questions[item]
         return ReaderItem((item, question.question), question.task, item, question.question, entries)

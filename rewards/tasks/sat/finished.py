@@ -50,7 +50,6 @@ class FinishedSat(Finished):
 
     @property
     def scale(self) -> dict[str, Any]:
-        """The scorer and the stories."""
         return {**super().scale, "stories_sha256": self.settings.get("stories_sha256")}
 
     @cached_property
@@ -65,7 +64,6 @@ class FinishedSat(Finished):
 
     @cached_property
     def prompts(self) -> dict[str, str]:
-        """Story's id -> the prompt."""
         return {name: sat_messages(story.text)[0]["content"] for name, story in self.stories.items()}
 
     @cached_property
@@ -74,7 +72,6 @@ class FinishedSat(Finished):
         return read_rewrites(self.folder / ROWS)
 
     def answers(self) -> Iterator[ScoredAnswer]:
-        """Every rewrite with its values."""
         for row in self.rewrites:
             yield ScoredAnswer(row.id, row.story_id, row.text, rewrite_values(row), row.reason)
 
@@ -90,12 +87,10 @@ class FinishedSat(Finished):
             yield Asked(row.id, row.story_id, self.stories[row.story_id].text, "" if reason else text)
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
-        """Story -> distance by another encoder."""
         scorer = SatScorer(make_encoder(encoder, texts=True), tuple(self.stories.values()), cache_dir=cache)
         return story_scores(scorer.score(self.rewrites)), scorer.describe()
 
     def estimate(self, measure: Measure) -> Estimate | None:
-        """The mean over stories with its normal interval, beside the number of stories."""
         if measure.name != self.main.name:
             return None
         row = self.summary

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from data.errors import UserError
-from data.jumandic import default_dictionary
+from data.jumandic import make_tagger
 from data.schema import utf8_safe
 
 _CONTENT = ("名詞", "動詞", "形容詞", "副詞")
@@ -65,11 +64,6 @@ def morphemes(text: str) -> Iterator[list[str]]:
 
 @cache
 def _tagger() -> Any:
-    try:
-        import fugashi
-    except ModuleNotFoundError as error:
-        raise UserError("the package fugashi is not installed: pip install 'sozo[offline]'") from error
-    folder = default_dictionary().folder
     # %pC is the cost of the connection to the morpheme before, which no Python binding hands out but as text.
     known, unknown = (rf"%m\\t%pC\\t{columns}\\n" for columns in (r"%f[0]\\t%f[1]\\t%f[6]", rf"{_UNKNOWN}\\t*\\t*"))
-    return fugashi.GenericTagger(rf'-r "{folder / "mecabrc"}" -d "{folder}" -F "{known}" -U "{unknown}" -E "EOS\\n"')
+    return make_tagger(rf'-F "{known}" -U "{unknown}" -E "EOS\\n"')

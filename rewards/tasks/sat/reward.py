@@ -72,12 +72,10 @@ class SatReward(Reward):
         return results
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        """See the class."""
         ours = [completion for completion in completions if completion.reward is not None]
         return super().metrics(ours) if ours else {}
 
     def describe(self) -> dict[str, Any]:
-        """Settings for the run's record, and the scorer as loaded."""
         scorer, gate = self.tools
         return {**super().describe(), **scorer.describe(), "length_band": list(gate.length)}
 

@@ -49,7 +49,6 @@ class Sat(Task):
         return self.settings.scorer(self.stories)
 
     def items(self) -> Sequence[Item]:
-        """One for each story."""
         return [Item(s.id, sat_messages(s.text)[0]["content"], {"story": s.text}) for s in self.stories]
 
     def deciding(self) -> dict[str, Any]:
@@ -58,7 +57,6 @@ class Sat(Task):
         return stories | deciding(self.settings)
 
     def describe(self) -> dict[str, Any]:
-        """The encoder as loaded."""
         return self.scorer.describe()
 
     def read_answers(self, path: Path, source: str | None) -> list[Answer]:
@@ -67,7 +65,6 @@ class Sat(Task):
         return [Answer(*astuple(row)[: len(fields(Answer))]) for row in rows]  # the columns before the score's
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
-        """Distance from the story, and whether the prompt's conditions are kept."""
         stories = [item.columns["story"] for item in items]  # in training they are none of the benchmark's
         rows = self.scorer.score([_rewrite(answer) for answer in answers], stories)
         facts = ("length", "one_line", "extras")
@@ -81,7 +78,6 @@ class Sat(Task):
         min_length: int = LENGTH_BAND[0],
         max_length: int = LENGTH_BAND[1],
     ) -> SatReward:
-        """See `make_sat_reward`."""
         lengths = {"min_length": min_length, "max_length": max_length}
         return make_sat_reward(scale=scale, penalise_duplicates=penalise_duplicates, **lengths, **asdict(self.settings))
 

@@ -21,7 +21,6 @@ class SatView(View[FinishedSat]):
     row = ("scored_stories", "num_stories", "compliant", "num_rewrites", "mean_length", "mean_copied")
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
-        """Mean, compliance, and the rewrites without a score."""
         row = SatSummary.from_json(metrics)
         rewrites, stories = row.num_rewrites, f"of {row.num_stories:,} stories"
         cells = {
@@ -41,7 +40,6 @@ class SatView(View[FinishedSat]):
         return cells | {f"No score: {r}": f"{count:,} of {rewrites:,}" for r, count in row.reasons.items() if count}
 
     def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
-        """Distance and compliance."""
         row = SatSummary.from_json(metrics)
         args = {"embedding_model": settings["sat_embedding_model"], "scored_stories": row.scored_stories}
         args |= {"stories": row.num_stories, "std": row.std, "ci95": row.ci95}
@@ -58,7 +56,6 @@ class SatView(View[FinishedSat]):
         ]
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> Section:
-        """Tables 7 and 14, and the score against compliance."""
         columns = (
             Column("mean", measures[0]),
             Column("compliant", cell=_compliant),
@@ -71,21 +68,17 @@ class SatView(View[FinishedSat]):
         return (table,), (chart,)
 
     def settings_shown(self, run: FinishedSat) -> list[tuple[str, Any]]:
-        """Encoder and stories."""
         return [("sat_encoder", run.scale.get("embedding_model")), ("sat_stories", f"{run.summary.num_stories:,}")]
 
     def scale_text(self, run: FinishedSat) -> str:
-        """The encoder."""
         return f"encoder {run.scale.get('embedding_model')}"
 
     def entries(self, run: FinishedSat) -> Iterator[tuple[str, Entry]]:
-        """Every rewrite with what was noted about its form."""
         for row in run.rewrites:
             facts = {"length": row.length, "one_line": row.one_line, "extras": row.extras}
             yield row.story_id, Entry(row.text, row.score, row.reason, {"facts": facts})
 
     def reader_item(self, run: FinishedSat, item: str, entries: Sequence[Entry]) -> ReaderItem:
-        """The story with its rewrites."""
         story = run.stories[item]
         return ReaderItem((item, story.text), story.origin, story.title or item, story.text, entries)
 

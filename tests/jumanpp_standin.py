@@ -41,6 +41,9 @@ def main():
     parser.add_argument("--empty", action="store_true", help="give every word but the first an empty answer")
     parser.add_argument("--inner-eos", action="store_true", help="print an EOS inside every answer but the first")
     parser.add_argument("--deaf", action="store_true", help="never read stdin")
+    parser.add_argument("--complain", type=int, default=0, help="start with so many lines on stderr")
+    parser.add_argument("--endless", type=float, help="answer with lines for ever, so many seconds apart")
+    parser.add_argument("--echo", help="answer this with {} replaced by the word, and commas by spaces")
     parser.add_argument("--pieces", action="store_true", help="print byte by byte")
     args = parser.parse_args()
 
@@ -50,6 +53,11 @@ def main():
             first = file.tell() == 0
             file.write(b".")
     faulty = first or not args.once
+    for k in range(args.complain):
+        sys.stderr.write(f"complaint {k + 1}\n")
+    sys.stderr.flush()
+    if args.die_after == 0:
+        sys.exit(3)
     if args.deaf and faulty:
         time.sleep(3600)
 
@@ -63,12 +71,18 @@ def main():
             continue
         if faulty and args.hang == word.decode("utf-8", "replace"):
             time.sleep(3600)
+        while args.endless is not None and faulty:
+            sys.stdout.buffer.write(b"y\n" * (1 if args.endless else 1 << 15))
+            sys.stdout.buffer.flush()
+            time.sleep(args.endless)
         answer = b"EOS\n" if not word else answers.get(word) or unknown(word)
         printed = previous if args.behind and faulty and answered else answer
         if args.inner_eos and faulty and answered:
             printed = printed.replace(b"EOS\n", b"EOS\nEOS\n")
         if args.empty and faulty and answered:
             printed = b"EOS\n"
+        if args.echo and faulty:
+            printed = args.echo.replace("{}", word.decode()).replace(",", " ").encode() + b"\nEOS\n"
         previous, answered = answer, answered + 1
         time.sleep(args.late if faulty else 0)
         for piece in [printed[i : i + 1] for i in range(len(printed))] if args.pieces else [printed]:

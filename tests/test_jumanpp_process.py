@@ -1,8 +1,14 @@
-"""The pipe to Juman++: processes that die, hang, lose step; threads, pickling and a missing command."""
+"""The pipe to Juman++: processes that die, hang, lose step, never end, echo; threads, pickling, no command at all."""
 
+import gc
+import inspect
+import logging
 import pickle
+import re
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -62,10 +68,16 @@ def test_an_answer_for_another_word_is_noticed(jumanpp, starts, fault):
     ("option", "timeout", "problem"),
     [
         ("--die-after 1", 10, "failed"),  # noticed when writing or when reading
-        ("--hang 猫", 0.5, r"\(no answer within 0.5 s\)"),
-        ("--deaf", 0.05, r"\(no answer within 0.5 s\)"),  # the first answer has ten times as long
+        ("--hang 猫", 1, r"\(no answer within 1 s\)"),
         ("--behind", 10, r"\(answered for 'あ'\)"),
         ("--empty", 10, r"\(answered for ''\)"),
+        ("--endless 0", 10, r"\(more than 1048576 bytes for one word\)"),
+        ("--echo {}", 10, r"\(answered 'あ' without its part of speech\)"),
+        ("--echo {},{},{},見出し,6,普通名詞,1,*,0,*,0,NIL", 10, r"\(answered 'あ' without its part of speech\)"),
+        ("--echo {},{},{},{},{},{}", 10, r"\(invalid literal for int"),  # pyknp's own words
+        ("--echo @,{}", 10, r"\(list index out of range\)"),
+        ("--complain 3 --die-after 0", 10, r"\(the process ended with status 3: complaint 3\)"),
+        ("--complain 3 --behind", 10, r"\(answered for 'あ': complaint 3\)"),
     ],
 )
 def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, option, timeout, problem):
@@ -80,8 +92,37 @@ def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, optio
     assert int(starts) == 3
 
 
+@pytest.mark.parametrize("option", ["--deaf", "--endless 0.01", "--complain 9 --deaf"])
+def test_a_start_that_hangs_is_not_tried_again(jumanpp, starts, option):
+    began = time.monotonic()
+    # The first answer has twice as long.
+    problem = r"does not start \(no answer within 1 s" + (": complaint 9" if "complain" in option else "") + r"\)"
+    with pytest.raises(UserError, match=problem) as caught:
+        jumanpp(f"{option} {starts.option}", timeout=0.5).check(["猫"])
+    assert time.monotonic() - began < 5
+    assert "\n" not in str(caught.value)
+    assert int(starts) == 1
+
+
+def test_what_is_said_on_stderr_never_stops_an_answer(jumanpp, starts):
+    assert verdicts(jumanpp(f"--complain 100000 {starts.option}")) == NOUNS
+    assert int(starts) == 1
+
+
+def test_a_checker_that_is_dropped_ends_its_process(jumanpp):
+    checker = JumanppChecker(command=str(jumanpp.command))
+    assert verdicts(checker) == NOUNS
+    process = checker._pipe._process
+    assert process.poll() is None
+    del checker
+    gc.collect()
+    assert process.poll() is not None
+    assert process.stdin.closed
+    assert process.stdout.closed
+
+
 def test_a_failure_is_no_verdict(jumanpp, starts):
-    checker = jumanpp(f"--hang 山 {starts.option}", timeout=0.3)
+    checker = jumanpp(f"--hang 山 {starts.option}", timeout=0.5)
     with pytest.raises(UserError):
         checker.check(["猫", "山"])
     assert verdicts(checker, ["猫", "水"]) == [True, True]
@@ -146,6 +187,39 @@ def test_auto_takes_jumandic_elsewhere(tmp_path, monkeypatch):
     assert isinstance(make_noun_checker("auto"), JumanDicChecker)
     with pytest.raises(UserError, match="install Juman\\+\\+ 2 or choose the noun checker jumandic"):
         make_noun_checker("jumanpp")
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("--complain 3 --die-after 0", r"failed 3 times .* \(the process ended with status 3: complaint 3\)"),
+        ("--deaf", r"does not start \(no answer within 1 s\)"),
+        ("--echo {}", r"failed 3 times .* without its part of speech"),
+    ],
+)
+def test_auto_takes_jumandic_where_jumanpp_is_broken_and_says_so_once(
+    jumanpp, starts, tmp_path, monkeypatch, caplog, option, problem
+):
+    broken = tmp_path / "broken" / "jumanpp"
+    broken.parent.mkdir()
+    broken.write_text(f'#!/bin/sh\nexec "{jumanpp.command}" {option} {starts.option}\n')
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(broken.parent))
+    monkeypatch.setattr("rewards.nouns.JumanppChecker", partial(JumanppChecker, timeout=0.5))
+    with caplog.at_level(logging.WARNING):
+        assert isinstance(make_noun_checker("auto"), JumanDicChecker)
+        tries = int(starts)
+        assert isinstance(make_noun_checker("auto"), JumanDicChecker)
+    assert int(starts) == tries
+    (message,) = caplog.messages
+    assert re.search(f"auto takes jumandic: {broken} {problem}", message)
+    with pytest.raises(UserError, match=problem):
+        make_noun_checker("jumanpp").check(["猫"])
+
+
+def test_the_default_patience_is_seconds():
+    signature = inspect.signature(JumanppChecker)
+    assert signature.parameters["timeout"].default <= 10
 
 
 def test_unknown_name():

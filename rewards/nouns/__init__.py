@@ -1,6 +1,8 @@
 """Is a word a noun? Two checkers, the same dictionary and rules: Juman++ itself, and JumanDIC by MeCab."""
 
+import logging
 import shutil
+from functools import cache
 
 from data.errors import UserError
 from rewards.nouns.jumandic import JumanDicChecker
@@ -11,9 +13,19 @@ __all__ = ["JumanDicChecker", "JumanppChecker", "NounChecker", "NounRules", "Ver
 
 
 def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> NounChecker:
-    """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command is, else jumandic)."""
-    if name == "jumanpp" or (name == "auto" and shutil.which("jumanpp")):
+    """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command works, else jumandic)."""
+    if name == "jumanpp" or (name == "auto" and (command := shutil.which("jumanpp")) and _works(command)):
         return JumanppChecker(rules)
     if name in ("jumandic", "auto"):
         return JumanDicChecker(rules)
     raise UserError(f"no noun checker is called {name!r}; choose auto, jumanpp or jumandic")
+
+
+@cache
+def _works(command: str) -> bool:
+    try:
+        JumanppChecker(command=command).analyse("犬")
+    except UserError as error:
+        logging.getLogger(__name__).warning("the noun checker auto takes jumandic: %s", error)
+        return False
+    return True

@@ -39,7 +39,7 @@ class DatRules:
 class DatSettings(NounRules, DatRules):
     """Checker, encoder and rules: all that a DAT score depends on."""
 
-    noun_checker: str = setting("auto", "auto, jumanpp or jumandic; auto takes jumanpp where the command is found.")
+    noun_checker: str = setting("auto", "auto, jumanpp or jumandic; auto takes jumanpp where the command works.")
     embedding_model: str = setting(
         DEFAULT_ENCODER, "A sentence-transformers hub id or folder, openai:NAME, or ja-ginza (packaged)."
     )

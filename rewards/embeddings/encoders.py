@@ -111,7 +111,7 @@ def _load(name: str, revision: str | None) -> Any:
         return SentenceTransformer(name, revision=revision, device=device)
     except Exception as error:
         cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        remedy = "give a sentence-transformers hub id, a folder, openai:NAME, or ja-ginza"
+        remedy = "give a sentence-transformers hub id, a folder, openai:NAME, ja-ginza, e5 or categories"
         raise UserError(f"cannot load the embedding model {name!r}: {cause}; {remedy}") from error
     finally:
         deepspeed._hf_deepspeed_config_weak_ref = reference

@@ -42,6 +42,13 @@ class WordVectors:
             self._add(self._encode(new))
         return [self._rows[word] for word in words]
 
+    def unit(self, words: Sequence[str]) -> Matrix:
+        """Unit vectors of `words`, float32 of shape (len(words), dimensions); zeros where a word has none."""
+        rows = np.array(self.rows(words), np.int64)
+        unit = np.zeros((len(rows), max(1, self._buffer.shape[1])), np.float32)
+        unit[rows >= 0] = self.matrix[rows[rows >= 0]]
+        return unit
+
     def _encode(self, words: list[str]) -> dict[str, np.ndarray]:
         words.sort(key=len)  # neighbours of one length need little padding
         vectors = np.asarray(self.encoder.encode(words), dtype=np.float32)

@@ -41,7 +41,8 @@ class DatSettings(NounRules, DatRules):
 
     noun_checker: str = setting("auto", "auto, jumanpp or jumandic; auto takes jumanpp where the command works.")
     embedding_model: str = setting(
-        DEFAULT_ENCODER, "A sentence-transformers hub id or folder, openai:NAME, or ja-ginza (packaged)."
+        DEFAULT_ENCODER,
+        "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, e5, categories, centred:NAME, or A+B.",
     )
     embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
     embedding_cache: str | None = setting(None, "Folder of a disk cache of word vectors.", decides=False)
@@ -119,8 +120,8 @@ class DatScorer:
     @classmethod
     def of(cls, settings: DatSettings) -> Self:
         """Load the checker and the encoder."""
-        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision)
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
+        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, cache=cache)
         return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache)
 
     def describe(self) -> dict[str, Any]:

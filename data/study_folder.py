@@ -17,7 +17,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """A row of the paper's Tables 11 to 14."""
+    """A row of the paper's Tables 11 to 14, or of a study of other arms."""
 
     model: str | None  # folder or hub id; None for random nouns, which are no model
     responses: Path  # folder of its table of DAT responses (Table 11)
@@ -29,7 +29,7 @@ class StudyFolder:
 
     name: str
     paper_model: str | None  # the paper's name of the model it starts from (`Swallow-8B`); None if the paper has none
-    rows: dict[str, StudyRow]  # by the paper's names of the methods (`data.published.METHODS`), in their order
+    rows: dict[str, StudyRow]  # by the paper's names of the methods (`data.published.METHODS`), or the arms'; in order
 
 
 def write_study(folder: Path, study: StudyFolder) -> None:

@@ -2,9 +2,22 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from data.errors import one_line_errors
 from data.processes import is_first
+
+
+def recipe(method: str) -> tuple[Any, type, type]:
+    """Of a method what trains, its own settings and TRL's."""
+    from training.grpo import GrpoArguments, GrpoSettings, train_grpo
+    from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
+
+    if method == "sft":
+        return train_sft, SftArguments, SftSettings
+    if method == "dpo":
+        return train_dpo, DpoArguments, DpoSettings
+    return train_grpo, GrpoArguments, GrpoSettings
 
 
 def launch(method: str) -> None:
@@ -14,14 +27,8 @@ def launch(method: str) -> None:
         argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]
     with one_line_errors(f"{method}_dat"):
         from training.config import parse
-        from training.grpo import GrpoArguments, GrpoSettings, train_grpo
-        from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
 
-        if method == "sft":
-            folder = train_sft(*parse(SftArguments, SftSettings, argv))
-        elif method == "dpo":
-            folder = train_dpo(*parse(DpoArguments, DpoSettings, argv))
-        else:
-            folder = train_grpo(*parse(GrpoArguments, GrpoSettings, argv))
+        train, *groups = recipe(method)
+        folder = train(*parse(*groups, argv))
     if is_first():
         print(f"The trained model is in {folder}")

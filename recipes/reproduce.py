@@ -5,9 +5,10 @@
     python recipes/reproduce.py --config recipes/swallow-8b/reproduce.yaml --dry-run
 
 Each step is a command of its own under `accelerate launch`; --dry-run prints them all, with the batch arithmetic, the
-memory a GPU needs and an estimate of the hours. Killed and run again, the study continues where it stopped: a step is
-skipped when it is finished and its settings and inputs are unchanged, and nothing is ever deleted or overwritten. Logs
-are in `<output_dir>/logs`, the table in `<output_dir>/table`. recipes/README.md has several nodes and Slurm.
+memory a GPU needs and an estimate of the hours. A YAML may name seeds and arms of its own (docs/study.md). Killed and
+run again, the study continues where it stopped: a step is skipped when it is finished and its settings and inputs are
+unchanged, and of what took long nothing is ever deleted or overwritten. Logs are in `<output_dir>/logs`, the table in
+`<output_dir>/table`. recipes/README.md has several nodes and Slurm.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from rich.console import Console
 from study.config import load_study
-from study.plan import plan_lines
+from study.plan import check_training_flags, plan_lines
 from study.process import run_logged, tail
 from study.record import Records, State
 from study.steps import Step, study_rows, study_steps
@@ -82,6 +83,7 @@ def main() -> None:
     args = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     launch, study = shlex.split(args.launcher), load_study(args.config, args.output_dir)
+    check_training_flags(study)
     steps, records = chosen(study_steps(study), args.first, args.only), Records(Path(study.output_dir))
     if args.dry_run:  # a shell script
         for number, step in enumerate(steps, 1):

@@ -34,7 +34,7 @@ def study(tmp_path):
 
 def write(path, values):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(values), "utf-8")
+    path.write_text(yaml.safe_dump(values, sort_keys=False), "utf-8")
 
 
 def change(path, **values):
@@ -114,7 +114,7 @@ def test_changed_settings_are_refused_and_nothing_is_touched(study):
     assert run(study)[0] == []
     change(study / "recipes" / "reproduce.yaml", num_pairs=128)
     assert 'out/dpo1: holds a run with flags.num_pairs = "64", but now it is "128"' in run(study, status=2)[1].stderr
-    change(study / "recipes" / "reproduce.yaml", num_pairs=64, seed=1)
+    change(study / "recipes" / "reproduce.yaml", num_pairs=64, seeds=[1])
     assert "out/random: holds a run with flags.seed" in run(study, status=2)[1].stderr
 
 

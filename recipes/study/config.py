@@ -10,11 +10,14 @@ from data.errors import UserError
 from eval.draw import SamplingOptions
 from generate import GeneratorSettings
 from rewards.tasks.dat.scorer import DatSettings
+from study.arm import Arm
+from study.arms import PAPER, read_arms
 from study.estimates import Architecture
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
-# Those that the study gives itself, or that mean nothing to DAT's one prompt.
-_OWN_FLAGS = {"model", "source", "num_responses", "num_answers", "trials", "seed"}
+# Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
+_OWN_FLAGS = {"source", "num_responses", "num_answers", "trials", "seed"}
+FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
 
 
 @dataclass(frozen=True)
@@ -23,21 +26,31 @@ class Study:
 
     model: str  # to train: a folder, a hub id or `tiny`
     output_dir: str  # where everything goes, a folder for each step
-    num_responses: int  # for a row of Table 11 (the paper: 131,072)
-    # That training data are chosen from (the paper: the same). They make the rows random, base and DPO 1, so that
-    # nothing is sampled twice.
+    num_responses: int  # for a row of the table (the paper: 131,072)
+    # That training data are chosen from (the paper: the same). Without `arms` they make the rows random, base and
+    # DPO 1, so that nothing is sampled twice; arms' rows are all of `num_responses`.
     num_training_responses: int
-    top_k: int  # best random responses that SFT imitates
+    top_k: int  # best responses that SFT imitates
     num_pairs: int  # of each DPO stage
-    seed: int  # of everything; each sampling step adds its own number
+    seeds: tuple[int, ...]  # all is made at each of them; sampling adds a number of its own
     sampling: dict[str, Any]  # `launcher` (an accelerate config) and flags of recipes/sample_dat.py
     training: dict[str, str]  # `launcher`, and the method's YAML for `sft`, `dpo` and `grpo`
     architecture: Architecture  # for the estimates of --dry-run
     tokens: dict[str, int]  # of `prompt` and `response`, for the same
     paper_model: str | None = None  # its name in the paper's Table 11, if it is there
     random_nouns: str | None = None  # where they come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py)
+    arms: tuple[Arm, ...] | None = None  # the rows; None are the paper's five methods and random nouns
     name: str = "study"
     folder: Path = Path()
+
+    @property
+    def rows(self) -> tuple[Arm, ...]:
+        """The arms, or the paper's."""
+        return self.arms or read_arms(PAPER, self.seeds, FLAGS)
+
+    def at(self, name: str, seed: int) -> str:
+        """A step's or a row's name at a seed: at the study's first it is the plain one."""
+        return name if seed == self.seeds[0] else f"{name}@{seed}"
 
     def step_folder(self, step: str) -> str:
         """Where a step writes."""
@@ -62,17 +75,25 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
     except TypeError as error:
         raise UserError(f"{path}: architecture: {error}") from error
     training, tokens = {"launcher", "sft", "dpo", "grpo"}, {"prompt", "response"}
-    flags = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
-    sampling = ("sampling", {"launcher", "max_new_tokens"}, {"launcher"} | flags)
+    sampling = ("sampling", {"launcher", "max_new_tokens"}, {"launcher"} | FLAGS - {"model"})
     for section, needed, allowed in (sampling, ("training", training, training), ("tokens", tokens, tokens)):
         if not isinstance(values[section], dict) or not needed <= set(values[section]):
             raise UserError(f"{path}: {section} needs {', '.join(sorted(needed))}")
         if wrong := sorted(set(values[section]) - allowed):
             raise UserError(f"{path}: unknown setting in {section}: {', '.join(wrong)}")
     values["output_dir"] = output_dir or values["output_dir"]
+    seeds = values["seeds"]
+    if not isinstance(seeds, list) or not seeds or any(type(seed) is not int or seed < 0 for seed in seeds):
+        raise UserError(f"{path}: seeds must be a list such as [0, 1, 2], not {seeds}")
+    values["seeds"] = tuple(dict.fromkeys(seeds))
+    if "arms" in values:
+        try:
+            values["arms"] = read_arms(values["arms"], values["seeds"], FLAGS)
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from error
     study = Study(**values, name=path.resolve().parent.name, folder=path.parent)
-    for name in [study.sampling["launcher"], *study.training.values()]:
-        if not study.path(name).is_file():
+    for name in [study.sampling["launcher"], *study.training.values(), *(arm.config for arm in study.rows)]:
+        if name and not study.path(name).is_file():
             raise UserError(f"{path}: names {name}, but there is no {study.path(name)}")
     return study
 

@@ -1,8 +1,13 @@
 """What a dry run says of a step beside its command: batch arithmetic, memory, cost. All from files, without a model."""
 
+from dataclasses import fields
 from pathlib import Path
 
+import yaml
+
 from data.errors import UserError
+from data.settings import hint
+from study.arm import NO_MODEL
 from study.config import Study, read_yaml
 from study.estimates import GIB, generation_hours, training_hours, training_memory
 from study.steps import Step
@@ -13,6 +18,18 @@ _BATCH = {
     "dpo_dat.py": ("examples_per_step", "num_pairs", "pairs", 2),
     "grpo_dat.py": ("completions_per_step", None, "completions", 1),
 }
+
+
+def check_training_flags(study: Study) -> None:
+    """Refuse an arm's misspelt setting of a trainer, hours before the trainer would."""
+    for arm in study.rows:
+        if arm.train and arm.flags:  # TRL takes seconds to import
+            from launch import recipe
+            from trl import ModelConfig
+
+            known = {f.name for group in (*recipe(arm.train)[1:], ModelConfig) for f in fields(group)}
+            if unknown := [key for key, _ in arm.flags if key not in known]:
+                raise UserError(f"arm {arm.name}: unknown setting: {unknown[0]}" + hint(unknown[0], known))
 
 
 def plan_lines(study: Study, step: Step) -> list[str]:
@@ -29,7 +46,7 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
         f"{count:,} responses in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
     )
-    if flags["model"] == "random":
+    if flags["model"] in NO_MODEL:
         return [line]
     element, at_once = 4 if flags.get("dtype") == "float32" else 2, min(batch, int(flags.get("slots", 256)))
     weights = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
@@ -41,11 +58,12 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
 
 
 def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]:
-    config, hardware, model = read_yaml(file), read_yaml(launcher), study.architecture
+    config = read_yaml(file) | {key: yaml.safe_load(value) for key, value in step.flags.items()}
+    hardware, model = read_yaml(launcher), study.architecture
     processes, stage = hardware["num_processes"], int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
     batch_key, count_key, items, responses = _BATCH[step.script]
     batch, per_device = int(config[batch_key]), int(config["per_device_train_batch_size"])
-    count = int(step.flags[count_key]) if count_key else config["num_prompts"] * config["num_generations"]
+    count = int(config[count_key]) if count_key else config["num_prompts"] * config["num_generations"]
     if batch % (processes * per_device) or count % batch:
         raise UserError(
             f"{file}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"

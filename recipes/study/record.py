@@ -30,6 +30,7 @@ class State(StrEnum):
     NEW = "to do"
     CUT_OFF = "cut off, will continue"
     FINISHED = "finished"
+    CHANGED = "made from other results, will be made anew"
     WAITS = "begun, but its inputs are not finished"
 
 
@@ -48,12 +49,19 @@ class Records:
             raise UserError(f"{output}: holds files that this study has no record of; give another --output_dir")
         if any(self._digest(name) is None for name in step.inputs):
             return State.WAITS
-        return State.CUT_OFF if self._run(step).metrics() is None else State.FINISHED
+        try:
+            return State.CUT_OFF if self._run(step).metrics() is None else State.FINISHED
+        except UserError:
+            if step.derived:
+                return State.CHANGED
+            raise
 
     def start(self, step: Step) -> None:
         """Write down what the step is made from."""
-        if self.state(step) == State.NEW:
-            self._path(step.name).unlink(missing_ok=True)  # of a folder that somebody moved away
+        if (state := self.state(step)) == State.CHANGED:
+            (self.folder / step.name / "metrics.json").unlink(missing_ok=True)
+        if state in (State.NEW, State.CHANGED):
+            self._path(step.name).unlink(missing_ok=True)  # perhaps of a folder that somebody moved away
         self._run(step).start({}, {})
 
     def _run(self, step: Step) -> RunFolder:

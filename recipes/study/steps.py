@@ -1,13 +1,19 @@
 """The steps a study stands for: which command makes what, from what."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from data.errors import UserError
 from data.study_folder import StudyRow
 from generate import GeneratorSettings
+from study.arm import NO_MODEL, Arm
 from study.config import Study
 
-_MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
+_MODEL_FLAGS = {
+    f.name for f in fields(GeneratorSettings)
+}  # of recipes/sample_dat.py; those that are no model know none of them
+_APART = 1000  # between the seeds of rows and of training data
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class Step:
     config: Path | None = None  # the method's YAML, if it has one
     launcher: Path | None = None  # an accelerate config; None starts the recipe with plain Python
     arguments: tuple[str, ...] = ()  # what follows the flags
+    derived: bool = False  # soon made of other steps' results: where these have changed it is made anew
 
     def command(self, launch: list[str], python: str = "python") -> list[str]:
         """The words of the command; `launch` are those of `accelerate launch`."""
@@ -33,61 +40,100 @@ class Step:
 
 
 def study_steps(study: Study) -> list[Step]:
-    """The steps in order: the paper's section 5.1. SFT, DPO 1 and GRPO start from the model, DPO 2 from DPO 1."""
-    big, small, pairs = study.num_training_responses, study.num_responses, {"num_pairs": study.num_pairs}
-    steps = [
-        _sample(study, "random", 0, big, model="random"),
-        _sample(study, "base", 1, big, model=study.model),
-        _train(study, "sft", "sft", {"top_k": study.top_k}, responses="random"),
-        _sample(study, "sft-sample", 2, small, step="sft"),
-        _train(study, "dpo1", "dpo", pairs, responses="base"),
-        _sample(study, "dpo1-sample", 3, big, step="dpo1"),
-        _train(study, "dpo2", "dpo", pairs, responses="dpo1-sample", step="dpo1"),
-        _sample(study, "dpo2-sample", 4, small, step="dpo2"),
-        _train(study, "grpo", "grpo", {}),
-        _sample(study, "grpo-sample", 5, small, step="grpo"),
-    ]
+    """The steps in order, seed by seed: each after those that it needs, none twice, the table last."""
+    steps: dict[str, Step] = {}
+    for seed in study.seeds:
+        for arm in study.rows:
+            for step in _row(study, arm, seed) if seed in arm.seeds else ():
+                if steps.setdefault(step.name, step) != step:
+                    raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
     flags, rows = {"output_dir": study.step_folder("table"), "title": f"Table 11: {study.model}"}, study_rows(study)
     flags |= {"paper_model": study.paper_model} if study.paper_model else {}
     tables = tuple(row.responses.name for row in rows.values())
     arguments = ("--rows", *(f"{name}={row.responses}" for name, row in rows.items()))
-    return [*steps, Step("table", "table11.py", flags, tables, arguments=arguments)]
+    return [*steps.values(), Step("table", "table11.py", flags, tables, arguments=arguments, derived=True)]
 
 
 def study_rows(study: Study) -> dict[str, StudyRow]:
-    """The rows of the paper's tables, each with its model and its step of responses."""
-    models = {"random": (None, "random"), "base": (study.model, "base")}
-    for name, step in (("SFT", "sft"), ("DPO 1", "dpo1"), ("DPO 2", "dpo2"), ("GRPO", "grpo")):
-        models[name] = (study.step_folder(step), f"{step}-sample")
-    return {name: StudyRow(model, Path(study.step_folder(step))) for name, (model, step) in models.items()}
+    """The rows of the table, each with its model and its step of responses; at a further seed it is `GRPO@1`."""
+    rows = {}
+    for arm, seed in ((arm, seed) for seed in study.seeds for arm in study.rows if seed in arm.seeds):
+        model, _ = _model(study, arm, seed)
+        responses = Path(study.step_folder(_row_step(study, arm, seed)))
+        rows[study.at(arm.name, seed)] = StudyRow(None if model in NO_MODEL else model, responses)
+    return rows
 
 
-def _sample(study: Study, name: str, number: int, count: int, *, model: str = "", step: str = "") -> Step:
-    """Draw `count` responses of `model`, or of the model that `step` trains."""
-    left_out = {"launcher"} | (_MODEL_FLAGS if model == "random" else set())
-    options = {key: value for key, value in study.sampling.items() if key not in left_out}
+def _model(study: Study, arm: Arm, seed: int) -> tuple[str, str]:
+    """The model that an arm draws from, and the step that trains it (empty if none does)."""
+    if arm.train:
+        return study.step_folder(study.at(arm.step, seed)), study.at(arm.step, seed)
+    if arm.start:
+        return _model(study, arm.start, arm.start.seed(seed))
+    return dict(arm.flags).get("model", study.model), ""
+
+
+def _row_step(study: Study, arm: Arm, seed: int) -> str:
+    return study.at(f"{arm.step}-sample" if arm.train else arm.step, seed)
+
+
+def _row(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
+    """Train an arm and draw its row. The paper's rows are also what others train on, each with its own randomness."""
+    count, number = study.num_responses, 0
+    if study.arms is None:
+        number = study.rows.index(arm)
+        if any(arm == other.responses for other in study.rows):
+            count = study.num_training_responses
+    yield from _train(study, arm, seed)
+    yield _sample(study, arm, _row_step(study, arm, seed), count, seed, seed + number)
+
+
+def _table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[Step]:
+    """Draw what others train on, last of all: fresh, with other random numbers than what the arm itself learnt from."""
+    if study.arms is None:
+        yield from _row(study, arm, seed)
+    else:
+        yield from _train(study, arm, seed)
+        name, drawn = study.at(f"{arm.step}-{count}", seed), seed + _APART * (1 + arm.depth)
+        yield _sample(study, arm, name, count, seed, drawn)
+
+
+def _sample(study: Study, arm: Arm, name: str, count: int, seed: int, drawn: int) -> Step:
+    """Draw `count` responses of an arm's model with the random numbers of `drawn`."""
+    model, step = _model(study, arm, seed)
+    left_out = {"launcher"} | (_MODEL_FLAGS if model in NO_MODEL else set())
+    options = {key: str(value) for key, value in study.sampling.items() if key not in left_out}
     options |= {"nouns": study.random_nouns} if model == "random" and study.random_nouns else {}
+    options |= {} if arm.train else dict(arm.flags)
     flags = {
-        "model": model or study.step_folder(step),
-        "num_responses": count,
-        # Their own randomness: DPO 2's responses are fresh, not those of DPO 1 with the same random numbers.
-        "seed": study.seed + number,
-        "source": name.removesuffix("-sample"),
+        "model": model,
+        "num_responses": str(count),
+        "seed": str(drawn),
+        "source": study.at(arm.step, seed),
         "output_dir": study.step_folder(name),
-        **options,
+        **{key: value for key, value in options.items() if key != "model"},
     }
-    words, launcher = {key: str(value) for key, value in flags.items()}, study.path(study.sampling["launcher"])
-    return Step(name, "sample_dat.py", words, (step,) if step else (), launcher=launcher)
+    launcher = study.path(study.sampling["launcher"])
+    return Step(name, "sample_dat.py", flags, (step,) if step else (), launcher=launcher)
 
 
-def _train(
-    study: Study, name: str, method: str, counts: dict[str, int], *, responses: str = "", step: str = ""
-) -> Step:
-    """Train the study's model, or that of `step`, by `method`, on the responses of another step."""
-    flags = {"model_name_or_path": study.step_folder(step) if step else study.model}
-    flags |= {"responses": study.step_folder(responses)} if responses else {}
-    flags |= {key: str(value) for key, value in counts.items()}
-    flags |= {"seed": str(study.seed), "output_dir": study.step_folder(name), "run_name": f"{study.name}-{name}"}
-    inputs = tuple(filter(None, (step, responses)))
-    config, launcher = study.path(study.training[method]), study.path(study.training["launcher"])
-    return Step(name, f"{method}_dat.py", flags, inputs, config, launcher)
+def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
+    """Make what an arm starts from and trains on, and train it."""
+    flags, inputs, name = {"model_name_or_path": study.model}, [], study.at(arm.step, seed)
+    if arm.start:
+        yield from _train(study, arm.start, arm.start.seed(seed))
+        flags["model_name_or_path"], step = _model(study, arm.start, arm.start.seed(seed))
+        inputs += [step] if step else []
+    if not arm.train:
+        return
+    if arm.responses:
+        count = arm.num_training_responses or study.num_training_responses
+        *before, table = _table(study, arm.responses, count, arm.responses.seed(seed))
+        yield from [*before, table]
+        flags["responses"] = study.step_folder(table.name)
+        inputs.append(table.name)
+    counts = {"sft": {"top_k": str(study.top_k)}, "dpo": {"num_pairs": str(study.num_pairs)}}
+    flags |= counts.get(arm.train, {}) | dict(arm.flags)
+    flags |= {"seed": str(seed), "output_dir": study.step_folder(name), "run_name": f"{study.name}-{name}"}
+    config, launcher = study.path(arm.config or study.training[arm.train]), study.path(study.training["launcher"])
+    yield Step(name, f"{arm.train}_dat.py", flags, tuple(inputs), config, launcher)

@@ -1,0 +1,159 @@
+"""A study's arms and seeds: which commands they stand for, what is made once, what is refused, what is made anew."""
+
+import json
+
+import pytest
+import yaml
+from study.config import load_study
+from study.plan import check_training_flags, plan_lines
+from study.steps import study_rows, study_steps
+from test_reproduce import ROOT, change, run, study  # noqa: F401
+
+from data.errors import UserError
+
+ARMS = {
+    "random": {"model": "random", "seeds": [0]},
+    "base": {},
+    "warm": {"temperature": 1.5, "seeds": [0]},
+    "SFT": {"train": "sft", "responses": "random"},
+    "SFT 8": {"train": "sft", "responses": "random", "num_training_responses": 8, "top_k": 64, "seeds": [1]},
+    "SFT GRPO": {"train": "grpo", "from": "SFT", "learning_rate": 1e-4},
+    "cool": {"from": "SFT GRPO", "temperature": 0.5, "seeds": [1]},
+    "DPO": {"train": "dpo", "from": "SFT", "responses": "SFT", "seeds": [0]},
+}
+
+
+@pytest.fixture
+def arms(study):  # noqa: F811
+    change(study / "recipes" / "reproduce.yaml", seeds=[0, 1], arms=ARMS)
+    return study
+
+
+def load(folder, **changes):
+    change(folder / "recipes" / "reproduce.yaml", **changes)
+    return load_study(folder / "recipes" / "reproduce.yaml", "o")
+
+
+def test_steps_by_hand(arms):
+    steps = {step.name: step for step in study_steps(load(arms))}
+    assert {name: step.inputs for name, step in steps.items() if name != "table"} == {
+        "random": (),
+        "base": (),
+        "warm": (),
+        "random-32": (),
+        "sft": ("random-32",),
+        "sft-sample": ("sft",),
+        "sft-grpo": ("sft",),
+        "sft-grpo-sample": ("sft-grpo",),
+        "sft-32": ("sft",),
+        "dpo": ("sft", "sft-32"),
+        "dpo-sample": ("dpo",),
+        "base@1": (),
+        # Random nouns have seed 0 alone: both seeds train on the same lists.
+        "sft@1": ("random-32",),
+        "sft-sample@1": ("sft@1",),
+        "random-8": (),
+        "sft8@1": ("random-8",),
+        "sft8-sample@1": ("sft8@1",),
+        "sft-grpo@1": ("sft@1",),
+        "sft-grpo-sample@1": ("sft-grpo@1",),
+        "cool@1": ("sft-grpo@1",),
+    }
+    drawn = {name: (s.flags["num_responses"], s.flags["seed"]) for name, s in steps.items() if not s.config and s.flags}
+    assert drawn.pop("random-32") == ("32", "1000")
+    assert drawn.pop("sft-32") == ("32", "2000")  # from a model that was trained on what came from seed 1000
+    assert drawn.pop("random-8") == ("8", "1000")
+    assert {name: count for name, (count, _) in drawn.items()} == dict.fromkeys(drawn, "16")
+    assert {seed for name, (_, seed) in drawn.items() if "@1" in name} == {"1"}
+    assert {name: s.flags["seed"] for name, s in steps.items() if s.config and "@1" in name} == {
+        "sft@1": "1",
+        "sft8@1": "1",
+        "sft-grpo@1": "1",
+    }
+
+
+def test_an_arm_says_over_the_study_what_it_says(arms):
+    steps = {step.name: step for step in study_steps(load(arms))}
+    assert (steps["warm"].flags["temperature"], steps["warm"].flags["model"]) == ("1.5", "tiny")
+    assert (steps["cool@1"].flags["temperature"], steps["cool@1"].flags["model"]) == ("0.5", "o/sft-grpo@1")
+    assert "temperature" not in steps["base"].flags
+    assert (steps["sft-grpo"].flags["learning_rate"], steps["sft-grpo"].flags["run_name"]) == (
+        "0.0001",
+        "recipes-sft-grpo",
+    )
+    assert steps["sft"].flags["top_k"] == "64"
+    assert steps["random"].flags["nouns"] == "tiny"
+    assert "dtype" not in steps["random"].flags
+    rows = study_rows(load(arms))
+    assert list(rows)[:4] == ["random", "base", "warm", "SFT"]
+    assert (rows["SFT GRPO@1"].model, str(rows["SFT GRPO@1"].responses)) == ("o/sft-grpo@1", "o/sft-grpo-sample@1")
+    assert (rows["random"].model, rows["cool@1"].model) == (None, "o/sft-grpo@1")
+
+
+def test_the_papers_study_at_two_seeds(study):  # noqa: F811
+    steps = {step.name: step for step in study_steps(load(study, seeds=[0, 7]))}
+    assert len(steps) == 2 * 10 + 1
+    assert steps["dpo2@7"].inputs == ("dpo1@7", "dpo1-sample@7")
+    assert steps["dpo2-sample@7"].flags["seed"] == "11"
+    assert steps["dpo1-sample@7"].flags["num_responses"] == "32"
+
+
+def test_a_dry_run_counts_with_what_an_arm_says(arms):
+    own = load(arms, arms={"a": {}, "b": {"train": "grpo", "num_prompts": 40, "learning_rate": 2e-3}})
+    (lines,) = [plan_lines(own, step) for step in study_steps(own) if step.name == "b"]
+    assert "640 completions / 64 a step = 10 optimizer steps" in lines[0]
+    assert "learning rate 0.002" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"a": {"train": "ppo"}}, "arm a: train ppo: there are sft, dpo, grpo"),
+        ({"a": {"train": "sft"}}, "arm a: responses, an arm's name, goes with train: sft or dpo, which need it"),
+        ({"a": {"responses": "a"}}, "arm a: responses a: no arm above it has this name"),
+        ({"base": {}, "a": {"from": "bas"}}, "arm a: from bas: no arm above it has this name (did you mean base?)"),
+        ({"a": {"temprature": 1}}, "arm a: unknown setting: temprature (did you mean temperature?)"),
+        ({"a": {"num_responses": 1}}, "arm a: unknown setting: num_responses"),
+        ({"a": {"config": "grpo.yaml"}}, "arm a: config goes with train"),
+        ({"a": {"train": "grpo", "config": "none.yaml"}}, "names none.yaml, but there is no"),
+        ({"a": {"train": "grpo", "tasks": []}}, "arm a: tasks is a list; put it into a YAML of this arm's own"),
+        ({"r": {"model": "random"}, "a": {"from": "r"}}, "arm a: cannot start from r: that is no model"),
+        ({"a": {"seeds": [3]}}, "arm a: seeds must be some of the study's, [0, 1], not [3]"),
+        ({"a/b": {}}, "arm 'a/b' cannot name a folder"),
+        ([], "arms must hold lines such as"),
+    ],
+)
+def test_what_cannot_be_is_one_line(arms, wrong, message):
+    with pytest.raises(UserError) as error:
+        load(arms, arms=wrong)
+    assert message in str(error.value)
+
+
+def test_further_mistakes(arms):
+    with pytest.raises(UserError, match=r"arm a-b: another arm has the folder a-b already; rename one"):
+        study_steps(load(arms, arms={"a b": {}, "a-b": {"temperature": 2.0}}))
+    with pytest.raises(UserError, match=r"arm a: unknown setting: lerning_rate \(did you mean learning_rate\?\)"):
+        check_training_flags(load(arms, arms={"a": {"train": "grpo", "lerning_rate": 1}}))
+    check_training_flags(load(arms, arms=ARMS))
+    with pytest.raises(UserError, match=r"seeds must be a list such as \[0, 1, 2\], not 0"):
+        load(arms, seeds=0)
+
+
+def test_more_seeds_later_and_the_table_is_made_anew(arms):
+    path, names = arms / "recipes" / "reproduce.yaml", ["base", "random-32", "sft", "sft-sample"]
+    small = {"base": {}, "random": {"model": "random", "seeds": [0]}, "SFT": {"train": "sft", "responses": "random"}}
+    change(path, seeds=[0], arms=small)
+    assert run(arms)[0] == [names[0], "random", *names[1:]]
+    change(path, seeds=[0, 1])
+    launched, done = run(arms)
+    assert launched == ["base@1", "sft@1", "sft-sample@1"]
+    assert "table: running" in done.stderr
+    rows = json.loads((arms / "out" / "table" / "table11.json").read_text())["rows"]
+    assert [row["source"] for row in rows] == ["base", "random", "SFT", "base@1", "SFT@1"]
+    launched, done = run(arms)
+    assert (launched, done.stderr.count("finished before")) == ([], 9)
+
+
+def test_the_shipped_studies_name_their_seeds():
+    for path in (ROOT / "recipes").glob("*/reproduce.yaml"):
+        assert len(yaml.safe_load(path.read_text("utf-8"))["seeds"]) == 1

@@ -28,7 +28,7 @@ def launch(method: str) -> None:
     with one_line_errors(f"{method}_dat"):
         from training.config import parse
 
-        train, *groups = recipe(method)
-        folder = train(*parse(*groups, argv))
+        train, own, settings = recipe(method)
+        folder = train(*parse(own, settings, argv))
     if is_first():
         print(f"The trained model is in {folder}")

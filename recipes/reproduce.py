@@ -101,7 +101,8 @@ def main() -> None:
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
     for number, step in enumerate(steps, 1):
         run_step(step, records, launch, f"[{number}/{len(steps)}]")
-    if (table := records.folder / "table" / "table11.md").is_file() and steps[-1].name == "table":
+    if steps[-1].name == "table":
+        table = records.folder / "table" / ("table11.md" if steps[-1].script == "table11.py" else "result.md")
         print(table.read_text("utf-8"))
         print(f"The page: {table.with_name('report.html')}")
 

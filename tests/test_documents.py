@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 from fakes import AXES, list_text
+from study.arms import read_arms
+from study.claims import read_claims
+from study.config import FLAGS
 from test_recipes import METHODS, ON_CPU
 from typer.main import get_command
 
@@ -140,7 +143,12 @@ def test_python_runs_or_is_quoted(page, block, monkeypatch, tmp_path):
 def test_yaml_is_taken(block, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "?"}), "utf-8")
-    settings = yaml.safe_load((ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8")) | yaml.safe_load(block)
+    values = yaml.safe_load(block)
+    if "arms" in values:  # a study's
+        arms = read_arms(values["arms"], values["seeds"], FLAGS)
+        assert read_claims(values.get("claims", []), {arm.name: arm for arm in arms}) is not None
+        return
+    settings = yaml.safe_load((ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8")) | values
     if "reward_funcs" in settings:  # for all tasks: none of their own rewards, and what these can be told
         settings["tasks"] = ["dat"]
     (tmp_path / "grpo.yaml").write_text(yaml.safe_dump(settings), "utf-8")

@@ -6,6 +6,7 @@ import pytest
 import yaml
 from study.config import load_study
 from study.plan import check_training_flags, plan_lines
+from study.record import Records, State
 from study.steps import study_rows, study_steps
 from test_reproduce import ROOT, change, run, study  # noqa: F401
 
@@ -139,19 +140,31 @@ def test_further_mistakes(arms):
         load(arms, seeds=0)
 
 
-def test_more_seeds_later_and_the_table_is_made_anew(arms):
-    path, names = arms / "recipes" / "reproduce.yaml", ["base", "random-32", "sft", "sft-sample"]
-    small = {"base": {}, "random": {"model": "random", "seeds": [0]}, "SFT": {"train": "sft", "responses": "random"}}
-    change(path, seeds=[0], arms=small)
-    assert run(arms)[0] == [names[0], "random", *names[1:]]
-    change(path, seeds=[0, 1])
+def test_a_study_of_arms_from_start_to_page(arms):
+    change(arms / "recipes" / "reproduce.yaml", arms={"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}})
     launched, done = run(arms)
-    assert launched == ["base@1", "sft@1", "sft-sample@1"]
-    assert "table: running" in done.stderr
-    rows = json.loads((arms / "out" / "table" / "table11.json").read_text())["rows"]
-    assert [row["source"] for row in rows] == ["base", "random", "SFT", "base@1", "SFT@1"]
-    launched, done = run(arms)
-    assert (launched, done.stderr.count("finished before")) == ([], 9)
+    assert launched == ["base", "grpo", "grpo-sample", "grpo@1", "grpo-sample@1"]
+    table = json.loads((arms / "out" / "table" / "metrics.json").read_text())
+    assert {name: arm["seeds"] for name, arm in table["arms"].items()} == {"base": [0], "GRPO": [0, 1]}
+    assert "| GRPO | 2     | 75.00% ± 0.00% |" in done.stdout
+
+
+def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):
+    def made(*seeds):
+        steps, records = study_steps(load(arms, seeds=list(seeds), arms={"base": {}})), Records(arms / "o")
+        states = {}
+        for step in steps:
+            states[step.name] = records.state(step)
+            if states[step.name] != State.FINISHED:
+                records.start(step)
+                (arms / "o" / step.name).mkdir(exist_ok=True, parents=True)
+                (arms / "o" / step.name / "metrics.json").write_text("{}")
+        return states
+
+    assert made(0) == {"base": State.NEW, "table": State.NEW}
+    assert made(0) == {"base": State.FINISHED, "table": State.FINISHED}
+    assert made(0, 1) == {"base": State.FINISHED, "base@1": State.NEW, "table": State.CHANGED}
+    assert set(made(0, 1).values()) == {State.FINISHED}
 
 
 def test_the_shipped_studies_name_their_seeds():

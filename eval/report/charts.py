@@ -1,36 +1,19 @@
-"""The report's charts: matplotlib figures as inline SVG whose colours and fonts come from the page's CSS.
+"""The report's charts, as inline SVG that follows the page into dark mode.
 
-Text stays text, and a chart follows the page into dark mode. Titles and legends are HTML; `salt` tells a page's apart.
+Titles and legends are HTML; `salt` tells a page's charts apart.
 """
 
-import html
-import io
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from eval.report.svg import BASELINE, series, svg
 from rewards.page_parts import Point
 
-SERIES = 10  # colours
 _BINS = 60
 _CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
-# Stand-ins that matplotlib writes into the SVG, exchanged for CSS colours afterwards: it knows no CSS variables itself.
-_TEXT, _GRID, _BASELINE = "#010101", "#020202", "#030303"
-_CSS = {_TEXT: "var(--muted)", _GRID: "var(--line)", _BASELINE: "var(--baseline)"}
-_STYLE: Any = {
-    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), _TEXT),
-    **dict.fromkeys(("axes.edgecolor", "grid.color", "xtick.color", "ytick.color"), _GRID),
-    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "axes.spines.left", "text.parse_math"), False),
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "ytick.major.size": 0,
-    "svg.fonttype": "none",
-    "font.size": 10,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +34,14 @@ def curve_chart(curve: Curve, number: int) -> str:
 
     def draw(axes: Any) -> None:
         if curve.baseline is not None:
-            axes.axhline(curve.baseline, color=_BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
+            axes.axhline(curve.baseline, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
         marker = "o" if len(values) <= 40 else None
-        axes.plot(curve.steps, values, color=_series(1), linewidth=2, marker=marker, markersize=3.5)
+        axes.plot(curve.steps, values, color=series(1), linewidth=2, marker=marker, markersize=3.5)
         axes.set_xlabel("Training step")
         axes.margins(x=0.02, y=0.12)
         axes.xaxis.get_major_locator().set_params(integer=True)
 
-    return _svg(draw, _CURVE_SIZE, f"curve{number}", f"{curve.name} over training steps")
+    return svg(draw, _CURVE_SIZE, f"curve{number}", f"{curve.name} over training steps")
 
 
 def score_chart(scores: Mapping[str, Any]) -> str:
@@ -71,27 +54,27 @@ def score_chart(scores: Mapping[str, Any]) -> str:
         for i, values in enumerate(arrays):
             if len(values):
                 share = 100 * np.histogram(values, edges)[0] / len(values)
-                axes.stairs(share, edges, fill=True, color=_series(i), alpha=0.22)
-                axes.stairs(share, edges, color=_series(i), linewidth=1.8)
+                axes.stairs(share, edges, fill=True, color=series(i), alpha=0.22)
+                axes.stairs(share, edges, color=series(i), linewidth=1.8)
         axes.set(xlabel="DAT score", ylabel="Share of valid responses (%)", ylim=(0, None))
 
-    return _svg(draw, _SCORES_SIZE, "scores", "Distribution of DAT scores: " + ", ".join(scores))
+    return svg(draw, _SCORES_SIZE, "scores", "Distribution of DAT scores: " + ", ".join(scores))
 
 
 def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int) -> str:
     """Expected unique words of growing samples, compared at `equal_size`: name -> (valid responses, unique words)."""
 
     def draw(axes: Any) -> None:
-        axes.axvline(equal_size, color=_BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
+        axes.axvline(equal_size, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
         for i, points in enumerate(curves.values()):
             if points:
-                axes.plot(*zip(*points, strict=True), color=_series(i), linewidth=2)
-                axes.plot(*points[-1], color=_series(i), marker="o", markersize=4)
+                axes.plot(*zip(*points, strict=True), color=series(i), linewidth=2)
+                axes.plot(*points[-1], color=series(i), marker="o", markersize=4)
         axes.set(xlabel="Valid responses", ylabel="Unique words", xlim=(0, None), ylim=(0, None))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.set_major_formatter("{x:,.0f}")
 
-    return _svg(draw, _SCORES_SIZE, "unique-words", "Unique words by number of valid responses: " + ", ".join(curves))
+    return svg(draw, _SCORES_SIZE, "unique-words", "Unique words by number of valid responses: " + ", ".join(curves))
 
 
 def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
@@ -106,13 +89,13 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
             if len(values):
                 counts = np.histogram(values, edges)[0]
                 height = floor + 0.85 * counts / counts.max()
-                axes.stairs(height, edges, baseline=floor, fill=True, color=_series(i), alpha=0.28)
-                axes.stairs(height, edges, baseline=floor, color=_series(i), linewidth=1.4)
-                axes.plot([values.mean()] * 2, [floor, floor + 0.85], color=_series(i), linewidth=2.2)
+                axes.stairs(height, edges, baseline=floor, fill=True, color=series(i), alpha=0.28)
+                axes.stairs(height, edges, baseline=floor, color=series(i), linewidth=1.4)
+                axes.plot([values.mean()] * 2, [floor, floor + 0.85], color=series(i), linewidth=2.2)
         axes.set_yticks(range(len(arrays) - 1, -1, -1), names)
         axes.set(xlabel=across, ylim=(-0.1, len(arrays)))
 
-    return _svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), salt, f"Distribution of {across}s: " + ", ".join(scores))
+    return svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), salt, f"Distribution of {across}s: " + ", ".join(scores))
 
 
 def scatter_chart(points: Mapping[str, Point | None], salt: str, across: str, up: str) -> str:
@@ -123,14 +106,14 @@ def scatter_chart(points: Mapping[str, Point | None], salt: str, across: str, up
             if point is None:
                 continue
             if point.low is not None and point.high is not None:
-                axes.plot([point.x] * 2, [point.low, point.high], color=_series(i), linewidth=1.6, alpha=0.7)
-            axes.plot(point.x, point.y, color=_series(i), marker="o", markersize=8, linestyle="none")
+                axes.plot([point.x] * 2, [point.low, point.high], color=series(i), linewidth=1.6, alpha=0.7)
+            axes.plot(point.x, point.y, color=series(i), marker="o", markersize=8, linestyle="none")
         axes.set(xlabel=across, ylabel=up)
         axes.margins(x=0.12, y=0.15)
         axes.locator_params(axis="x", nbins=6)
         axes.xaxis.set_major_formatter("{x:,.6g}")
 
-    return _svg(draw, _CURVE_SIZE, salt, f"{up} against {across}")
+    return svg(draw, _CURVE_SIZE, salt, f"{up} against {across}")
 
 
 def radar_points(values: Sequence[float], least: float = 1.0, most: float = 5.0) -> str:
@@ -143,29 +126,3 @@ def radar_points(values: Sequence[float], least: float = 1.0, most: float = 5.0)
     angles = np.arange(len(radii)) * 2 * np.pi / len(radii)
     corners = [(r * np.sin(a), -r * np.cos(a)) for r, a in zip(radii, angles, strict=True)]
     return " ".join(f"{x + 0.0:.1f},{y + 0.0:.1f}".replace("-0.0", "0.0") for x, y in corners)
-
-
-def _series(index: int) -> str:
-    """Stand-in of the page's `--series-N`, which has ten."""
-    return f"#0400{index % SERIES:02d}"
-
-
-def _svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label: str) -> str:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    # The salt keeps element ids of one chart apart from those of the next on the same page, and the page reproducible.
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
-        figure = Figure(figsize=size, layout="constrained")
-        draw(figure.add_subplot())
-        file = io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    svg = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
-    svg = re.sub(r"#0400(\d\d)", r"var(--series-\1)", svg)
-    for stand_in, colour in _CSS.items():
-        svg = svg.replace(stand_in, colour)
-    # Without a fixed size the drawing is as wide as its place on the page.
-    opening, content = svg.split("<svg", 1)[1].split(">", 1)
-    opening = re.sub(r' (?:width|height|version)="[^"]*"', "", opening)
-    return f'<svg role="img" aria-label="{html.escape(label)}"{opening}>{content}'

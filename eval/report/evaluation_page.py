@@ -12,10 +12,10 @@ from data.record import write_json, write_whole
 from eval.compare import Changes, all_changes, bases
 from eval.evaluated import Evaluated
 from eval.report import render, source
-from eval.report.charts import SERIES
 from eval.report.labels import both, english, joined
 from eval.report.pictures import chart, radars
 from eval.report.reader import chunks, reading_order
+from eval.report.svg import SERIES
 from eval.report.tables import change_tables, overview, section_tables
 from rewards.page_parts import Radar, Ridge
 from rewards.task import Task

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.evaluated import Evaluated
-from eval.report.charts import SERIES, radar_points, ridge_chart, scatter_chart
+from eval.report.charts import radar_points, ridge_chart, scatter_chart
 from eval.report.labels import english, translate_chart
+from eval.report.svg import SERIES
 from eval.summary import estimate_of
 from rewards.page_parts import Radar, Ridge, Scatter
 from rewards.task import Task

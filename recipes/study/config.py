@@ -12,6 +12,7 @@ from generate import GeneratorSettings
 from rewards.tasks.dat.scorer import DatSettings
 from study.arm import Arm
 from study.arms import PAPER, read_arms
+from study.claims import Claim, read_claims
 from study.estimates import Architecture
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
@@ -40,8 +41,9 @@ class Study:
     paper_model: str | None = None  # its name in the paper's Table 11, if it is there
     random_nouns: str | None = None  # where they come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py)
     arms: tuple[Arm, ...] | None = None  # the rows; None are the paper's five methods and random nouns
+    claims: tuple[Claim, ...] = ()  # what its arms will show, said beforehand
     name: str = "study"
-    folder: Path = Path()
+    file: Path = Path()  # the YAML
 
     @property
     def rows(self) -> tuple[Arm, ...]:
@@ -58,14 +60,14 @@ class Study:
 
     def path(self, relative: str) -> Path:
         """A path of the YAML, as seen from the working directory where that is shorter."""
-        path = (self.folder / relative).resolve()
+        path = (self.file.parent / relative).resolve()
         return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def load_study(path: Path, output_dir: str | None = None) -> Study:
     """Read a study's YAML; `output_dir` goes over the file's."""
     values = read_yaml(path)
-    known = {f.name: f for f in fields(Study) if f.name not in ("name", "folder")}
+    known = {f.name: f for f in fields(Study) if f.name not in ("name", "file")}
     if unknown := sorted(set(values) - set(known)):
         raise UserError(f"{path}: unknown setting: {', '.join(unknown)}; there are {', '.join(known)}")
     if missing := [name for name, f in known.items() if name not in values and f.default is MISSING]:
@@ -86,12 +88,15 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
     if not isinstance(seeds, list) or not seeds or any(type(seed) is not int or seed < 0 for seed in seeds):
         raise UserError(f"{path}: seeds must be a list such as [0, 1, 2], not {seeds}")
     values["seeds"] = tuple(dict.fromkeys(seeds))
-    if "arms" in values:
-        try:
+    try:
+        if "arms" in values:
             values["arms"] = read_arms(values["arms"], values["seeds"], FLAGS)
-        except UserError as error:
-            raise UserError(f"{path}: {error}") from error
-    study = Study(**values, name=path.resolve().parent.name, folder=path.parent)
+        if "claims" in values:
+            arms = values.get("arms") or read_arms(PAPER, values["seeds"], FLAGS)
+            values["claims"] = read_claims(values["claims"], {arm.name: arm for arm in arms})
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    study = Study(**values, name=path.resolve().parent.name, file=path)
     for name in [study.sampling["launcher"], *study.training.values(), *(arm.config for arm in study.rows)]:
         if name and not study.path(name).is_file():
             raise UserError(f"{path}: names {name}, but there is no {study.path(name)}")

@@ -47,11 +47,20 @@ def study_steps(study: Study) -> list[Step]:
             for step in _row(study, arm, seed) if seed in arm.seeds else ():
                 if steps.setdefault(step.name, step) != step:
                     raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
-    flags, rows = {"output_dir": study.step_folder("table"), "title": f"Table 11: {study.model}"}, study_rows(study)
-    flags |= {"paper_model": study.paper_model} if study.paper_model else {}
+    return [*steps.values(), _result(study)]
+
+
+def _result(study: Study) -> Step:
+    """Table 11, or of arms and seeds the page over them."""
+    rows = study_rows(study)
     tables = tuple(row.responses.name for row in rows.values())
+    if study.arms is not None or len(study.seeds) > 1:
+        where = {"output_dir": study.output_dir}
+        return Step("table", "study_page.py", where, tables, study.file, derived=True)
+    flags = {"output_dir": study.step_folder("table"), "title": f"Table 11: {study.model}"}
+    flags |= {"paper_model": study.paper_model} if study.paper_model else {}
     arguments = ("--rows", *(f"{name}={row.responses}" for name, row in rows.items()))
-    return [*steps.values(), Step("table", "table11.py", flags, tables, arguments=arguments, derived=True)]
+    return Step("table", "table11.py", flags, tables, arguments=arguments, derived=True)
 
 
 def study_rows(study: Study) -> dict[str, StudyRow]:

@@ -1,0 +1,78 @@
+"""The plane of distance and variety: every method a named point with its seeds, beside what can be reached at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from eval.report.svg import BASELINE, TEXT, series, svg
+
+_SIZE, _LETTER, _LINE = (7.6, 5.0), 5.6, 13.0  # of a letter of the chart's text, in points of 1/72 inch
+_STYLES = ("solid", (0, (5, 4)))
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A method in the plane."""
+
+    name: str
+    at: tuple[float, float]  # of its mean over seeds
+    seeds: Sequence[tuple[float, float]]  # of each seed, drawn small
+    colour: int  # number of the page's colour: 0 is grey
+
+
+def plane_chart(
+    spots: Sequence[Spot], curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str, salt: str
+) -> str:
+    """Spots by name, and curves to compare with, the first one solid, as an SVG element; `across` and `up` are axes."""
+
+    def draw(axes: Any) -> None:
+        for (name, points), style in zip(curves.items(), _STYLES * len(curves), strict=False):
+            if points:
+                axes.plot(*zip(*points, strict=True), color=BASELINE, linewidth=1.6, linestyle=style, label=name)
+        for spot in spots:
+            colour = series(spot.colour)
+            if len(spot.seeds) > 1:
+                axes.plot(*zip(*spot.seeds, strict=True), color=colour, marker="o", markersize=3, linestyle="none")
+            axes.plot(*spot.at, color=colour, marker="o", markersize=9, alpha=0.85, linestyle="none")
+        axes.set(xlabel=across, ylabel=up)
+        axes.margins(x=0.14, y=0.08)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        if curves:
+            axes.legend(loc="lower left", frameon=False, labelcolor=TEXT)
+        for spot, (right, above, side) in zip(spots, _places(axes, spots), strict=True):
+            axes.annotate(
+                spot.name,
+                spot.at,
+                (right, above),
+                textcoords="offset points",
+                ha=side,
+                va="center",
+                color=series(spot.colour),
+                fontweight="bold" if spot.colour else "normal",
+            )
+
+    return svg(draw, _SIZE, salt, f"{up} against {across.lower()}: " + ", ".join(spot.name for spot in spots))
+
+
+def _places(axes: Any, spots: Sequence[Spot]) -> list[tuple[int, int, str]]:
+    """Where each name stands, in points from its spot, so that it covers neither spots nor the names before it."""
+    axes.figure.draw_without_rendering()  # only then does it know where its points are
+    scale = 72 / axes.figure.dpi
+    at = [scale * axes.transData.transform(spot.at) for spot in spots]
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in at]
+    places = []
+    for spot, (x, y) in zip(spots, at, strict=True):
+        width, chosen = _LETTER * len(spot.name), None
+        for far, above, side in product((9, 22), (0, 11, -11, 22, -22, 33, -33), ("left", "right")):
+            left = x + far if side == "left" else x - far - width
+            box = (left, y + above - _LINE / 2, left + width, y + above + _LINE / 2)
+            free = not any(box[0] < c and a < box[2] and box[1] < d and b < box[3] for a, b, c, d in taken)
+            if chosen is None or free:
+                chosen = (far if side == "left" else -far, above, side), box
+            if free:
+                break
+        assert chosen
+        places.append(chosen[0])
+        taken.append(chosen[1])
+    return places

@@ -1,0 +1,61 @@
+"""Matplotlib figures as inline SVG whose colours and fonts come from the page's CSS: text stays text."""
+
+import html
+import io
+import re
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+SERIES = 10  # colours
+# Stand-ins that matplotlib writes into the SVG, exchanged for CSS colours afterwards: it knows no CSS variables itself.
+TEXT, GRID, BASELINE = "#010101", "#020202", "#030303"
+_CSS = {TEXT: "var(--muted)", GRID: "var(--line)", BASELINE: "var(--baseline)"}
+_STYLE: Any = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), TEXT),
+    **dict.fromkeys(("axes.edgecolor", "grid.color", "xtick.color", "ytick.color"), GRID),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "axes.spines.left", "text.parse_math"), False),
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "ytick.major.size": 0,
+    "svg.fonttype": "none",
+    "font.size": 10,
+}
+
+
+def series(index: int) -> str:
+    """Stand-in of the page's `--series-N`, which has ten."""
+    return f"#0400{index % SERIES:02d}"
+
+
+def svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label: str) -> str:
+    """What `draw` draws on axes, as an SVG element; `salt` tells a page's charts apart, `label` is read aloud."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # The salt keeps element ids of one chart apart from those of the next on the same page, and the page reproducible.
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.add_subplot())
+        file = io.StringIO()
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    text = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    text = re.sub(r"#0400(\d\d)", r"var(--series-\1)", text)
+    for stand_in, colour in _CSS.items():
+        text = text.replace(stand_in, colour)
+    # Without a fixed size the drawing is as wide as its place on the page.
+    opening, content = text.split("<svg", 1)[1].split(">", 1)
+    opening = re.sub(r' (?:width|height|version)="[^"]*"', "", opening)
+    return f'<svg role="img" aria-label="{html.escape(label)}"{opening}>{content}'
+
+
+def standalone(chart: str) -> bytes:
+    """A chart of `svg` as a file of its own, light and dark, with the page's colours."""
+    colours = re.findall(
+        r"^.*?^}$", files("eval.report").joinpath("style.css").read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+    style = f"<style>{colours[0]}\n{colours[1]}\nsvg {{ font-family: system-ui, sans-serif; }}</style>"
+    opening, content = chart.split(">", 1)
+    return f"{opening}>{style}{content}".encode()

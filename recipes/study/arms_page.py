@@ -1,0 +1,90 @@
+"""The result of a study of arms for readers: the plane, the claims, the table, as Markdown and as a page."""
+
+from pathlib import Path
+
+from data.markdown import bullets, plain, table
+from data.record import write_whole
+from eval.report import render
+from eval.report.plane import Spot, plane_chart
+from study.arm import Arm
+from study.arms import PAPER
+from study.claims import Verdict
+from study.measures import MEAN, MEASURES, UNIQUE
+from study.result import Result
+
+_GREY, _PAPER, _OURS = 0, 2, 1  # colours of the page
+GROUPS = {_GREY: "not trained", _PAPER: "trained as in the paper", _OURS: "trained otherwise"}
+
+
+def plane(result: Result) -> str:
+    """Mean against unique words, every arm with its seeds, as SVG; empty where no arm has both."""
+    spots = []
+    for arm in result.study.rows:
+        x, y = result.interval(UNIQUE, arm), result.interval(MEAN, arm)
+        if x and y:
+            pairs = [(result.values[UNIQUE][arm.name][seed], result.values[MEAN][arm.name][seed]) for seed in arm.seeds]
+            seeds = [(a, b) for a, b in pairs if a is not None and b is not None]
+            spots.append(Spot(arm.name, (x.mean, y.mean), seeds, _colour(arm)))
+    across = f"Unique words in {result.equal_size:,} valid responses"
+    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane") if spots else ""
+
+
+def _colour(arm: Arm) -> int:
+    return _GREY if not arm.train else _PAPER if arm.name in PAPER else _OURS
+
+
+def heading(name: str, result: Result) -> str:
+    """Of a column."""
+    return MEASURES[name].heading + (f" in {result.equal_size:,} valid" if name == UNIQUE else "")
+
+
+def cells(result: Result, arm: Arm) -> list[tuple[str, str]]:
+    """Of an arm for each measure the mean, and half the width of its interval over seeds (empty for one seed)."""
+    shown = []
+    for name in result.measures:
+        interval, show = result.interval(name, arm), MEASURES[name].show
+        high = interval.high if interval else None
+        half = f"± {show(high - interval.mean)}" if interval and high is not None else ""
+        shown.append((show(interval.mean if interval else None), half))
+    return shown
+
+
+def found(verdict: Verdict) -> str:
+    """What came out, with the interval."""
+    if (interval := verdict.interval) is None:
+        return verdict.reason
+    show, signed = MEASURES[verdict.claim.measure].show, bool(verdict.claim.against)
+    ends = f" [{show(interval.low, signed)}, {show(interval.high, signed)}]" if interval.low is not None else ""
+    seeds = f"{interval.seeds} seed{'s' * (interval.seeds != 1)}{', paired' * interval.paired}"
+    return f"{show(interval.mean, signed)}{ends}, {seeds}{': ' * bool(verdict.reason)}{verdict.reason}"
+
+
+def to_markdown(result: Result) -> str:
+    """The claims, the table, and what its columns say."""
+    claims = [
+        f"{v.verdict.upper()}: {plain(v.claim.name)} ({plain(v.claim.asked)}). {found(v)}" for v in result.verdicts
+    ]
+    rows = [
+        [plain(arm.name), str(len(arm.seeds)), *(" ".join(filter(None, cell)) for cell in cells(result, arm))]
+        for arm in result.study.rows
+    ]
+    columns = {name: heading(name, result) for name in result.measures}
+    sentences = [f"{shown}: {MEASURES[name].sentence}" for name, shown in columns.items()]
+    parts = [bullets(claims), table(["Arm", "Seeds", *columns.values()], rows), bullets(sentences)]
+    return "\n".join(filter(None, parts))
+
+
+def write_page(path: Path, result: Result, title: str, chart: str) -> None:
+    """Write the page, whole or not at all; `chart` is the `plane`."""
+    page = render(
+        Path(__file__).with_name("arms.html"),
+        title=title,
+        result=result,
+        plane=chart,
+        groups=GROUPS,
+        measures=MEASURES,
+        heading=heading,
+        cells=cells,
+        found=found,
+    )
+    write_whole(path, page)

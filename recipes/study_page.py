@@ -1,0 +1,52 @@
+"""What came out of a study of arms: the plane, the claims and the table over its seeds, as Markdown, JSON and a page.
+
+    python recipes/study_page.py --config recipes/tiny/beyond.yaml
+
+The last step of `recipes/reproduce.py` where a YAML has arms or several seeds. Written into `<output_dir>/table` are
+plane.svg, result.md, report.html and, last, metrics.json.
+"""
+
+import argparse
+from pathlib import Path
+
+from data.errors import one_line_errors
+
+
+def write_study_page(config: Path, output_dir: str | None) -> Path:
+    """Read the rows of a finished study, write all forms of its result; returns their folder."""
+    from study.arms_page import plane, to_markdown, write_page
+    from study.config import load_study
+    from study.result import result
+    from study.steps import study_rows
+
+    from data.record import write_json, write_whole
+    from eval.report.svg import standalone
+    from rewards.tasks.dat.table11 import table11
+
+    study = load_study(config, output_dir)
+    table = table11({name: row.responses for name, row in study_rows(study).items()})
+    found, folder = result(study, table, {}), Path(study.step_folder("table"))
+    chart, title = plane(found), f"The study {study.name}: {study.model}"
+    picture = "![Mean DAT score against unique words](plane.svg)\n\n" if chart else ""
+    if chart:
+        write_whole(folder / "plane.svg", standalone(chart))
+    write_whole(folder / "result.md", f"# {title}\n\n{picture}{to_markdown(found)}".encode())
+    write_page(folder / "report.html", found, title, chart)
+    write_json(folder / "metrics.json", found.to_json())
+    return folder
+
+
+def main() -> None:
+    """Read, write, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=Path, required=True, help="a study's YAML")
+    parser.add_argument("--output_dir", help="the study's folder, over the YAML's")
+    args = parser.parse_args()
+    with one_line_errors("study_page"):
+        folder = write_study_page(args.config, args.output_dir)
+    print((folder / "result.md").read_text("utf-8"))
+    print(f"The page: {folder / 'report.html'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Claims judged by hand-worked intervals over seeds, the table over seeds, and the page that leads with the plane."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from study.arms import read_arms
+from study.arms_page import plane, to_markdown, write_page
+from study.claims import FAILED, HELD, OPEN, Claim, judge, read_claims
+from study.config import load_study
+from study.result import result
+from test_reproduce import ROOT
+from test_study_page import Page
+
+from data.errors import UserError
+from eval.report.plane import Spot, plane_chart
+from eval.report.svg import standalone
+from eval.statistics.seeds import difference, over_seeds
+from rewards.tasks.dat.summary import DatSummary
+from rewards.tasks.dat.table11 import Table11, Table11Row
+
+# Differences 1, 2, 3: mean 2, and half of the interval is 4.303 / sqrt(3) = 2.484.
+VALUES = {"A": {0: 2.0, 1: 4.0, 2: 6.0}, "B": {0: 1.0, 1: 2.0, 2: 3.0}, "one": {0: 1.0}, "none": {0: None, 1: 1.0}}
+
+
+def test_intervals_by_hand():
+    paired = difference(VALUES["A"], VALUES["B"])
+    assert (paired.mean, paired.seeds, paired.paired) == (2.0, 3, True)
+    assert (paired.low, paired.high) == pytest.approx((2 - 2.4841, 2 + 2.4841), abs=1e-4)
+    assert over_seeds({5: 7.0}).low is None
+    # Welch: variances 4 and 1 of three each, standard error sqrt(5 / 3), (5/3)^2 / (16/18 + 1/18) = 2.94 of freedom.
+    apart = difference(VALUES["A"], {seed + 5: value for seed, value in VALUES["B"].items()})
+    assert (apart.mean, apart.paired) == (2.0, False)
+    assert apart.high - apart.mean == pytest.approx(3.2188 * (5 / 3) ** 0.5, abs=1e-3)
+    assert difference(VALUES["A"], {7: 1.0}).high is None
+    same = over_seeds({0: 0.5, 1: 0.5})
+    assert (same.low, same.high) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ({"against": "B", "above": -0.5}, HELD),
+        ({"against": "B", "above": 0.0}, OPEN),
+        ({"against": "B", "above": 4.5}, FAILED),
+        ({"against": "B", "at_least": 4.49}, FAILED),
+        ({"against": "B", "at_least": 4.48}, OPEN),
+        ({"at_least": -1.0}, HELD),  # 4 -+ 4.968
+        ({"against": 10, "above": -0.5}, FAILED),
+        ({"against": "one", "above": 0.0}, OPEN),
+        ({"arm": "one", "above": 0.0}, OPEN),
+        ({"against": "none", "above": 0.0}, OPEN),
+    ],
+)
+def test_a_claim_is_judged_by_its_interval(claim, verdict):
+    assert judge(Claim(**{"name": "c", "arm": "A", "measure": "mean", **claim}), VALUES).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"arm": "AA"}, "claim 'c': no arm AA (did you mean A?)"),
+        ({"against": "C"}, "claim 'c': no arm C"),
+        ({"measure": "median"}, "claim 'c': no measure median; there are valid, mean, unique words"),
+        ({"measure": None}, "claim 'c': measure is missing"),
+        ({"at_least": 1.0}, "claim 'c': give one number, at_least or above"),
+        ({"above": "0"}, "claim 'c': give one number, at_least or above"),
+        ({"least": 1.0}, "takes name, arm, measure, against, at_least, above"),
+    ],
+)
+def test_a_claim_that_cannot_be_judged_is_refused(wrong, message):
+    claim = {"name": "c", "arm": "A", "measure": "mean", "above": 0.0}
+    with pytest.raises(UserError) as error:
+        read_claims([claim | wrong], VALUES)
+    assert message in str(error.value)
+    assert read_claims([claim], VALUES)[0].asked == "mean of A above 0.0000"
+    with pytest.raises(UserError, match="claims must be a list"):
+        read_claims(claim, VALUES)
+
+
+def row(name, valid, mean, words):
+    return Table11Row(DatSummary(name, 100, valid, mean, 0.1, None, 50, {}), words, ((1, 10.0),), None)
+
+
+@pytest.fixture
+def found(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    study = load_study(ROOT / "recipes" / "tiny" / "reproduce.yaml", "o")
+    arms = {"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}, "<b>": {"train": "grpo"}}
+    arms["ours"] = arms.pop("<b>")
+    claims = [
+        {"name": "farther & <i>", "arm": "GRPO", "against": "base", "measure": "mean", "above": 0.0},
+        {"name": "more words", "arm": "ours", "against": "GRPO", "measure": "unique words", "at_least": 100},
+        {"name": "valid", "arm": "GRPO", "measure": "valid", "at_least": 0.98},
+    ]
+    study = replace(study, seeds=(0, 1), arms=read_arms(arms, (0, 1), set()), num_responses=100)
+    study = replace(study, claims=read_claims(claims, {arm.name: arm for arm in study.rows}))
+    rows = [row("base", 90, 0.88, 60.0), row("GRPO", 96, 0.90, 40.0), row("GRPO@1", 94, 0.91, 44.0)]
+    rows += [row("ours", 99, 0.90, 250.0), row("ours@1", 98, 0.92, 250.0)]
+    return result(study, Table11(tuple(rows), 90, None), {"free lists": [(50.0, 0.95), (70.0, 0.88)]})
+
+
+def test_the_table_over_seeds(found):
+    grpo = found.to_json()["arms"]["GRPO"]
+    assert (grpo["seeds"], grpo["mean"]["by_seed"]) == ([0, 1], {0: 0.90, 1: 0.91})
+    # Half of the interval of two is 12.706 x half of their distance.
+    assert (grpo["mean"]["mean"], grpo["mean"]["high"]) == pytest.approx((0.905, 0.905 + 12.7062 * 0.005), abs=1e-5)
+    assert [claim["verdict"] for claim in found.to_json()["claims"]] == [OPEN, HELD, OPEN]
+    assert json.loads(json.dumps(found.to_json()))["equal_size"] == 90
+    text = to_markdown(found)
+    assert (
+        "- HELD: more words (unique words of ours minus GRPO at least 100). +208 [+183, +233], 2 seeds, paired" in text
+    )
+    assert "- CANNOT BE SAID: farther & \\<i\\>" in text
+    assert re.search(r"\| GRPO +\| 2 +\| 95.00% ± 12.71% \| 0.9050 ± 0.0635 \| 42 ± 25", text)
+    assert re.search(r"\| base +\| 1 +\| 90.00% +\| 0.8800 +\| 60 ", text)
+
+
+def test_the_page_leads_with_the_plane_and_escapes(found, tmp_path):
+    chart = plane(found)
+    write_page(tmp_path / "p.html", found, "Study <x>", chart)
+    page = (tmp_path / "p.html").read_text("utf-8")
+    parsed = Page(page)
+    assert "<x>" not in page
+    assert "<i>" not in page.replace("<i style", "")
+    assert parsed.tags.index("svg") < parsed.tags.index("table")
+    words = " ".join(" ".join(parsed.words).split())
+    for said in ("Study <x>", "held", "cannot be said", "0.9050 ± 0.0635", "Share of the responses", "trained as in"):
+        assert said in words, said
+    assert page.count("badge valid") == 1
+    assert not [value for name, value in parsed.attributes if name in ("src", "href") and not value.startswith("#")]
+
+
+def test_the_plane_shows_every_arm_and_every_seed():
+    spots = [Spot("A & b", (10.0, 0.5), [(9.0, 0.4), (11.0, 0.6)], 1), Spot("C", (10.1, 0.5), [(10.1, 0.5)], 0)]
+    chart = plane_chart(spots, {"free lists": [(5.0, 0.9), (12.0, 0.3)], "none": []}, "Words", "Mean", "salt")
+    assert chart.count("A &amp; b") >= 1
+    assert chart.count("<use") >= 2 + 2  # seeds of A, both arms; ticks beside them
+    assert "var(--series-01)" in chart
+    assert "free lists" in chart
+    assert chart == plane_chart(spots, {"free lists": [(5.0, 0.9), (12.0, 0.3)], "none": []}, "Words", "Mean", "salt")
+    alone = standalone(chart).decode()
+    assert alone.startswith("<svg")
+    assert "xmlns=" in alone
+    assert "--series-01: #2f6fde" in alone

@@ -29,6 +29,19 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.clip(1 - (squares - k) / np.float32(k * (k - 1)), 0, 2).astype(np.float32)
 
 
+def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Mean cosine distance of each word to the others of its response: float32 (responses, k), 0 to 2.
+
+    A response's mean is its `mean_pairwise_distance`, whose arguments these are.
+
+    >>> distance_to_others(np.eye(3, dtype=np.float32), np.array([[0, 1, 1]])).tolist()
+    [[1.0, 0.5, 0.5]]
+    """
+    vectors = unit[rows]
+    cosines = np.einsum("rkd,rd->rk", vectors, vectors.sum(axis=1)) - 1  # its own cosine is 1
+    return np.clip(1 - cosines / np.float32(rows.shape[1] - 1), 0, 2).astype(np.float32)
+
+
 def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Cosine distance of each pair of texts (paper, section 3.3: a story and its rewrite): float64 (pairs,), 0 to 2.
 

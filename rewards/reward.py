@@ -5,13 +5,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from data.processes import gather, rank
 from rewards.duplicates import KEY_BYTES, SeenResponses
 from rewards.task import Answer, Item
 
 Completion = str | Sequence[dict[str, Any]]
+
+
+class Part(NamedTuple):
+    """A part of a text that earned a share of its own, such as one word of a list."""
+
+    start: int  # in characters of the text
+    end: int
+    worth: float  # in the reward's own unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,7 @@ class ScoredCompletion:
     facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know
     group: str = field(default="", compare=False)  # digest of what was asked: one prompt is one group
     key: bytes | None = field(default=None, compare=False)  # tells it from others; None for what is no duplicate ever
+    parts: Sequence[Part] = field(default=(), compare=False)  # in the order of the text; none where `in_parts` is False
 
 
 class Reward:
@@ -47,6 +56,8 @@ class Reward:
 
     console: Sequence[tuple[str, str, str]] = ()  # name, metric and format of what a line per logging step shows
     free: frozenset[str] = frozenset()  # names of arguments that decide no reward: a resumed run may change them
+    keeps_words = False  # whether it pays for different words: `unique_words` of a GRPO run then turns its weight
+    in_parts = False  # whether it says what each part of a text earned, so that credit can go to each word
     loaded = ""  # name of a cached property that every process loads for itself
     # Of its metrics: the share that is valid, the mean score, what stands before a reason.
     logged = ("valid_rate", "mean_score", "reason")
@@ -56,6 +67,8 @@ class Reward:
         self.scale, self.penalise_duplicates = scale, penalise_duplicates
         self.seen = SeenResponses()  # of the duplicate penalty: saved with a checkpoint, loaded on resume
         self.last: list[ScoredCompletion] = []  # the previous call's completions of all processes, in rank order
+
+        self.mine: list[ScoredCompletion] = []  # of these, this process's
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """What each answer is worth by itself; `items[k]` is what `answers[k]` answers. An invalid one is worth 0."""
@@ -77,6 +90,13 @@ class Reward:
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record; loads what scores, so that errors show before training."""
         return {"scale": self.scale, "penalise_duplicates": self.penalise_duplicates}
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint must keep (JSON values) beside the duplicate history; the same in every process."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` gave; it is not called where that was nothing."""
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         """Numbers of one call over all processes (at least one completion), for TRL's `log_metric`."""
@@ -139,7 +159,7 @@ class Reward:
             everyone += part
         self.last = self.among(everyone)
         offset = sum(len(part) for part in parts[: rank()])
-        mine = self.last[offset : offset + len(local)]
+        self.mine = self.last[offset : offset + len(local)]
         if log_metric and self.last:
             metrics = self.metrics(self.last) | {f"{self.prefix}/seconds": time.perf_counter() - start}
             for name, value in metrics.items():
@@ -147,11 +167,11 @@ class Reward:
         if log_extra:
             # Every process logs the same columns, also one that has no completion here.
             for column in self.shown(ScoredCompletion("", None, None, None)):
-                log_extra(column, [self.shown(completion)[column] for completion in mine])
-        return [completion.reward for completion in mine]
+                log_extra(column, [self.shown(completion)[column] for completion in self.mine])
+        return [completion.reward for completion in self.mine]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != self.loaded} | {"last": []}
+        return {name: value for name, value in self.__dict__.items() if name != self.loaded} | {"last": [], "mine": []}
 
 
 def _asked_and_answered(

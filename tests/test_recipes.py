@@ -16,6 +16,7 @@ METHODS = {
     "sft": (SftArguments, SftSettings),
     "dpo": (DpoArguments, DpoSettings),
     "grpo": (GrpoArguments, GrpoSettings),
+    "grpo-beyond": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
     "warm": (SftArguments, SftSettings),
     "mix-warm": (SftArguments, SftSettings),
@@ -32,7 +33,7 @@ ON_CPU = ["--use_cpu", "true", "--bf16", "false"]
 
 def settings_of(path, processes=1):
     words = ["--config", str(path), *ON_CPU]
-    if path.stem not in ("grpo", "mix"):
+    if METHODS[path.stem][0] is not GrpoArguments:
         words += ["--responses", "somewhere"]
     with eight_processes() if processes == 8 else nullcontext():
         return parse(*METHODS[path.stem], words)
@@ -41,7 +42,7 @@ def settings_of(path, processes=1):
 def test_nothing_is_missing():
     models = {"tiny", "gemma-3-270m", *PAPER}
     assert {(path.parent.name, path.stem) for path in RECIPES} >= {
-        *((model, method) for model in models for method in ("sft", "dpo", "grpo")),
+        *((model, method) for model in models for method in ("sft", "dpo", "grpo", "grpo-beyond")),
         *(("gemma-3-270m", other) for other in ("warm", "mix-warm", "mix")),
     }
     assert {path.stem for path in LAUNCHERS} == {
@@ -59,9 +60,23 @@ def test_a_recipe_loads_and_says_what_it_is(path):
     assert training.run_name == f"{path.parent.name}-{path.stem}"
     written = yaml.safe_load(path.read_text("utf-8"))
     assert {"seed", "output_dir", "learning_rate", "lr_scheduler_type", "save_steps"} <= set(written)
-    if path.stem in ("grpo", "mix"):
+    if METHODS[path.stem][0] is GrpoArguments:
         assert (training.temperature, training.top_k, training.top_p) == (1.0, 0, 1.0)
         assert {"temperature", "top_k", "top_p", "max_completion_length"} <= set(written)
+
+
+@pytest.mark.parametrize("name", ["tiny", "gemma-3-270m", *PAPER])
+def test_beyond_the_paper_differs_in_what_is_paid_and_to_whom(name):
+    (script, training, _), (paper, papers, _) = (
+        settings_of(ROOT / "recipes" / name / f"{method}.yaml") for method in ("grpo-beyond", "grpo")
+    )
+    rewards = [reward for entry in script.entries for reward in entry.rewards]
+    script.check_words(rewards, training)
+    assert [reward.__name__ for reward in rewards] == ["dat_validity", "dat_distance"]
+    assert (script.credit, training.multi_objective_aggregation) == ("word", "normalize_then_sum")
+    differ = {key for key, value in training.to_dict().items() if value != papers.to_dict()[key]}
+    assert differ <= {"output_dir", "run_name", "multi_objective_aggregation", "logging_dir"}
+    assert script.num_prompts == paper.num_prompts
 
 
 @pytest.mark.parametrize("processes", [1, 8])

@@ -12,11 +12,12 @@ from data.errors import UserError
 from data.processes import world_size
 from data.settings import setting
 from training.batches import check_groups, check_prompts, fit_batch
-from training.config import CommonArguments
 from training.entries import read_entries
+from training.keep_words import KeepWords
 from training.mix import dataset_rows, described, reward_functions, reward_weights
 from training.run import train
 from training.tracking import RunRecorder
+from training.words import WordArguments
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 _FUNCS = "Dotted paths of reward functions (default: each task's own)."
@@ -47,7 +48,7 @@ class GrpoSettings(GRPOConfig):
 
 
 @dataclass
-class GrpoArguments(CommonArguments):
+class GrpoArguments(WordArguments):
     """What is asked, who draws the answers, and what is paid for them.
 
     `tasks` holds entries as `training.entries.Entry` describes them, or names of tasks; on the command line names, or
@@ -112,11 +113,14 @@ class GrpoArguments(CommonArguments):
 def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig) -> Path:
     """Train by GRPO and return the folder of the trained model (see `run.train`)."""
     rewards = reward_functions(script.entries)
+    script.check_words([function.reward for function in rewards], training)
+    keep = KeepWords(script.unique_words, script.unique_words_of or 0) if script.unique_words else None
 
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from datasets import Dataset
 
         from training.grpo_trainer import MixTrainer
+        from training.word_trainer import WordTrainer
 
         rollout = None
         if script.sampler == "shared_prefix":
@@ -126,7 +130,8 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
             rollout = SharedPrefixRollout(temperature=training.temperature, max_new_tokens=length, seed=seed)
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
         rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template))
-        return MixTrainer(reward_funcs=rewards, train_dataset=Dataset.from_list(rows), rollout_func=rollout, **common)
+        common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
+        return WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
 
-    recorder = RunRecorder([function.reward for function in rewards], script.completions_logged)
+    recorder = RunRecorder([function.reward for function in rewards], script.completions_logged, keep)
     return train(script, training, model, build, facts=described(script.entries), recorder=recorder)

@@ -42,12 +42,15 @@ class EntryReward:
         self.reward, self.__name__, self._items, self._first = reward, name, items, first
         self._prefix = f"{name}/" if own_columns else ""
         self._columns = dict.fromkeys(column for item in items for column in item.columns)
+        self.scored: list[Any] = []  # of the previous call: what a reward of ours knows of each completion
 
     def __call__(self, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
         """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
         mine, shown = self._shown(asked, kwargs)
         # Ours gathers over processes: all must call it, also one that has nothing of it. Others may need a completion.
         paid = self.reward(**shown) if mine or isinstance(self.reward, Reward) else []
+        if isinstance(self.reward, Reward):
+            self.scored = self._spread(self.reward.mine, mine, len(asked))
         return self._spread(paid, mine, len(asked))
 
     def _shown(self, asked: Sequence[int], kwargs: dict[str, Any]) -> tuple[list[int], dict[str, Any]]:

@@ -13,6 +13,7 @@ from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from data.processes import wait
+from data.record import read_json, write_json
 from data.wandb_run import write_state
 from rewards.reward import Reward
 
@@ -23,13 +24,16 @@ _DPO = (("pairs in order", "rewards/accuracies", "6.1%"), ("margin", "rewards/ma
 
 
 class RunRecorder(TrainerCallback):
-    """Completes each checkpoint with duplicate histories and W&B run, prints a line and logs completions to W&B.
+    """Completes each checkpoint with duplicate histories, states and W&B run, prints a line, logs completions to W&B.
 
-    With each logging step `completions_logged` of each reward of sozo's go into the table `PREFIX/completions`.
+    With each logging step `completions_logged` of each reward of sozo's go into the table `PREFIX/completions`. What
+    `keeps` a state beside the rewards has `state` and `restore` as they do.
     """
 
-    def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0) -> None:
+    def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0, keeps: Any = None) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
+        self._states = {f"state_{number}.json": reward for number, reward in enumerate([*self._rewards, keeps])}
+        self._states = {name: holder for name, holder in self._states.items() if holder is not None}
         self._completions_logged = completions_logged
         self._tables: dict[str, Any] = {}
 
@@ -41,12 +45,18 @@ class RunRecorder(TrainerCallback):
         checkpoint = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
         for number, reward in enumerate(self._rewards):
             reward.seen.save(checkpoint / f"seen_responses_{number}.bin")
+        for name, holder in self._states.items():
+            if state := holder.state():
+                write_json(checkpoint / name, state)
         write_state(checkpoint, wandb_run())
 
     def restore(self, checkpoint: Path) -> None:
-        """Continue with the duplicate history saved in `checkpoint`; every process must do so."""
+        """Continue with the histories and states saved in `checkpoint`; every process must do so."""
         for number, reward in enumerate(self._rewards):
             reward.seen.load(checkpoint / f"seen_responses_{number}.bin")
+        for name, holder in self._states.items():
+            if (checkpoint / name).is_file():
+                holder.restore(read_json(checkpoint / name))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Print one short line instead of TRL's thirty numbers; W&B, which has them all, gets completions."""

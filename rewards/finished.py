@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -126,6 +126,10 @@ class Finished:
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
         """Item -> score by another encoder, and what that scorer says of itself."""
         raise UserError(f"{self.task} has no encoder that could be exchanged; leave --embedding-models out")
+
+    def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
+        """As many answers made of the same parts, each in its place, put together badly; and their scores."""
+        raise UserError(f"{self.task}: an answer has no parts that could be dealt anew; take pairs valid or paper")
 
     def estimate(self, measure: Measure) -> Estimate | None:
         """The mean as `metrics.json` has it; None where it does not."""

@@ -5,13 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes import FakeEncoder, list_text
 
 from data.errors import UserError
 from data.prompts import dat_messages, prompt, sat_messages
 from data.schema import write_columns
 from data.stories import load_stories
+from rewards.distance import mean_pairwise_distance
+from rewards.embeddings import WordVectors
 from rewards.finished import Finished, ScoredAnswer
 from rewards.measure import Measure
+from rewards.parse import split_list
 from rewards.tasks import read_run
 from training.ranking import Selected
 from training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
@@ -252,3 +256,60 @@ def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):
     story = load_stories()[5].text
     monkeypatch.setattr(Run, "prompts", {"dogs": sat_messages(story)[0]["content"]})
     assert "training data holds stories of the SAT benchmark" in refusal(select_top, run("toy", dogs=[1.0, 2.0]), 1)
+
+
+# Other rules of pairs
+
+
+def test_valid_pairs_leave_invalid_answers_out(tmp_path, caplog):
+    pairs = select_pairs(table(tmp_path), 2, seed=0, rule="valid")
+    assert pairs.chosen.ids == ["c", "a"]
+    assert sorted(pairs.rejected.ids) == ["e", "g"]
+    assert pairs.rejected.of == 4
+    assert not caplog.records
+    assert "holds 4 responses, but num_pairs 3 needs 6" in refusal(select_pairs, tmp_path, 3, seed=0, rule="valid")
+    unknown = refusal(select_pairs, tmp_path, 2, seed=0, rule="best")
+    assert unknown == "pairs must be one of paper, valid, divpo, matched, not best"
+
+
+def test_divpo_takes_the_rare_of_the_good_and_the_common_of_the_bad(tmp_path):
+    texts = {"a": "犬 猫", "b": "犬 水", "c": "象 蛇", "d": "犬 猫", "e": "犬 石", "f": "亀 鶴", "g": "x", "h": "x"}
+    scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.4, "e": 0.3, "f": 0.2, "g": None, "h": None}
+    folder = table(tmp_path, scores, text=list(texts.values()), parts=1)
+    pairs = select_pairs(folder, 2, seed=0, rule="divpo")
+    # Of a b c the rarest, in their order; of d e f the commonest; g and h are invalid.
+    assert pairs.chosen.ids == ["b", "c"]
+    assert sorted(pairs.rejected.ids) == ["d", "e"]
+
+
+def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypatch):
+    draw = np.random.default_rng(0)
+    words = [chr(ord("一") + k) for k in range(60)]
+    encoder = FakeEncoder(dict(zip(words, draw.normal(size=(60, 8)), strict=True)))
+    monkeypatch.setattr("rewards.tasks.dat.deal.make_encoder", lambda name: encoder)
+    vectors = WordVectors(encoder)
+    lists = [draw.choice(words, 10, replace=False).tolist() for _ in range(40)]
+    rows = np.array([vectors.rows(one) for one in lists])
+    scores = mean_pairwise_distance(vectors.matrix, rows)
+    ids = [f"{k:02d}" for k in range(40)]
+    texts = [list_text(words) for words in lists]
+    folder = table(tmp_path, dict(zip(ids, scores.tolist(), strict=True)), parts=1, text=texts)
+    pairs = select_pairs(folder, 20, seed=0, rule="matched")
+    assert pairs.chosen.scores.tolist() == sorted(scores.tolist(), reverse=True)[:20]
+    chosen, rejected = ([split_list(text) for text in side.texts] for side in (pairs.chosen, pairs.rejected))
+    for good, bad in zip(zip(*chosen, strict=True), zip(*rejected, strict=True), strict=True):
+        assert sorted(good) == sorted(bad)
+    assert all(len(set(one)) == 10 for one in rejected)
+    assert pairs.rejected.scores.mean() < scores.mean() < pairs.chosen.scores.mean()
+    again = mean_pairwise_distance(vectors.matrix, np.array([vectors.rows(one) for one in rejected]))
+    assert pairs.rejected.scores == pytest.approx(again)
+
+
+def test_only_answers_to_one_prompt_that_has_parts_are_dealt_anew(run):
+    two, other = run("two", dogs=[0.1, 0.4], laws=[9.0, 7.0]), run("other", dogs=[0.1, 0.4])
+    assert "two answers several prompts; pairs matched needs answers to one" in refusal(
+        select_pairs, two, 2, seed=0, rule="matched"
+    )
+    assert "toy: an answer has no parts that could be dealt anew" in refusal(
+        select_pairs, other, 2, seed=0, rule="matched"
+    )

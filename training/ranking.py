@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from rewards.finished import Finished
 from rewards.task import Item
 from rewards.tasks import read_run, refuse_training
 
@@ -55,12 +56,16 @@ class Selected:
 
 
 class Ranked:
-    """All answers, those to one prompt side by side from best to worst; tables that cannot serve are refused."""
+    """All answers, or all `valid` ones, those to one prompt side by side from best to worst.
 
-    def __init__(self, responses: Path | Sequence[str | Path]) -> None:
+    Tables that cannot serve are refused.
+    """
+
+    def __init__(self, responses: Path | Sequence[str | Path], *, valid: bool = False) -> None:
         paths = [responses] if isinstance(responses, Path) else [Path(path) for path in responses]
         self.where = ", ".join(map(str, paths))
-        of_prompts = [pair for path in paths for pair in _tables(path)]
+        self.runs = [read_run(path) for path in paths]
+        of_prompts = [pair for run in self.runs for pair in _tables(run, valid)]
         self.prompts = [prompt for prompt, _ in of_prompts]
         # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason.
         self.tables = [table for _, table in of_prompts]
@@ -96,18 +101,19 @@ class Ranked:
         return Selected(ids, prompts, texts, scores, len(chosen) - chosen["reason"].null_count, sum(self.counts))
 
 
-def _tables(path: Path) -> list[tuple[str, Any]]:
+def _tables(run: Finished, valid: bool) -> list[tuple[str, Any]]:
     """Of one run, each prompt that has answers, and a sorted table of them."""
     import pyarrow.compute as pc
 
-    run = read_run(path)
-    table = run.table().combine_chunks()
+    path, table = run.folder, run.table().combine_chunks()
     if unscored := pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py():
         raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
     if (repeated := table.num_rows - pc.count_distinct(table["id"]).as_py()) > 0:
         raise UserError(f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables")
     items = [Item(name, run.prompts[name]) for name in sorted(pc.unique(table["item"]).to_pylist())]
     refuse_training(items)
+    if valid:
+        table = table.filter(pc.is_null(table["reason"]))
     scores = pc.fill_null(table["score"], 0.0)
     table = table.set_column(table.schema.get_field_index("score"), "score", scores)
     # One item is the case of large tables, which need not be sorted by it.

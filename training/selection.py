@@ -7,24 +7,17 @@ several prompts gives its share of all answers. With enough invalid answers all 
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from data.errors import UserError
 from data.prompts import as_completion, as_prompt
+from training.pairs import MATCHED, RULES, Pairs, matched
 from training.ranking import Ranked, Selected
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """As many chosen as rejected answers; pair i is the i-th of both, which answer the same prompt."""
-
-    chosen: Selected
-    rejected: Selected
 
 
 def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
@@ -40,16 +33,20 @@ def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
     return top
 
 
-def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed: int) -> Pairs:
+def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed: int, rule: str = "paper") -> Pairs:
     """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
-    Tables and errors are those of `select_top`. A pair of equal scores teaches nothing true: an overlap is warned of.
+    Tables and errors are those of `select_top`, other rules those of `training.pairs`. A pair of equal scores teaches
+    nothing true: an overlap is warned of.
     """
-    ranked = Ranked(responses)
-    random = np.random.default_rng(seed)
+    if rule not in (*RULES, MATCHED):
+        raise UserError(f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}")
+    ranked, random = Ranked(responses, valid=rule != "paper"), np.random.default_rng(seed)
+    if rule == MATCHED:
+        return matched(ranked, num_pairs, random)
     shares = ranked.shares(num_pairs, "num_pairs", each=2)
-    last = [n - 1 - random.permutation(share) for n, share in zip(ranked.counts, shares, strict=True)]
-    pairs = Pairs(ranked.take([np.arange(share) for share in shares]), ranked.take(last))
+    rows = [RULES[rule](table, share, random) for table, share in zip(ranked.tables, shares.tolist(), strict=True)]
+    pairs = Pairs(ranked.take([chosen for chosen, _ in rows]), ranked.take([rejected for _, rejected in rows]))
     sides = (np.split(side.scores, np.cumsum(shares)[:-1]) for side in (pairs.chosen, pairs.rejected))
     borders = [(float(good.min()), float(bad.max())) for good, bad in zip(*sides, strict=True) if len(good)]
     if overlaps := [border for border in borders if border[0] <= border[1]]:

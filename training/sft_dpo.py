@@ -53,6 +53,7 @@ class DpoArguments(TableArguments):
 
     count = "num_pairs"
     num_pairs: int = setting(16384, "Pairs of a high- and a low-scoring response to a prompt; each gives its share.")
+    pairs: str = setting("paper", "paper; of valid responses only: valid, matched (words), divpo (rare, common).")
     examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 
 
@@ -97,8 +98,8 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
 
 
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
-    """Prefer the best `num_pairs` responses to the worst, paired by the seed of `training`; see `train_sft`."""
-    pairs = select_pairs(script.responses or (), script.num_pairs, seed=training.seed)
+    """Prefer the best `num_pairs` responses to the worst, by the rule `pairs` and the seed; see `train_sft`."""
+    pairs = select_pairs(script.responses or (), script.num_pairs, seed=training.seed, rule=script.pairs)
     good, bad = pairs.chosen, pairs.rejected
     if training.process_index == 0:
         tqdm.write(f"DPO, chosen: {good.summary()}\nDPO, rejected: {bad.summary()}")

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from data.errors import UserError
 from data.prompts import prompt
 from data.schema import Reason, iter_tables
+from rewards.embeddings import DEFAULT_ENCODER
 from rewards.finished import Finished
 from rewards.measure import Estimate, Measure, Summary, normal_interval
 
@@ -177,6 +178,11 @@ class FinishedDat(Finished):
         if measure.short == "valid":
             return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.num_responses - self.summary.valid])
         return valid_scores(self.folder)[: self.summary.valid]
+
+    def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
+        from rewards.tasks.dat.deal import dealt_badly
+
+        return dealt_badly(texts, self.scale.get("embedding_model", DEFAULT_ENCODER), random)
 
     def estimate(self, measure: Measure) -> Estimate:
         """The mean with its normal interval, of the valid ones among all; the valid share without one."""

@@ -11,6 +11,7 @@ import typer
 from data.errors import UserError, one_line_errors
 from eval.deliver import ResultOptions, check_delivery, deliver
 from eval.draw import SamplingOptions
+from eval.encoders.run import encoders
 from eval.flags import spread, with_flags
 from eval.run import TaskRun, run_task, score_answers
 from eval.terminal import print_changes, print_lines, print_page, print_run
@@ -225,7 +226,7 @@ def make_app() -> typer.Typer:
         app.command(name)(_task_command(task))
         score.command(name)(_score_command(task))
     app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")
-    for command in (report, compare, correlate):
+    for command in (report, compare, correlate, encoders):
         app.command()(with_flags(command))
     app.command()(with_flags(agreement, without=("judge_prompt",)))
     return app

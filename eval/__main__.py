@@ -76,12 +76,15 @@ def report(
     output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path("report.html"),
     base: Base = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
+    guard: Annotated[str | None, typer.Option(help="A second encoder that nobody trained on, such as e5.")] = None,
 ) -> None:
     """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
     from eval.evaluated import find_evaluated
     from eval.report.evaluation_page import write_evaluation
+    from rewards.guard import Guard
 
-    pages = write_evaluation(output, find_evaluated(runs), base=base, title=title)
+    second = Guard(guard) if guard else None
+    pages = write_evaluation(output, find_evaluated(runs), base=base, title=title, guard=second)
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 

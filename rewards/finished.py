@@ -20,6 +20,8 @@ from rewards.parse import judged_part
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rewards.guard import Guard
+
 ITEMS = "items.jsonl"
 ITEM_SEPARATOR = "#"
 
@@ -130,6 +132,13 @@ class Finished:
     def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
         raise UserError(f"{self.task}: an answer has no parts that could be dealt anew; take pairs valid or paper")
+
+    def guarded(self, guard: "Guard") -> np.ndarray | None:
+        """Scores of the answers by a second encoder, float32 of shape (answers that it can score,).
+
+        None of a task whose main measure is no encoder's distance between single words.
+        """
+        return None
 
     def estimate(self, measure: Measure) -> Estimate | None:
         """The mean as `metrics.json` has it; None where it does not."""

@@ -12,11 +12,13 @@ from data.record import write_json, write_whole
 from eval.compare import Changes, all_changes, bases
 from eval.evaluated import Evaluated
 from eval.report import render, source
+from eval.report.guard import guard_tables
 from eval.report.labels import both, english, joined
 from eval.report.pictures import chart, radars
 from eval.report.reader import chunks, reading_order
 from eval.report.svg import SERIES
 from eval.report.tables import change_tables, overview, section_tables
+from rewards.guard import Guard
 from rewards.page_parts import Radar, Ridge
 from rewards.task import Task
 from rewards.tasks import task_types
@@ -31,11 +33,13 @@ def write_evaluation(
     base: str | None = None,
     title: str = "sozo",
     most_bytes: int = MOST_BYTES,
+    guard: Guard | None = None,
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`: the numbers with all their digits.
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
-    name of the model that the others are compared with (`eval.compare.bases`). Returns the pages, `path` first.
+    name of the model that the others are compared with (`eval.compare.bases`), `guard` a second encoder that scores
+    the answers too. Returns the pages, `path` first.
     """
     tasks = list(task_types().values())
     against = bases(models, base)
@@ -61,7 +65,8 @@ def write_evaluation(
         "kinds": list(digits),
     }
     first = _sections(models, tasks, against, cells)
-    first |= {"changed": change_tables(models, changes), "facts": _facts(models, tasks)}
+    guarded = guard_tables(tasks, models, against, guard) if guard else []
+    first |= {"changed": [*change_tables(models, changes), *guarded], "facts": _facts(models, tasks)}
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())

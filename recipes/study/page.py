@@ -10,6 +10,7 @@ from data.record import write_whole
 from data.schema import Reason, Response
 from eval.report import render
 from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from rewards.guard import Gain
 from rewards.measure import percent
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11, Table11Row
@@ -28,7 +29,16 @@ def cells(row: Table11Row, table: Table11) -> dict[str, str]:
         "Valid": f"{summary.valid:,} ({percent(summary.valid, summary.num_responses)})",
         **{name: shown[name] for name in ("Mean", "Std", "Unique words")},
         f"Unique words in {table.equal_size:,} valid": words,
+        **dict(zip(_gain_headings(table), map(_gain, row.gains), strict=False)),
     }
+
+
+def _gain_headings(table: Table11) -> tuple[str, ...]:
+    return ("Gain in own sd", f"Gain by {table.guard} in its sd") if table.guard else ()
+
+
+def _gain(gain: Gain | None) -> str:
+    return "–" if gain is None else f"{gain.deviations:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
 
 
 def paper_cells(row: Table11Row) -> dict[str, str]:
@@ -64,10 +74,11 @@ def to_json(table: Table11) -> dict[str, Any]:
             "unique_words_at_equal_size": row.equal_size_words,
             "rarefaction": [list(point) for point in row.curve],
             "paper": asdict(row.published) if row.published else None,
+            **(dict(zip(("gain", "guard_gain"), (gain and asdict(gain) for gain in row.gains), strict=True))),
         }
         for row in table.rows
     ]
-    facts = {"equal_size": table.equal_size, "paper_model": table.paper_model}
+    facts = {"equal_size": table.equal_size, "paper_model": table.paper_model, "guard": table.guard}
     return {**facts, "rows": rows, "patterns": patterns(table)}
 
 

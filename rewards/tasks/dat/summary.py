@@ -20,6 +20,7 @@ from rewards.measure import Estimate, Measure, Summary, normal_interval
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rewards.guard import Guard
     from rewards.nouns import NounChecker
 
 
@@ -143,6 +144,14 @@ def valid_scores(path: Path) -> np.ndarray:
     return np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float32)
 
 
+def valid_lists(path: Path, trials: int | None = None) -> list[list[str]]:
+    """The words of the valid responses of a table on disk; of a run of trials, of those that count."""
+    import pyarrow.compute as pc
+
+    parts = (table.filter(pc.is_valid(table["score"])) for table in counted_tables(path, trials))
+    return [words for part in parts for words in part["words"].to_pylist()]
+
+
 class FinishedDat(Finished):
     """A table of DAT responses. That of a fixed number holds more of them than the benchmark's trials."""
 
@@ -183,6 +192,12 @@ class FinishedDat(Finished):
         from rewards.tasks.dat.deal import dealt_badly
 
         return dealt_badly(texts, self.scale.get("embedding_model", DEFAULT_ENCODER), random)
+
+    def guarded(self, guard: "Guard") -> np.ndarray | None:
+        """None under Olson's protocol: English words, of which seven count."""
+        if self.settings.get("olson"):
+            return None
+        return guard.scores(valid_lists(self.folder, self.settings.get("trials")))
 
     def estimate(self, measure: Measure) -> Estimate:
         """The mean with its normal interval, of the valid ones among all; the valid share without one."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from data.errors import UserError
 from data.published import load
+from rewards.guard import Gain
 from rewards.tasks.dat.summary import DatAccumulator, DatSummary, counted_tables
 
 _CURVE_POINTS = 40
@@ -37,6 +38,8 @@ class Table11Row:
     equal_size_words: float | None  # expected unique words in `Table11.equal_size` valid responses; None with none
     curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
     published: Published | None  # the paper's figures for this model and method
+    # Over the base, by the row's own encoder and by the guard; None where there is none (`with_guard`).
+    gains: tuple[Gain | None, Gain | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Table11:
     rows: tuple[Table11Row, ...]
     equal_size: int
     paper_model: str | None
+    guard: str | None = None  # the second encoder's name
 
 
 def table11(

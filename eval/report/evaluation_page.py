@@ -12,7 +12,7 @@ from data.record import write_json, write_whole
 from eval.compare import Changes, all_changes, bases
 from eval.evaluated import Evaluated
 from eval.report import render, source
-from eval.report.guard import guard_tables
+from eval.report.guard import guard_gains, guard_tables
 from eval.report.labels import both, english, joined
 from eval.report.pictures import chart, radars
 from eval.report.reader import chunks, reading_order
@@ -65,8 +65,8 @@ def write_evaluation(
         "kinds": list(digits),
     }
     first = _sections(models, tasks, against, cells)
-    guarded = guard_tables(tasks, models, against, guard) if guard else []
-    first |= {"changed": [*change_tables(models, changes), *guarded], "facts": _facts(models, tasks)}
+    gains = guard_gains(tasks, models, against, guard) if guard else []
+    first |= {"changed": [*change_tables(models, changes), *guard_tables(gains)], "facts": _facts(models, tasks)}
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())
@@ -74,7 +74,9 @@ def write_evaluation(
         write_whole(pages[number], page)
     of_task = [(model.name, run) for model in models for task in tasks for run in model.of_task(task.name)]
     runs = [{"model": m, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics} for m, run in of_task]
-    write_json(path.with_suffix(".json"), {"runs": runs, "changes": [asdict(cell) for cell in cells.values()]})
+    numbers: dict[str, Any] = {"runs": runs, "changes": [asdict(cell) for cell in cells.values()]}
+    numbers |= {"gains": [asdict(one) for one in gains]} if guard else {}
+    write_json(path.with_suffix(".json"), numbers)
     return pages
 
 

@@ -1,6 +1,7 @@
-"""The evaluation page's table of the guard: gains by the runs' own encoder, and by one that nobody trained on."""
+"""What the report says of the guard: gains by the runs' own encoder, and by one that nobody trained on."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from eval.evaluated import Evaluated, not_alike
 from eval.report.tables import PageTable
@@ -9,25 +10,47 @@ from rewards.measure import DASH, Cell
 from rewards.task import Task
 
 
-def guard_tables(
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A model's gains over its base in a task's main measure."""
+
+    task: str
+    model: str
+    base: str
+    encoder: str  # the guard's name
+    revision: str
+    own: Gain | None  # None where both runs are not on one scale
+    guard: Gain | None  # None where it can score too few
+
+
+def guard_gains(
     tasks: Sequence[type[Task]], models: Sequence[Evaluated], against: Mapping[str, Evaluated], guard: Guard
-) -> list[PageTable]:
-    """A table for each task that a second encoder can score: both gains of every model over its base."""
-    tables = []
+) -> list[Guarded]:
+    """Both gains of every model over its base, in the tasks that a second encoder can score."""
+    gains = []
     for task in tasks:
         runs = {model.name: run for model in models if (run := model.run(task.name))}
         scores = {name: found for name, run in runs.items() if (found := run.guarded(guard)) is not None}
-        rows, bases = [], {}
-        for name in scores:
-            if name not in against or (base := against[name].name) not in scores:
-                continue
+        pairs = [(against[name].name, name) for name in scores if name in against]
+        for base, name in ((base, name) for base, name in pairs if base in scores):
             one, other = runs[base], runs[name]
             own = None if not_alike(one, other) else gain(one.by_answer(one.main), other.by_answer(other.main))
-            rows.append((name, (_cell(own), _cell(gain(scores[base], scores[name])))))
-            bases[name] = base
-        if rows:
-            columns = ("model", "gain_own", guard.encoder.name)
-            tables.append(PageTable("guard", columns, tuple(rows), ("guard_note",), against=bases))
+            names = (task.name, name, base, guard.encoder.name, guard.encoder.revision)
+            gains.append(Guarded(*names, own, gain(scores[base], scores[name])))
+    return gains
+
+
+def guard_tables(gains: Sequence[Guarded]) -> list[PageTable]:
+    """A table for each task."""
+    by_task: dict[str, list[Guarded]] = {}
+    for one in gains:
+        by_task.setdefault(one.task, []).append(one)
+    tables = []
+    for rows in by_task.values():
+        cells = tuple((row.model, (_cell(row.own), _cell(row.guard))) for row in rows)
+        against = {row.model: row.base for row in rows}
+        columns = ("model", "gain_own", rows[0].encoder)
+        tables.append(PageTable("guard", columns, cells, ("guard_note",), against=against))
     return tables
 
 

@@ -79,6 +79,7 @@ def to_json(table: Table11) -> dict[str, Any]:
         for row in table.rows
     ]
     facts = {"equal_size": table.equal_size, "paper_model": table.paper_model, "guard": table.guard}
+    facts |= {"guard_revision": table.guard_revision}
     return {**facts, "rows": rows, "patterns": patterns(table)}
 
 

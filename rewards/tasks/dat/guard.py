@@ -18,4 +18,5 @@ def with_guard(table: Table11, folders: Mapping[str, Path], guard: Guard) -> Tab
         path = folders[row.summary.source]
         gains = (gain(own, valid_scores(path)), gain(second, guard.scores(valid_lists(path))))
         rows.append(row if row.summary.source == base else replace(row, gains=gains))
-    return replace(table, rows=tuple(rows), guard=guard.encoder.name)
+    encoder = guard.encoder
+    return replace(table, rows=tuple(rows), guard=encoder.name, guard_revision=encoder.revision)

@@ -50,6 +50,7 @@ class Table11:
     equal_size: int
     paper_model: str | None
     guard: str | None = None  # the second encoder's name
+    guard_revision: str | None = None
 
 
 def table11(

@@ -23,15 +23,15 @@ class PageRun:
 
 def print_run(run: TaskRun) -> None:
     """A task's run: its row, where its files are, and why it is not finished, if it is not."""
+    from rich.console import Group
     from rich.text import Text
 
-    task = run.task
-    table = _table(task.name.upper(), show_header=False)
+    table, view = _table(run.task.name.upper(), show_header=False), run.task.view
     table.add_column(no_wrap=True)
     table.add_column(justify="right", overflow="fold")
-    for heading, cell in task.view.cells(task.measures, run.metrics).items():
+    for heading, cell in view.cells(run.task.measures, run.metrics).items():
         table.add_row(heading, Text(cell))
-    _print_finished(run, table, task.view.files)
+    _print_finished(run, Group(table, *view.notes(run.metrics)), view.files)
 
 
 def print_page(run: PageRun) -> None:

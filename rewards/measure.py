@@ -59,8 +59,11 @@ class Summary:
 
     @classmethod
     def from_json(cls, metrics: Mapping[str, Any]) -> Self:
-        """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone."""
-        own = {field.name: metrics[field.name] for field in fields(cls)}
+        """The summary that `to_json` wrote; what stands beside it in `metrics.json` is left alone.
+
+        What has a default may be missing: it was not measured then.
+        """
+        own = {field.name: metrics[field.name] for field in fields(cls) if field.name in metrics}
         return cls(**{**own, "ci95": own["ci95"] and tuple(own["ci95"])})
 
 

@@ -47,6 +47,10 @@ class View(Generic[Run]):
             cells[measure.short.capitalize()] = estimate_text(measure, Estimate(**metrics["measures"][measure.name]))
         return cells | {f"No score: {reason}": f"{n:,} of {answers:,}" for reason, n in metrics["reasons"].items() if n}
 
+    def notes(self, metrics: Mapping[str, Any]) -> list[str]:
+        """Sentences below the terminal's table."""
+        return []
+
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
         """Numbers for W&B, by their names below `eval/TASK/`."""
         if self.row:

@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist
 
 from data.errors import UserError
 from data.schema import Reason
+from rewards.tasks.dat.loopholes import BITS
 from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatSettings
 
 TEN = AXES[:10]
@@ -77,7 +78,6 @@ def test_no_texts():
     assert len(scores) == 0
     assert list(scores) == []
     assert (scores.keys, scores.scores.shape, scores.codes.shape) == ([], (0,), (0,))
-    assert (scores.proper_nouns.tolist(), scores.wikipedia_words.tolist()) == ([], [])
 
 
 def test_no_list_in_the_batch_asks_nobody():
@@ -178,11 +178,10 @@ def test_reasoning_is_cut_off_unless_the_rules_say_no():
     assert one(text, make_scorer(DatRules(reasoning=False))) == DatResult(None, None, Reason.FORMAT)
 
 
-def test_proper_nouns_and_wikipedia_words_of_valid_responses_are_counted():
+def test_proper_nouns_and_wikipedia_words_are_told():
     nouns = FakeNouns(AXES, proper=["犬", "猫"], wikipedia=["猫", "花"])
-    texts = [list_text(TEN), list_text(AXES[1:11]), list_text(["犬", *TEN[:9]])]  # the last repeats 犬
-    scores = DatScorer(nouns, axis_encoder()).score(texts)
-    assert (scores.proper_nouns.sum(), scores.wikipedia_words.sum()) == (3, 2)
+    flags = DatScorer(nouns, axis_encoder()).flags(["犬", "猫", "花", "水"])
+    assert flags.tolist() == [BITS["proper_noun"], BITS["proper_noun"] + BITS["wikipedia"], BITS["wikipedia"], 0]
 
 
 # Olson's English protocol
@@ -340,13 +339,16 @@ def test_the_disk_cache_gives_the_same_scores(tmp_path):
     assert again.vectors.encoder.calls == 0
 
 
+REJECTED = {"reject_glued": False, "reject_numerals": False, "reject_rare": False}
+
+
 def test_describe():
     assert make_scorer(DatRules(olson=True)).describe() == {
         "noun_checker": "fake nouns",
         "noun_rules": None,
         "embedding_model": "fake encoder",
         "embedding_revision": "1",
-        "dat_rules": {"reasoning": True, "repeated_by_representative": False, "olson": True},
+        "dat_rules": {"reasoning": True, "repeated_by_representative": False, "olson": True, **REJECTED},
     }
 
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pytest
 from fakes import write_responses
 
 from data.errors import UserError
 from data.schema import Reason, Response
-from rewards.nouns import Verdict
-from rewards.tasks.dat.scorer import DatScorer
+from rewards.tasks.dat.lists import read_lists
 from rewards.tasks.dat.summary import DatSummary, summarise, valid_scores
 
 ROWS = [
@@ -34,29 +32,21 @@ def summarise_rows(rows: Sequence[Response], **options: Any) -> DatSummary:
         return summarise(Path(folder), **options)
 
 
-class KnowsTokyo:
-    name = "fake"
-
-    def check(self, words: Sequence[str]) -> list[Verdict]:
-        return [Verdict(True, proper=word == "東京", wikipedia=word == "苹果") for word in words]
-
-
 def test_hand_worked_row() -> None:
-    summary = summarise_rows(ROWS, checker=KnowsTokyo())
+    summary = summarise_rows(ROWS)
     assert (summary.source, summary.num_responses, summary.valid, summary.valid_rate) == ("a", 5, 3, 0.6)
     assert summary.mean == pytest.approx(0.75)
     assert summary.std == pytest.approx(0.25)  # sqrt((0.0625 + 0.0625 + 0) / 2)
     margin = 1.959964 * 0.25 / math.sqrt(3)
     assert summary.ci95 == pytest.approx((0.75 - margin, 0.75 + margin))
     assert summary.unique_words == 4  # those of the invalid responses do not count
-    assert (summary.proper_noun_words, summary.wikipedia_words) == (2, 1)
     assert summary.reasons == {str(r): int(r in ("format", "not_noun")) for r in Reason}
 
 
 def test_table_and_list_agree_whatever_the_parts_and_their_order(tmp_path: Path) -> None:
     for number, rows in enumerate((ROWS[3:], ROWS[:1], ROWS[1:3])):
         write_responses(tmp_path / f"part-{number:05d}.parquet", rows)
-    from_table, from_list = summarise(tmp_path, checker=KnowsTokyo()), summarise_rows(ROWS, checker=KnowsTokyo())
+    from_table, from_list = summarise(tmp_path), summarise_rows(ROWS)
     assert from_table.mean == pytest.approx(from_list.mean, abs=1e-15)
     assert from_table.std == pytest.approx(from_list.std, abs=1e-15)
     assert replace(from_table, mean=0, std=0, ci95=None) == replace(from_list, mean=0, std=0, ci95=None)
@@ -103,27 +93,27 @@ def test_a_row_without_a_verdict_is_an_error(score: float | None, reason: str | 
 
 
 def test_json_round_trip() -> None:
-    for summary in (summarise_rows(ROWS, checker=KnowsTokyo()), summarise_rows(ROWS[2:3])):
+    for summary in (summarise_rows(ROWS), summarise_rows(ROWS[2:3])):
         values = summary.to_json()
         assert values["valid_rate"] == summary.valid_rate
         assert DatSummary.from_json(values) == summary
 
 
-def test_proper_nouns_are_counted_as_the_scorer_counts_them(tmp_path: Path) -> None:
-    class Axes:
-        name, revision = "axes", "1"
+def test_instruments_are_part_of_the_row_and_may_be_missing() -> None:
+    summary = replace(summarise_rows(ROWS), instruments={"combination": 0.01, "combination_se": 0.001})
+    values = summary.to_json()
+    assert DatSummary.from_json(values) == summary
+    del values["instruments"]  # of a run that nobody measured
+    assert DatSummary.from_json(values).instruments == {}
 
-        def encode(self, words: Sequence[str]) -> Any:
-            return np.eye(16, dtype=np.float32)[: len(words)]
 
-    words = ["犬", "猫", "東京", "水", "山", "苹果", "川", "本", "車", "空"]
-    texts = ["\n".join(f"{k}. {w}" for k, w in enumerate(words[i:] + words[:i], 1)) for i in range(3)] + ["1. 東京"]
-    results = DatScorer(KnowsTokyo(), Axes()).score(texts)
-    rows = [Response(str(i), "a", 1, texts[i], r.words, r.score, r.reason) for i, r in enumerate(results)]
-    write_responses(tmp_path / "part-00000.parquet", rows)
-    summary = summarise(tmp_path, checker=KnowsTokyo())
-    assert (summary.proper_noun_words, summary.wikipedia_words) == (
-        results.proper_nouns.sum(),
-        results.wikipedia_words.sum(),
-    )
-    assert (summary.proper_noun_words, summary.mean) == (3, 1.0)
+def test_lists_are_numbers_of_words(tmp_path: Path) -> None:
+    words = [chr(ord("あ") + k) for k in range(12)]
+    rows = [Response(str(i), "a", 1, "", tuple(words[i : i + 10]), 0.5) for i in range(3)]
+    for part, of in enumerate((rows[:1], [*ROWS[2:4], *rows[1:]])):
+        write_responses(tmp_path / f"part-{part:05d}.parquet", of)
+    known, lists = read_lists(tmp_path)
+    assert [[known[k] for k in one] for one in lists] == [list(row.words or ()) for row in rows]
+    assert read_lists(tmp_path, trials=2)[1].tolist() == lists[:2].tolist()
+    write_responses(tmp_path / "none" / "part-00000.parquet", ROWS[2:3])
+    assert (read_lists(tmp_path / "none")[0], len(read_lists(tmp_path / "none")[1])) == ([], 0)

@@ -11,6 +11,7 @@ from fakes import AXES, FakeNouns, axis_encoder, list_text
 from data.errors import UserError
 from rewards import DatReward, Reward, make_dat_reward, make_task_reward
 from rewards.reward import completion_text
+from rewards.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
 from rewards.tasks.dat.reward import dat_reward
 from rewards.tasks.dat.scorer import DatRules, DatScorer
 
@@ -86,6 +87,12 @@ def test_logged_metrics():
     ]
     DatReward(build)(completions=completions, log_metric=metrics.__setitem__)
     assert metrics.pop("dat/seconds") > 0
+    measured = {name: metrics.pop(f"dat/{name}") for name in (*PARTS, *FLEXIBILITY, *DIVERSITY)}
+    metrics = {name: value for name, value in metrics.items() if not name.endswith("_se")}
+    # All words are at distance 1 from each other: there is nothing to combine. Nine words stand in all three lists.
+    assert [measured[name] for name in PARTS] == pytest.approx([1, 0, 0])
+    assert measured["inverse_simpson"] == pytest.approx(900 / (9 * 9 + 2 * 2 + 1))
+    assert 1 <= measured["domains"] < measured["categories"] <= 10
     assert metrics == {
         "dat/valid_rate": 3 / 8,
         "dat/mean_score": 1.0,
@@ -99,6 +106,8 @@ def test_logged_metrics():
         "dat/reason/no_vector": 0.0,
         "dat/proper_noun_share": 2 / 30,  # 犬 in two of the three valid lists
         "dat/wikipedia_share": 1 / 30,  # 木 in one
+        "dat/glued_share": 0.0,
+        "dat/numeral_share": 0.0,
     }
 
 
@@ -212,7 +221,14 @@ def test_settings_reach_the_scorer(monkeypatch):
         "noun_rules": {"accept_affixes": True, "accept_unknown_katakana": False, "reject_proper_nouns": True},
         "embedding_model": "openai:some-model",
         "embedding_revision": "api",
-        "dat_rules": {"reasoning": False, "repeated_by_representative": True, "olson": True},
+        "dat_rules": {
+            "reasoning": False,
+            "repeated_by_representative": True,
+            "olson": True,
+            "reject_glued": False,
+            "reject_numerals": False,
+            "reject_rare": False,
+        },
     }
 
 

@@ -8,7 +8,8 @@ from study.page import paper_cells, patterns, to_json, to_markdown
 
 from data.errors import UserError
 from data.schema import Response
-from rewards.tasks.dat.table11 import expected_unique_words, table11
+from rewards.tasks.dat.hill import expected_unique_words
+from rewards.tasks.dat.table11 import table11
 
 
 def write(folder, lists, invalid=0, parts=2):

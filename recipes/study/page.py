@@ -15,6 +15,7 @@ from rewards.measure import percent
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import summary_cells
+from study.instruments import differences, explanations, instrument_markdown, instrument_rows
 
 _PAPER_RESPONSES = 131_072  # in all, of each row
 
@@ -63,6 +64,8 @@ def to_markdown(table: Table11) -> str:
         lines.append(f"| {' | '.join(value.replace('|', chr(92) + '|') for value in values)} |")
     if shown := patterns(table):
         lines += ["", *(f"- {name}: {text}" for name, text in shown.items())]
+    if shown_instruments := instrument_markdown(table):
+        lines += ["", *shown_instruments]
     return "\n".join(lines) + "\n"
 
 
@@ -72,6 +75,8 @@ def to_json(table: Table11) -> dict[str, Any]:
         {
             **row.summary.to_json(),
             "unique_words_at_equal_size": row.equal_size_words,
+            "hill_at_equal_size": asdict(row.hill) if row.hill else None,
+            "from_base": differences(row, table),
             "rarefaction": [list(point) for point in row.curve],
             "paper": asdict(row.published) if row.published else None,
             **(dict(zip(("gain", "guard_gain"), (gain and asdict(gain) for gain in row.gains), strict=True))),
@@ -141,6 +146,8 @@ def write_report(
         table=table,
         table_rows=[(cells(row, table), paper_cells(row)) for row in table.rows] if table else [],
         patterns=patterns(table) if table else {},
+        instrument_rows=instrument_rows(table) if table else [],
+        explanations=explanations(table) if table else [],
         words_chart=unique_words_chart(growing, table.equal_size) if table else "",
     )
     write_whole(path, page)

@@ -12,6 +12,7 @@ MAX_WORD_CHARS = 40
 _MAX_CACHED = 1 << 20
 _AFFIXES = ("接頭辞", "接尾辞")
 _PROPER = ("人名", "地名", "組織名", "固有名詞")
+_NUMERALS = frozenset("〇零一二三四五六七八九十百千万億兆京垓壱弐参拾数")
 
 
 class Morpheme(NamedTuple):
@@ -41,6 +42,8 @@ class Verdict(NamedTuple):
     proper: bool = False  # every noun reading is a proper noun
     wikipedia: bool = False  # the entry was acquired from Wikipedia automatically
     representative: str = ""  # its 代表表記 (林檎/りんご), morphemes joined by `+`; the surface where there is none
+    glued: bool = False  # no entry of the dictionary but several, affixes apart; not where all are numerals
+    numeral: bool = False  # two kanji numerals or more in a row, and no other noun (as 七五三 is)
 
 
 class NounChecker(Protocol):
@@ -56,7 +59,7 @@ def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
     """The verdict on `word`: every morpheme must be 名詞, a single one in any reading, of several each in its best.
 
     >>> apply_rules("いぬ", [[Morpheme("名詞", "普通名詞", "代表表記:犬/いぬ")]], NounRules())
-    Verdict(is_noun=True, proper=False, wikipedia=False, representative='犬/いぬ')
+    Verdict(is_noun=True, proper=False, wikipedia=False, representative='犬/いぬ', glued=False, numeral=False)
     """
     if not analysis:
         return Verdict(False)
@@ -75,7 +78,10 @@ def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
         return Verdict(False)
     forms = [_representative(m) for m in chosen]
     representative = "+".join(forms) if all(forms) else word
-    return Verdict(not (proper and rules.reject_proper_nouns), proper, wikipedia, representative)
+    content = [m for m in chosen if m.pos not in _AFFIXES]
+    numeral = len(word) > 1 and _NUMERALS.issuperset(word) and (len(content) > 1 or content[0].sub == "数詞")
+    glued = len(content) > 1 and not numeral
+    return Verdict(not (proper and rules.reject_proper_nouns), proper, wikipedia, representative, glued, numeral)
 
 
 def _excused(morpheme: Morpheme, rules: NounRules) -> bool:

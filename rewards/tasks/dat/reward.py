@@ -16,6 +16,7 @@ from data.settings import settings_of
 from rewards.embeddings import DEFAULT_ENCODER
 from rewards.reward import Reward, ScoredCompletion
 from rewards.task import Answer, Item
+from rewards.tasks.dat.instruments import measure
 from rewards.tasks.dat.scorer import DatScorer, DatSettings
 
 
@@ -25,9 +26,9 @@ class DatReward(Reward):
     `build` makes the scorer, in the process that uses it. Seen before are the same words in the same order.
 
     Logged through TRL's `log_metric`, over all processes: `dat/valid_rate`, `dat/mean_score` (of valid responses),
-    `dat/unique_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/proper_noun_share` and
-    `dat/wikipedia_share` (of valid words), `dat/seconds`; through `log_extra` the columns words, score, reason and
-    duplicate.
+    `dat/unique_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/seconds`, and the instruments of
+    `rewards.tasks.dat.instruments` (`dat/combination`, `dat/glued_share`); through `log_extra` the columns words,
+    score, reason and duplicate.
 
     >>> first = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
     >>> reward = make_dat_reward(noun_checker="jumandic")
@@ -58,23 +59,19 @@ class DatReward(Reward):
         results = self.scorer.score([answer.text for answer in answers])
         # In float32, like the scores: the product in float64 would differ in the last digits.
         rewards = (np.nan_to_num(results.scores, nan=0.0) * self.scale).tolist()
-        proper, wikipedia = results.proper_nouns.tolist(), results.wikipedia_words.tolist()
         completions = []
         for k, result in enumerate(results):
-            facts = {"words": result.words, "proper_nouns": proper[k], "wikipedia_words": wikipedia[k]}
-            text, key = results.texts[k], results.keys[k]
+            facts, text, key = {"words": result.words}, results.texts[k], results.keys[k]
             completions.append(ScoredCompletion(text, result.score, result.reason, rewards[k], facts=facts, key=key))
         return completions
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        valid = [completion for completion in completions if completion.score is not None]
-        words = [word for completion in valid for word in completion.facts["words"] or ()]
+        lists = [completion.facts["words"] for completion in completions if completion.score is not None]
+        number = {word: k for k, word in enumerate(dict.fromkeys(word for words in lists for word in words))}
+        numbers = np.array([[number[word] for word in words] for words in lists])
         metrics = {f"dat/reason/{reason}": 0.0 for reason in Reason} | super().metrics(completions)
-        metrics["dat/unique_words"] = float(len(set(words)))
-        if words:
-            metrics["dat/proper_noun_share"] = sum(c.facts["proper_nouns"] for c in valid) / len(words)
-            metrics["dat/wikipedia_share"] = sum(c.facts["wikipedia_words"] for c in valid) / len(words)
-        return metrics
+        metrics["dat/unique_words"] = float(len(number))
+        return metrics | {f"dat/{name}": value for name, value in measure(self.scorer, list(number), numbers).items()}
 
     def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
         return {"words": " ".join(completion.facts.get("words") or ()), **super().shown(completion)}

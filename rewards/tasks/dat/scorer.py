@@ -17,7 +17,8 @@ from rewards.duplicates import response_keys
 from rewards.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from rewards.nouns import NounChecker, NounRules, make_noun_checker
 from rewards.parse import NUM_WORDS, split_list
-from rewards.tasks.dat.words import CODE, PROPER, REASONS, SCRIPT_CODES, WIKIPEDIA, WordTable
+from rewards.tasks.dat.loopholes import Loopholes
+from rewards.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, WordTable
 
 _CHUNK = 2048  # the strings of a chunk stay in cache
 
@@ -33,6 +34,9 @@ class DatRules:
     reasoning: bool = setting(True, "Cut off a leading <think>...</think>.")
     repeated_by_representative: bool = setting(False, "Count りんご and 林檎 as one word, by 代表表記.")
     olson: bool = setting(False, "Olson et al. (2021), English: first 7 valid words, times 100.")
+    reject_glued: bool = setting(False, "Words glued from several, that no dictionary has, are no nouns.")
+    reject_numerals: bool = setting(False, "Runs of kanji numerals (一二三) are no nouns.")
+    reject_rare: bool = setting(False, "Words that are rare in --base-responses are no nouns.")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class DatSettings(NounRules, DatRules):
         "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, e5, categories, centred:NAME, or A+B.",
     )
     embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
+    base_responses: str | None = setting(None, "A DAT run of the base model: tells which words are rare.")
     embedding_cache: str | None = setting(None, "Folder of a disk cache of word vectors.", decides=False)
 
     def settled(self) -> Self:
@@ -69,8 +74,6 @@ class DatScores(Sequence[DatResult]):
     scores: np.ndarray  # float32, NaN where invalid, shape (responses,)
     codes: np.ndarray  # int8, 0 where valid, else -1 - index of the `Reason`
     keys: list[bytes | None]  # key for `SeenResponses`; None where invalid
-    proper_nouns: np.ndarray  # words that are proper nouns only, int64, shape (responses,); 0 where invalid
-    wikipedia_words: np.ndarray  # the same for words whose entry was acquired from Wikipedia
     reasoning: bool  # whether a leading reasoning block was cut off
 
     def __len__(self) -> int:
@@ -99,7 +102,7 @@ class DatScorer:
     """Scores DAT responses.
 
     A score is the mean over the word pairs of 1 - cos, in [0, 2] (times 100 with `olson`). `cache_dir` is the folder of
-    a disk cache of vectors; None keeps none.
+    a disk cache of vectors; None keeps none. `base` is the table of the base model's responses, to know rare words by.
 
     >>> scorer = DatScorer.of(DatSettings(noun_checker="jumandic"))
     >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
@@ -109,20 +112,28 @@ class DatScorer:
     """
 
     def __init__(
-        self, checker: NounChecker, encoder: Encoder, rules: DatRules | None = None, *, cache_dir: Path | None = None
+        self,
+        checker: NounChecker,
+        encoder: Encoder,
+        rules: DatRules | None = None,
+        *,
+        cache_dir: Path | None = None,
+        base: Path | None = None,
     ) -> None:
         self.checker = checker
         self.rules = rules or DatRules()
         self.vectors = WordVectors(encoder, cache_dir)
         olson, by_representative = self.rules.olson, self.rules.repeated_by_representative
-        self._words = WordTable(checker, self.vectors, latin=olson, by_representative=by_representative)
+        self.loopholes = Loopholes(self.rules, base)
+        self._words = WordTable(checker, self.vectors, self.loopholes, latin=olson, by_representative=by_representative)
 
     @classmethod
     def of(cls, settings: DatSettings) -> Self:
         """Load the checker and the encoder."""
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
         encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, cache=cache)
-        return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache)
+        base = Path(settings.base_responses) if settings.base_responses else None
+        return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache, base=base)
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""
@@ -154,11 +165,12 @@ class DatScorer:
         keys: list[bytes | None] = [None] * n
         for i, key in zip(at.tolist(), response_keys(self._words.hashes[good]), strict=True):
             keys[i] = key
-        flags = self._words.flags[good]
-        proper, wikipedia = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        proper[at] = np.count_nonzero(flags & PROPER, axis=1)
-        wikipedia[at] = np.count_nonzero(flags & WIKIPEDIA, axis=1)
-        return DatScores(texts, scores, codes, keys, proper, wikipedia, self.rules.reasoning)
+        return DatScores(texts, scores, codes, keys, self.rules.reasoning)
+
+    def flags(self, words: Sequence[str]) -> np.ndarray:
+        """The kinds of the words of valid responses, bits of `rewards.tasks.dat.loopholes`: uint8, shape (words,)."""
+        numbers = self._words.look_up(list(words))
+        return self._words.flags[numbers]
 
     def _numbers(self, texts: Sequence[str]) -> tuple[list[int], np.ndarray]:
         """Which texts are lists of ten, and their words' numbers or reason codes, shape (lists, 10)."""

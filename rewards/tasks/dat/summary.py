@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rewards.guard import Guard
-    from rewards.nouns import NounChecker
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,7 @@ class DatSummary(Summary):
     ci95: tuple[float, float] | None  # normal 95% interval of the mean: mean -+ 1.96 std / sqrt(valid)
     unique_words: int  # distinct words in valid responses (all ten of each, under Olson's protocol too)
     reasons: dict[str, int]  # invalid responses by reason, every reason named
-    proper_noun_words: int | None = None  # words of valid responses, each time; None if nobody looked
-    wikipedia_words: int | None = None  # words with an entry acquired from Wikipedia
+    instruments: dict[str, float] = field(default_factory=dict)  # `rewards.tasks.dat.instruments`; what was measured
 
     @property
     def valid_rate(self) -> float | None:
@@ -90,14 +88,9 @@ class DatAccumulator:
             counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
         self._sources.update(dict.fromkeys(pc.unique(table["source"]).to_pylist()))
 
-    def summary(self, source: str | None = None, checker: "NounChecker | None" = None) -> DatSummary:
-        """The row of everything added so far; see `summarise` for the arguments."""
+    def summary(self, source: str | None = None) -> DatSummary:
+        """The row of everything added so far, called `source` (None: by the sources of the responses)."""
         std = math.sqrt(self._squares / (self._valid - 1)) if self._valid > 1 else None
-        proper = wikipedia = None
-        if checker:
-            verdicts = list(zip(self._words.values(), checker.check(list(self._words)), strict=True))
-            proper = sum(n for n, verdict in verdicts if verdict.proper)
-            wikipedia = sum(n for n, verdict in verdicts if verdict.wikipedia)
         return DatSummary(
             source=", ".join(self._sources) if source is None else source,
             num_responses=self._total,
@@ -107,23 +100,19 @@ class DatAccumulator:
             ci95=normal_interval(self._mean, std, self._valid),
             unique_words=len(self._words),
             reasons={str(reason): self._reasons[reason] for reason in Reason},
-            proper_noun_words=proper,
-            wikipedia_words=wikipedia,
         )
 
 
-def summarise(
-    responses: Path, *, source: str | None = None, checker: "NounChecker | None" = None, trials: int | None = None
-) -> DatSummary:
+def summarise(responses: Path, *, source: str | None = None, trials: int | None = None) -> DatSummary:
     """The row of Table 11 of a table on disk (a part, a folder of parts or a run's folder).
 
-    Its name is `source`; None takes the sources of the responses. `checker`, the one that scored the responses, counts
-    proper nouns and Wikipedia words. With `trials`, rows count up to the valid response of this number.
+    Its name is `source`; None takes the sources of the responses. With `trials`, rows count up to the valid response of
+    this number.
     """
     accumulator = DatAccumulator()
     for table in counted_tables(responses, trials):
         accumulator.add(table)
-    return accumulator.summary(source, checker)
+    return accumulator.summary(source)
 
 
 def counted_tables(responses: Path, trials: int | None) -> Iterator["pa.Table"]:

@@ -4,17 +4,18 @@ Unique words grow with the number of valid responses, and training changes that 
 words at equal sample size: what its smallest row's number of valid responses would show.
 """
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from data.errors import UserError
 from data.published import load
+from data.record import read_json
 from rewards.guard import Gain
+from rewards.tasks.dat.hill import HillNumbers, expected_unique_words, hill_numbers
 from rewards.tasks.dat.summary import DatAccumulator, DatSummary, counted_tables
 
 _CURVE_POINTS = 40
@@ -40,6 +41,7 @@ class Table11Row:
     published: Published | None  # the paper's figures for this model and method
     # Over the base, by the row's own encoder and by the guard; None where there is none (`with_guard`).
     gains: tuple[Gain | None, Gain | None] = (None, None)
+    hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def table11(
             raise UserError(f"the paper's Table 11 has no model {paper_model!r}; it has {', '.join(known)}")
         shown = [row for row in published if row["model"] in (paper_model, None)]
         paper = {row["method"]: Published(**{name: row[name] for name in names}) for row in shown}
+    # The instruments need the scorer: they are what the run's own metrics.json has.
     counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
     equal_size = min((summary.valid for summary, _ in counted if summary.valid), default=0)
@@ -77,7 +80,8 @@ def table11(
         n, counts = summary.valid, list(words.values())
         sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
         curve = tuple((m, expected_unique_words(counts, n, m)) for m in sizes)
-        rows.append(Table11Row(summary, dict(curve).get(equal_size), curve, paper.get(summary.source)))
+        hill = hill_numbers(counts, n, equal_size) if n else None
+        rows.append(Table11Row(summary, dict(curve).get(equal_size), curve, paper.get(summary.source), hill=hill))
     return Table11(tuple(rows), equal_size, paper_model)
 
 
@@ -94,39 +98,6 @@ def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, Counte
         once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
         values, numbers = pc.value_counts(once["word"]).flatten()
         words.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
-    return accumulator.summary(source=name), words
-
-
-def expected_unique_words(occurrences: Iterable[int], responses: int, size: int) -> float:
-    """Expected number of distinct words in `size` valid responses drawn without replacement from `responses`.
-
-    Sample-based rarefaction (Gotelli & Colwell, 2001, Ecology Letters 4, 379), exact and without simulation: responses
-    are drawn, not words. With N responses of which n_w hold the word w, a draw of m misses w with the probability
-    C(N - n_w, m) / C(N, m); the expectation is the sum over the words of one minus that. In log-gamma the error is
-    below 1e-4 words at N = 131,072.
-
-    `occurrences` is n_w for each word, in any order, 1 to `responses`; `size` is 0 to `responses`; else a ValueError.
-
-    Three responses, one word in all of them, another in one: of two drawn, the first is always there, the second in
-    1 - C(2, 2) / C(3, 2) = 2/3 of the draws.
-
-    >>> round(expected_unique_words([3, 1], responses=3, size=2), 6)
-    1.666667
-    """
-    if not 0 <= size <= responses:
-        raise ValueError(f"cannot draw {size} of {responses} responses")
-    # Words that stand in equally many responses share a probability: a million words have a few thousand of them.
-    n, words = np.unique(np.fromiter(occurrences, np.int64), return_counts=True)
-    if len(n) and not (n[0] >= 1 and n[-1] <= responses):
-        raise ValueError(f"a word stands in {n[0]} to {n[-1]} responses of {responses}")
-    missed = responses - n
-    possible = missed >= size  # with fewer responses without the word than are drawn, it cannot be missed
-    log_miss = _log_factorial(missed[possible]) - _log_factorial(missed[possible] - size)
-    log_miss = log_miss - math.lgamma(responses + 1) + math.lgamma(responses - size + 1)
-    seen = np.ones(len(n))
-    seen[possible] = -np.expm1(np.minimum(log_miss, 0.0))  # 1 - exp(x), without losing the digits of rare words
-    return float(seen @ words)
-
-
-def _log_factorial(values: np.ndarray) -> np.ndarray:
-    return np.array([math.lgamma(value + 1) for value in values.tolist()])
+    metrics = path / "metrics.json"
+    stored = read_json(metrics).get("instruments", {}) if metrics.is_file() else {}
+    return replace(accumulator.summary(source=name), instruments=stored), words

@@ -1,6 +1,7 @@
 """The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a score is a distance."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -8,6 +9,8 @@ from data.prompts import prompt
 from data.schema import utf8_safe
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
+from rewards.tasks.dat.instruments import measure
+from rewards.tasks.dat.lists import read_lists
 from rewards.tasks.dat.reward import DatReward
 from rewards.tasks.dat.scorer import DatScorer, DatSettings
 from rewards.tasks.dat.summary import FinishedDat, summarise
@@ -76,6 +79,6 @@ class Dat(Task):
         }
 
     def finish(self, run: Complete) -> Outcome:
-        checker = None if self.settings.olson else self.scorer.checker  # JumanDIC knows no English words
-        row = summarise(run.folder / "responses", source=run.source, checker=checker, trials=run.trials)
-        return Outcome(row.to_json())
+        responses = run.folder / "responses"
+        row = summarise(responses, source=run.source, trials=run.trials)
+        return Outcome(replace(row, instruments=measure(self.scorer, *read_lists(responses, run.trials))).to_json())

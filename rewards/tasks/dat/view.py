@@ -1,14 +1,15 @@
 """How DAT's results are shown: the row of Table 11, in the terminal, W&B, the model card and the report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from rewards.measure import DASH, Cell, Measure, ends_text, mean_cell, number, percent
 from rewards.page_parts import Column, ModelTable, Point, ReaderItem, Ridge, Scatter, Section
+from rewards.tasks.dat.instrument_cells import cell, instrument_text, measured
 from rewards.tasks.dat.summary import DatSummary, FinishedDat
 from rewards.tasks.dat.table11 import table11
-from rewards.view import Card, CardMetric, View
+from rewards.view import Card, CardMetric, Values, View
 
 
 class DatView(View[FinishedDat]):
@@ -19,11 +20,17 @@ class DatView(View[FinishedDat]):
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         row = DatSummary.from_json(metrics)
-        cells, words, of = summary_cells(row), 10 * row.valid, row.num_responses
-        for heading, count in (("Proper nouns", row.proper_noun_words), ("Wikipedia words", row.wikipedia_words)):
-            if count is not None:
-                cells[heading] = f"{count:,} of {words:,} ({percent(count, words)})"
+        cells, labels, of = summary_cells(row), self.labels(), row.num_responses
+        for name in measured([row]):
+            cells[labels[name][0]] = instrument_text(row.instruments, name)
         return cells | {f"Invalid: {name}": f"{n:,} ({percent(n, of)})" for name, n in row.reasons.items() if n}
+
+    def notes(self, metrics: Mapping[str, Any]) -> list[str]:
+        labels = self.labels()
+        return [labels[f"{name}_says"][0] for name in measured([DatSummary.from_json(metrics)])]
+
+    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
+        return super().values(measures, metrics) | DatSummary.from_json(metrics).instruments
 
     def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
         row = DatSummary.from_json(metrics)
@@ -72,8 +79,12 @@ class DatView(View[FinishedDat]):
             Column("mean", cell=mean),
             Column("std", cell=std),
         )
+        names = measured([run.summary for run in runs])
+        instruments = tuple(Column(name, cell=_instrument(name)) for name in names)
+        says = tuple(f"{name}_says" for name in names)
         tables = (
             ModelTable("table11", responses, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
+            *((ModelTable("instruments", instruments, says),) if instruments else ()),
             ModelTable("table6", trials, kind="trials"),
         )
         ridges = Ridge("dat_chart", "ridges", "score_axis", score)
@@ -88,6 +99,10 @@ class DatView(View[FinishedDat]):
 
     def reader(self, run: FinishedDat) -> Iterator[ReaderItem]:
         yield ReaderItem(("", ""), "", "DAT", "", [entry for _, entry in islice(self.entries(run), self.sample)])
+
+
+def _instrument(name: str) -> Callable[[FinishedDat], Cell]:
+    return lambda run: cell(run.summary.instruments, name)
 
 
 def _valid(run: FinishedDat) -> Cell:

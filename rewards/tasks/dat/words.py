@@ -7,11 +7,11 @@ from rewards.duplicates import word_hash
 from rewards.embeddings import WordVectors
 from rewards.nouns import NounChecker
 from rewards.parse import NUM_WORDS, script_reason
+from rewards.tasks.dat.loopholes import Loopholes
 
 REASONS = tuple(Reason)
 CODE = {reason: -1 - i for i, reason in enumerate(REASONS)}
 SCRIPT_CODES = (CODE[Reason.NOT_JAPANESE], CODE[Reason.SYMBOL])
-PROPER, WIKIPEDIA = 1, 2
 _MAX_CACHED = 1 << 20
 
 
@@ -21,12 +21,15 @@ class WordTable:
     A word is its noun's number (>= 0), an index into the arrays below, or the code of a reason (< 0).
     """
 
-    def __init__(self, checker: NounChecker, vectors: WordVectors, *, latin: bool, by_representative: bool) -> None:
+    def __init__(
+        self, checker: NounChecker, vectors: WordVectors, loopholes: Loopholes, *, latin: bool, by_representative: bool
+    ) -> None:
         self._checker, self._vectors, self._latin, self._by_representative = checker, vectors, latin, by_representative
+        self._loopholes = loopholes
         self._codes: dict[str, int] = {}
         self._identities: dict[str, int] = {}
         self.rows = np.zeros(0, np.int32)  # of each noun in the vectors' matrix; -1 for none
-        self.flags = np.zeros(0, np.uint8)  # `PROPER` and `WIKIPEDIA`
+        self.flags = np.zeros(0, np.uint8)  # bits of `rewards.tasks.dat.loopholes`
         self.identities = np.zeros(0, np.int32)  # nouns of equal identity are the same word
         self.hashes = np.zeros((0, 2), np.uint64)  # for the duplicates' keys
 
@@ -47,21 +50,21 @@ class WordTable:
         codes.update((word, CODE[reason]) for word, reason in script.items() if reason is not None)
         candidates = [word for word, reason in script.items() if reason is None]
         for word, verdict in zip(candidates, self._checker.check(candidates), strict=True):
-            if verdict.is_noun:
-                nouns.append((word, verdict))
+            flags = self._loopholes.flags(word, verdict)
+            if verdict.is_noun and not self._loopholes.refuse(flags):
+                nouns.append((word, verdict, flags))
             else:
                 codes[word] = CODE[Reason.NOT_NOUN]
         if not nouns:
             return
-        first, rows = len(self.rows), self._vectors.rows([word for word, _ in nouns])
-        identities = [(self._by_representative and verdict.representative) or word for word, verdict in nouns]
+        first, rows = len(self.rows), self._vectors.rows([word for word, _, _ in nouns])
+        identities = [(self._by_representative and verdict.representative) or word for word, verdict, _ in nouns]
         numbered = [self._identities.setdefault(identity, len(self._identities)) for identity in identities]
-        flags = [PROPER * v.proper | WIKIPEDIA * v.wikipedia for _, v in nouns]
         self.rows = np.append(self.rows, np.array(rows, np.int32))
-        self.flags = np.append(self.flags, np.array(flags, np.uint8))
+        self.flags = np.append(self.flags, np.array([flags for _, _, flags in nouns], np.uint8))
         self.identities = np.append(self.identities, np.array(numbered, np.int32))
-        self.hashes = np.concatenate([self.hashes, np.stack([word_hash(word) for word, _ in nouns])])
-        codes.update((word, first + i) for i, (word, _) in enumerate(nouns))
+        self.hashes = np.concatenate([self.hashes, np.stack([word_hash(word) for word, _, _ in nouns])])
+        codes.update((word, first + i) for i, (word, _, _) in enumerate(nouns))
 
     def bad_words(self, numbers: np.ndarray) -> np.ndarray:
         """Per word 0 or the code of what is wrong with it, shape (responses, 10)."""

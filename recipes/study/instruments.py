@@ -1,0 +1,61 @@
+"""Table 11's second half: what a row's mean is made of, how its words are chosen, and how it differs from the base."""
+
+import math
+from collections.abc import Mapping
+
+from rewards.tasks.dat.instrument_cells import difference, difference_text, instrument_text, measured
+from rewards.tasks.dat.instruments import DIVERSITY
+from rewards.tasks.dat.table11 import Table11, Table11Row
+from rewards.tasks.dat.view import DatView
+
+
+def instrument_rows(table: Table11) -> list[dict[str, tuple[str, str]]]:
+    """Of each row its instruments by heading: the number, and what the row has more than `base`; empty without any.
+
+    Perplexity and inverse Simpson are at equal sample size.
+    """
+    labels, base, names = DatView().labels(), _base(table), measured([row.summary for row in table.rows])
+    rows = []
+    for row in table.rows:
+        own, cells = _values(row), {"Row": (row.summary.source, "")}
+        for name in ("mean", *names):
+            heading = labels[name][0] if name in labels else "Mean"
+            size = f" in {table.equal_size:,} valid" if name in DIVERSITY else ""
+            cells[heading + size] = instrument_text(own, name), difference_text(own, base, name) if own != base else ""
+        rows.append(cells)
+    return rows if names else []
+
+
+def instrument_markdown(table: Table11) -> list[str]:
+    """The lines of a table of them, differences below the numbers, and a sentence on each."""
+    rows = instrument_rows(table)
+    lines = [f"| {' | '.join(rows[0])} |", f"|---|{'---:|' * (len(rows[0]) - 1)}"] if rows else []
+    for row in rows:
+        cells = [f"{value}<br>{more}" if more else value.replace("|", "\\|") for value, more in row.values()]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, "", *(f"- {text}" for text in explanations(table))] if rows else []
+
+
+def explanations(table: Table11) -> list[str]:
+    """A sentence on each instrument of the table."""
+    labels = DatView().labels()
+    texts = [labels[f"{name}_says"][0] for name in measured([row.summary for row in table.rows])]
+    return [*texts, labels["instruments_says"][0]] if texts else []
+
+
+def differences(row: Table11Row, table: Table11) -> dict[str, tuple[float, float]]:
+    """What a row has more than the row `base`, with standard errors, by the instruments' names."""
+    own, base = _values(row), _base(table)
+    found = {name: difference(own, base, name) for name in ("mean", *measured([row.summary])) if own != base}
+    return {name: pair for name, pair in found.items() if pair is not None}
+
+
+def _base(table: Table11) -> Mapping[str, float]:
+    return next((_values(row) for row in table.rows if row.summary.source == "base"), {})
+
+
+def _values(row: Table11Row) -> dict[str, float]:
+    summary, values = row.summary, dict(row.summary.instruments)
+    if summary.mean is not None and summary.std is not None:
+        values |= {"mean": summary.mean, "mean_se": summary.std / math.sqrt(summary.valid)}
+    return values | ({name: getattr(row.hill, name) for name in DIVERSITY} if row.hill else {})

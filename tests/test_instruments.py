@@ -1,0 +1,134 @@
+"""What lists tell beside their mean: decomposition and Hill numbers against brute force, categories, loopholes."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from data.categories import categories, domains
+from rewards.tasks.dat.decomposition import decompose
+from rewards.tasks.dat.hill import hill_numbers
+
+
+def unit_vectors(count, dimensions=5, seed=0):
+    vectors = np.random.default_rng(seed).normal(size=(count, dimensions))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def by_brute_force(unit, lists):
+    """Mean, word choice, position and combination over every pair of words, one by one."""
+
+    def distance(a, b):
+        return 1 - float(unit[a].astype(float) @ unit[b].astype(float))
+
+    mean = np.mean([distance(a, b) for one in lists for a, b in combinations(one, 2)])
+    places = range(lists.shape[1])
+    others = [(i, j) for i, j in product(range(len(lists)), repeat=2) if i != j]
+    pairs = [(lists[i, k], lists[j, m], k != m) for i, j in others for k, m in product(places, places)]
+    different = [(distance(a, b), moved) for a, b, moved in pairs if a != b]
+    choice, placed = np.mean([d for d, _ in different]), np.mean([d for d, moved in different if moved])
+    return np.array([mean, choice, placed - choice, mean - placed])
+
+
+def parts(decomposition):
+    return [decomposition.mean, decomposition.word_choice, decomposition.position, decomposition.combination]
+
+
+def errors(decomposition):
+    return [getattr(decomposition, f"{name}_se") for name in ("mean", "word_choice", "position", "combination")]
+
+
+def test_decomposition_and_jackknife_against_brute_force():
+    rng, unit = np.random.default_rng(1), unit_vectors(9)
+    lists = np.stack([rng.choice(9, 4, replace=False) for _ in range(7)])
+    left_out = np.array([by_brute_force(unit, np.delete(lists, i, axis=0)) for i in range(7)])
+    found = decompose(unit, lists)
+    assert parts(found) == pytest.approx(by_brute_force(unit, lists), abs=1e-6)
+    assert errors(found) == pytest.approx(np.sqrt(6 * left_out.var(axis=0)), rel=1e-4)
+    assert found.mean == pytest.approx(found.word_choice + found.position + found.combination)
+
+
+def test_parts_by_hand():
+    # Words 0 and 1 are alike, 2 and 3 are, at distance 0; the two kinds are at distance 1.
+    unit = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], np.float32)
+    # Of a list's three pairs two are far. Of two lists, 9 pairs less 2 of equal words: 4 of 7 are far for the first two
+    # and the last two lists, 5 of 7 for the others; in all 28 of 42.
+    found = decompose(unit, np.array([[0, 1, 2], [0, 1, 3], [2, 3, 0], [2, 3, 1]]))
+    assert (found.mean, found.word_choice) == pytest.approx((2 / 3, 2 / 3))
+    assert found.position + found.combination == pytest.approx(0, abs=1e-6)
+
+
+def test_a_collapsed_vocabulary_shows_no_combination():
+    # Ten words only: every list has the same mean, whatever their order; there is nothing to combine.
+    rng, unit = np.random.default_rng(0), unit_vectors(10, 8)
+    found = decompose(unit, np.stack([rng.permutation(10) for _ in range(200)]))
+    assert found.combination == pytest.approx(0, abs=3e-3)
+    assert found.word_choice + found.position == pytest.approx(found.mean, abs=3e-3)
+    # Eleven words, one of them missing at random: word choice is all there is, too.
+    unit = unit_vectors(11, 8)
+    found = decompose(unit, np.stack([rng.permutation(11)[:10] for _ in range(400)]))
+    assert abs(found.combination) < 4 * found.combination_se + 1e-3
+
+
+def test_a_template_is_position_and_a_pair_that_belongs_together_is_combination():
+    rng, kinds = np.random.default_rng(0), 3
+    # Ninety words of three kinds, at distance 1 from each other and 0 within a kind.
+    unit = np.repeat(np.eye(kinds, dtype=np.float32), 30, axis=0)
+    template = np.stack([rng.integers(0, 30, 400) + 30 * k for k in range(kinds)], axis=1)
+    found = decompose(unit, template)
+    assert found.mean == 1
+    assert found.position == pytest.approx(1 - found.word_choice)
+    assert found.combination == pytest.approx(0, abs=1e-6)
+    # The same lists, each shuffled: now only the words of the same list know which kinds are taken.
+    found = decompose(unit, rng.permuted(template, axis=1))
+    assert abs(found.position) < 4 * found.position_se
+    assert found.combination == pytest.approx(1 - found.word_choice, abs=0.02)
+
+
+def test_the_difference_of_two_rows():
+    rng, unit = np.random.default_rng(2), unit_vectors(30)
+    one, other = (decompose(unit, np.stack([rng.choice(30, 10, replace=False) for _ in range(n)])) for n in (50, 80))
+    difference = one - other
+    assert parts(difference) == pytest.approx(np.subtract(parts(one), parts(other)))
+    assert errors(difference) == pytest.approx(np.hypot(errors(one), errors(other)))
+
+
+def test_too_few_lists_for_a_jackknife():
+    with pytest.raises(ValueError, match="2 lists; three are needed"):
+        decompose(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [1, 2, 0]]))
+
+
+def test_hill_numbers_by_hand():
+    # Shares 1/2, 1/4, 1/4: entropy 1.5 bits, and two draws are equal in 6 of 16 cases.
+    found = hill_numbers([2, 1, 1], 2)
+    assert (found.unique, found.perplexity, found.inverse_simpson) == pytest.approx((3, 2**1.5, 16 / 6))
+    # Equally frequent words: all three say how many.
+    found = hill_numbers([1] * 40, 4)
+    assert (found.unique, found.perplexity, found.inverse_simpson) == pytest.approx((40, 40, 40))
+    with pytest.raises(ValueError, match="no responses"):
+        hill_numbers([], 0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_rarefied_hill_numbers_are_those_of_all_draws(size):
+    responses = ["犬猫水", "犬猫山", "犬川空", "猫水火", "月火水"]
+    words = sorted(set("".join(responses)))
+    entropies, simpsons, uniques = [], [], []
+    for drawn in combinations(responses, size):
+        shares = np.array([sum(word in one for one in drawn) for word in words]) / (3 * size)
+        shares = shares[shares > 0]
+        entropies.append(-(shares * np.log(shares)).sum())
+        simpsons.append((shares**2).sum())
+        uniques.append(len(shares))
+    found = hill_numbers([sum(word in one for one in responses) for word in words], 5, size)
+    expected = np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)
+    assert (found.unique, found.perplexity, found.inverse_simpson) == pytest.approx(expected)
+
+
+def test_categories_and_domains_are_the_dictionarys():
+    assert categories("犬") == {"動物"}
+    assert categories("参") == {"抽象物", "数量"}  # of two entries
+    assert categories("走る") == categories("脇差し分化") == frozenset()
+    assert domains("七五三") == {"家庭・暮らし"}
+    assert domains("犬") == frozenset()

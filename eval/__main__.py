@@ -13,6 +13,7 @@ from eval.deliver import ResultOptions, check_delivery, deliver
 from eval.draw import SamplingOptions
 from eval.encoders.run import encoders
 from eval.flags import spread, with_flags
+from eval.frontier import frontier
 from eval.run import TaskRun, run_task, score_answers
 from eval.terminal import print_changes, print_lines, print_page, print_run
 from generate.judges import make_judge
@@ -21,7 +22,7 @@ from rewards.judges.options import JudgeSettings
 from rewards.task import Task
 from rewards.tasks import task_type, task_types
 
-_VARIADIC = {"run": ("--model", "--benchmarks"), "agreement": ("--embedding-models",)}
+_VARIADIC = {"run": ("--model", "--benchmarks"), "agreement": ("--embedding-models",), "frontier": ("--strengths",)}
 _FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
 
 Output = Annotated[Path, typer.Option(help="Folder of this run; the same command again continues where it stopped.")]
@@ -229,7 +230,7 @@ def make_app() -> typer.Typer:
         app.command(name)(_task_command(task))
         score.command(name)(_score_command(task))
     app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")
-    for command in (report, compare, correlate, encoders):
+    for command in (report, compare, correlate, encoders, frontier):
         app.command()(with_flags(command))
     app.command()(with_flags(agreement, without=("judge_prompt",)))
     return app

@@ -15,7 +15,7 @@ from eval.answered import answers_digest, count_answers, read_answers, score_par
 from eval.draw import SamplingOptions, draw_answers, scorer_facts
 from eval.statistics import mean_interval
 from eval.summary import summarise_measures
-from generate.load import GeneratorSettings
+from generate.load import OF_NOUNS, GeneratorSettings
 from rewards.finished import ITEMS, Finished
 from rewards.task import Answer, Complete, Outcome, Task
 
@@ -39,8 +39,8 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
     """
     items = task.items()
     sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens)
-    if generator.backend == "random" and not task.random_nouns:
-        raise UserError(f"random nouns are no answer to {task.name}; give a language model as --model")
+    if generator.backend in OF_NOUNS and not task.random_nouns:
+        raise UserError(f"lists of nouns are no answer to {task.name}; give a language model as --model")
     if sampling.trials and world_size() > 1:
         launch = "run without accelerate launch, or give num_responses"
         raise UserError(f"trials are drawn until there are enough, by one process: {launch}")

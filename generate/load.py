@@ -1,30 +1,30 @@
 """From what a user names (`--model`, `--backend`, ...) to a generator: cheap checks first, then the model."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
 from data.errors import UserError
-from data.jumandic import load_nouns
 from data.secrets import public_url
 from data.settings import deciding, setting
+from generate.nouns import Frontier, FrontierNouns, read_nouns
 from generate.protocol import Generator, RandomNouns
 from generate.transformers_model import TransformersGenerator
 from models.load import cannot_load, check_model, load_model, pinned
-from models.tiny import TINY, tiny_nouns
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
-RANDOM = "random"
+RANDOM, FRONTIER = OF_NOUNS = "random", "frontier"  # no language models: they draw lists of nouns
+FindFrontier = Callable[[Sequence[str], str | None], Frontier | None]
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratorSettings:
     """What decides how a model writes. `--help` says what each field means."""
 
-    model: str = setting("", "A folder (a LoRA adapter's too), a hub id, tiny (embedded) or random (random nouns).")
+    model: str = setting("", "A folder (LoRA adapter's too), a hub id, tiny (embedded), random (nouns) or frontier.")
     backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
     base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
     concurrency: int = setting(16, "Requests under way at once (openai).", decides=False)
@@ -35,17 +35,21 @@ class GeneratorSettings:
         None, "Length limit in tokens (default: 256 for the ten words of DAT, 1024 for an answer or a rewrite)."
     )
     slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.", decides=False)
-    nouns: str | None = setting(None, "Random nouns come from this file, one per line, or are those of tiny.")
+    nouns: str | None = setting(None, "Of random and frontier: nouns from this file, one per line, or those of tiny.")
+    strength: float | None = setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).")
+    frontier_encoder: str | None = setting(None, "Of frontier: encoder of that score (default: what scores the run).")
     source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
 
     def deciding(self) -> dict[str, Any]:
         """The settings that decide what is written, for a run's record: no credentials in an address."""
         values = deciding(self)
+        if self.backend != FRONTIER:  # nothing of a language model's record
+            del values["strength"], values["frontier_encoder"]
         return values | {"base_url": public_url(self.base_url)} if self.base_url else values
 
     def settled(self, max_new_tokens: int = 256) -> Self:
         """With backend, source and length limit decided, after all checks without a model."""
-        if self.backend not in (*BACKENDS, RANDOM):
+        if self.backend not in (*BACKENDS, *OF_NOUNS):
             raise UserError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
         limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
         for name, value in (("max_new_tokens", limit), ("concurrency", self.concurrency), ("slots", self.slots)):
@@ -58,19 +62,28 @@ class GeneratorSettings:
             raise UserError(f"base_url goes with the backend openai, not with {backend}")
         if self.base_url and not self.base_url.startswith(("http://", "https://")):
             raise UserError("base_url must begin with http:// or https:// and end with the API's /v1")
-        if self.nouns and backend != RANDOM:
-            raise UserError(f"nouns goes with the model {RANDOM}, not with {self.model}")
+        if self.nouns and backend not in OF_NOUNS:
+            raise UserError(f"nouns goes with the models {' and '.join(OF_NOUNS)}, not with {self.model}")
+        self._check_strength(backend)
         if backend in ("transformers", "vllm"):
             check_model(self.model)
         return replace(self, backend=backend, source=self.source or self.model, max_new_tokens=limit)
+
+    def _check_strength(self, backend: str) -> None:
+        if backend != FRONTIER:
+            for name in ("strength", "frontier_encoder"):
+                if getattr(self, name) is not None:
+                    raise UserError(f"{name} goes with the model {FRONTIER}, not with {self.model}")
+        elif self.strength is None or not 0 <= self.strength < float("inf"):
+            raise UserError(f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {self.strength}")
 
     def _backend(self) -> str:
         if self.backend != "auto":
             return self.backend
         if self.base_url:
             return "openai"
-        if self.model == RANDOM:
-            return RANDOM
+        if self.model in OF_NOUNS:
+            return self.model
         # vLLM comes with torch, which is slow to import: only where vLLM is there.
         if find_spec("vllm") is not None:
             import torch
@@ -87,11 +100,22 @@ class GeneratorSettings:
         return replace(self, model=model, model_revision=revision)
 
 
-def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> Generator:
-    """The generator that `settings` name; `keep` is for `generate.openai_endpoint`, the others draw at no price."""
+def load_generator(
+    settings: GeneratorSettings, *, keep: Path | None = None, find_frontier: FindFrontier | None = None
+) -> Generator:
+    """The generator that `settings` name; `keep` is for `generate.openai_endpoint`, the others draw at no price.
+
+    `find_frontier` is the `Task.frontier` of the task that is asked.
+    """
     settings = settings.settled().pinned()
+    name = settings.source or settings.model
     if settings.backend == RANDOM:
-        return RandomNouns(_nouns(settings.nouns), name=settings.source or RANDOM)
+        return RandomNouns(read_nouns(settings.nouns), name=name)
+    if settings.strength is not None:
+        frontier = find_frontier and find_frontier(read_nouns(settings.nouns), settings.frontier_encoder)
+        if not frontier:
+            raise UserError(f"there is no {FRONTIER} here; give a language model as --model")
+        return FrontierNouns(frontier, settings.strength, name=name)
     if settings.backend == "openai":
         from generate.openai_endpoint import OpenAIGenerator
 
@@ -112,14 +136,3 @@ def load_generator(settings: GeneratorSettings, *, keep: Path | None = None) -> 
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
     decoder: dict[str, Any] = {name: getattr(settings, name) for name in ("max_new_tokens", "temperature", "slots")}
     return TransformersGenerator(model.to(device).eval(), tokenizer, name=settings.source, **decoder)
-
-
-def _nouns(name: str | None) -> Sequence[str]:
-    if name is None:
-        return load_nouns()
-    if name == TINY:
-        return tiny_nouns()
-    try:
-        return Path(name).read_text("utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{name}: cannot be read as a list of nouns; give a text file, one noun per line") from error

@@ -68,9 +68,18 @@ class RandomNouns:
         for k in range(1, _NUM_WORDS):
             for earlier in np.sort(numbers[:, :k], axis=1).T:
                 numbers[:, k] += numbers[:, k] >= earlier
-        form = "\n".join(f"{k}. %s" for k in range(1, _NUM_WORDS + 1))
-        return [Completion(form % tuple(row)) for row in self._nouns[numbers].tolist()]
+        return numbered(self._nouns[numbers].tolist())
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         return {"generator": "random", "nouns": len(self._nouns)}
+
+
+def numbered(lists: Sequence[Sequence[str]]) -> list[Completion]:
+    """Lists of ten words as the numbered lists that the prompt asks for.
+
+    >>> numbered(["ABCDEFGHIJ"])[0].text.splitlines()[-1]
+    '10. J'
+    """
+    form = "\n".join(f"{k}. %s" for k in range(1, _NUM_WORDS + 1))
+    return [Completion(form % tuple(words)) for words in lists]

@@ -101,6 +101,13 @@ class Task:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
 
+    def frontier(self, nouns: Sequence[str], encoder: str | None) -> Any:
+        """Lists of nouns that are as random as they can be at their mean score (`generate.nouns.Frontier`), or None.
+
+        `encoder` None takes the one that scores.
+        """
+        return None
+
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 
     def deciding(self) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
     ("words", "message"),
     [
         (("--trial",), "give a --model; answers that exist already: python -m eval score jcq FILE"),
-        (("--model", "random", "--trial"), "random nouns are no answer to jcq; give a language model as --model"),
+        (("--model", "random", "--trial"), "lists of nouns are no answer to jcq; give a language model as --model"),
         (("--model", "m", "--trial", "--questions", "q.jsonl"), "give either --trial or --questions, not both"),
         (("--model", "m", "--questions", "q.jsonl"), "q.jsonl"),
         (("--model", "m", "--trial", "--judge-prompt", "mine"), "judge_prompt must be one of jcq-v1"),

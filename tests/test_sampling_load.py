@@ -289,5 +289,5 @@ def test_random_nouns_come_from_a_file_or_from_the_embedded_model(tmp_path):
     assert load_generator(GeneratorSettings("random", nouns="tiny")).describe()["nouns"] == 6144
     with pytest.raises(UserError, match="one noun per line"):
         load_generator(GeneratorSettings("random", nouns=str(tmp_path / "missing.txt")))
-    with pytest.raises(UserError, match="nouns goes with the model random"):
+    with pytest.raises(UserError, match="nouns goes with the models random and frontier"):
         GeneratorSettings("tiny", nouns="tiny").settled()

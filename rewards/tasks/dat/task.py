@@ -11,6 +11,7 @@ from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Row, Task
 from rewards.tasks.dat.instruments import measure
 from rewards.tasks.dat.lists import read_lists
+from rewards.tasks.dat.noun_frontier import NounFrontier
 from rewards.tasks.dat.reward import DatReward
 from rewards.tasks.dat.scorer import DatScorer, DatSettings
 from rewards.tasks.dat.summary import FinishedDat, summarise
@@ -56,6 +57,9 @@ class Dat(Task):
 
     def reward(self, *, scale: float = 10.0, penalise_duplicates: bool = True) -> DatReward:
         return DatReward(partial(DatScorer.of, self.settings), scale=scale, penalise_duplicates=penalise_duplicates)
+
+    def frontier(self, nouns: Sequence[str], encoder: str | None) -> NounFrontier:
+        return NounFrontier(nouns, self.scorer.vectors, encoder)
 
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()

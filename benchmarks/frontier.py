@@ -1,0 +1,74 @@
+"""Both frontiers of JumanDIC's nouns at eight strengths, and free lists against a plain Metropolis loop, in one run.
+
+    python benchmarks/frontier.py [--lists 2048] [--strength 1000]
+
+loop: one word of every list is replaced by a random noun, or not, all lists at once (numpy): what one writes first.
+sozo: `rewards.tasks.dat.frontier.free_lists`, which redraws a word among 256 at once.
+
+The loop begins at random and runs until its mean, over its last 100 steps, is within 0.0005 of what sozo's two starts
+agreed on; sozo's time is that of the whole point: both starts, five tables, and the frontier of independent words.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from data.jumandic import load_nouns
+from rewards.embeddings import WordVectors, make_encoder
+from rewards.tasks.dat.frontier import random_lists
+from rewards.tasks.dat.frontier_point import AGREE
+from rewards.tasks.dat.noun_frontier import NounFrontier
+
+_CHECK, _MOST = 100, 100_000
+
+
+def loop(
+    unit: np.ndarray, lists: np.ndarray, strength: float, mean: float, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Steps until the mean is reached (or `_MOST`), and the mean."""
+    rows, total = np.arange(len(lists)), unit[lists].sum(axis=1)
+    seen: list[float] = []
+    for step in range(_MOST):
+        k, new = step % 10, rng.integers(0, len(unit), len(lists))
+        moved = total - unit[lists[rows, k]] + unit[new]
+        squares = np.einsum("ij,ij->i", total, total)
+        gain = (squares - np.einsum("ij,ij->i", moved, moved)) / 90
+        take = ~(lists == new[:, None]).any(axis=1) & (np.log(rng.random(len(lists))) < strength * gain)
+        lists[rows[take], k], total[take] = new[take], moved[take]
+        seen.append(float(1 - (squares.mean() - 10) / 90))
+        if (step + 1) % _CHECK == 0 and abs(np.mean(seen[-_CHECK:]) - mean) < AGREE:
+            break
+    return step + 1, float(np.mean(seen[-_CHECK:]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lists", type=int, default=2048)
+    parser.add_argument("--strength", type=float, default=1000.0)
+    args = parser.parse_args()
+    nouns = NounFrontier(load_nouns(), WordVectors(make_encoder()))
+    print(f"{len(nouns.nouns):,} nouns, {args.lists:,} lists")
+    begun = time.perf_counter()
+    for strength in nouns.strengths():
+        start = time.perf_counter()
+        point = nouns.point(strength, args.lists, seed=0)
+        mean = f"{point.free.mean:.4f}, {point.free.unique_words:,.0f} words" if point.free else "starts do not agree"
+        seconds = time.perf_counter() - start
+        print(f"strength {strength:6g}: {mean}, {point.sweeps} sweeps, {seconds:5.1f} s", flush=True)
+    print(f"eight strengths: {time.perf_counter() - begun:.1f} s")
+
+    start = time.perf_counter()
+    point = nouns.point(args.strength, args.lists, seed=0)
+    ours = time.perf_counter() - start
+    assert point.free is not None
+    rng, start = np.random.default_rng(0), time.perf_counter()
+    lists = random_lists(len(nouns.nouns), args.lists, rng)
+    steps, mean = loop(nouns.unit, lists, args.strength, point.free.mean, rng)
+    theirs = time.perf_counter() - start
+    print(f"strength {args.strength:g}: sozo {point.free.mean:.4f} in {ours:.1f} s")
+    print(f"loop {mean:.4f} after {steps:,} steps in {theirs:.1f} s: {theirs / ours:.1f} times sozo's time")
+
+
+if __name__ == "__main__":
+    main()

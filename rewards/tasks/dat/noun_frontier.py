@@ -1,0 +1,46 @@
+"""The frontier of a list of nouns under an encoder, for the generator `frontier` and `python -m eval frontier`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from data.errors import UserError
+from rewards.distance import mean_pairwise_distance
+from rewards.embeddings import WordVectors, make_encoder
+from rewards.parse import NUM_WORDS
+from rewards.tasks.dat.frontier import free_lists, random_lists
+from rewards.tasks.dat.frontier_point import FrontierPoint, frontier_point
+
+
+class NounFrontier:
+    """Those of `nouns` that have a vector, and lists of them; with `encoder`, it counts and not that of `vectors`."""
+
+    def __init__(self, nouns: Sequence[str], vectors: WordVectors, encoder: str | None = None) -> None:
+        vectors = WordVectors(make_encoder(encoder)) if encoder else vectors
+        rows = np.array(vectors.rows(nouns))
+        self.nouns = [noun for noun, row in zip(nouns, rows.tolist(), strict=True) if row >= 0]
+        self.unit = vectors.matrix[rows[rows >= 0]]
+        self._encoder, self._left_out = vectors.encoder, len(nouns) - len(self.nouns)
+        if len(self.nouns) <= NUM_WORDS or len(set(self.nouns)) < len(self.nouns):
+            needed = f"the frontier needs more than {NUM_WORDS} distinct nouns that have a vector, each given once"
+            raise UserError(f"{needed}; {len(set(self.nouns))} of {len(nouns)} have one in {self._encoder.name}")
+
+    def draw(self, strength: float, count: int, rng: np.random.Generator) -> list[list[str]]:
+        """Lists of ten nouns, p(list) ~ exp(strength * score)."""
+        return [[self.nouns[word] for word in row] for row in free_lists(self.unit, strength, count, rng).tolist()]
+
+    def strengths(self) -> list[float]:
+        """What suits the encoder: multiples of 1 over the standard deviation of random lists' scores, up to 24."""
+        lists = random_lists(len(self.nouns), 4096, np.random.default_rng(0))
+        deviation = float(mean_pairwise_distance(self.unit, lists).std(dtype=np.float64))
+        return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 12, 16, 24)]
+
+    def point(self, strength: float, lists: int, seed: int) -> FrontierPoint:
+        """Both frontiers at this strength, in tables of so many `lists`."""
+        return frontier_point(self.unit, strength, lists, np.random.default_rng(seed))
+
+    def describe(self) -> dict[str, Any]:
+        """What a record must hold to draw them again."""
+        encoder = {"embedding_model": self._encoder.name, "embedding_revision": self._encoder.revision}
+        return {"nouns": len(self.nouns), "nouns_without_vector": self._left_out, **encoder}

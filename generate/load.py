@@ -17,6 +17,7 @@ from models.load import cannot_load, check_model, load_model, pinned
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM, FRONTIER = OF_NOUNS = "random", "frontier"  # no language models: they draw lists of nouns
+_OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
 FindFrontier = Callable[[Sequence[str], str | None], Frontier | None]
 
 
@@ -37,6 +38,9 @@ class GeneratorSettings:
     slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.", decides=False)
     nouns: str | None = setting(None, "Of random and frontier: nouns from this file, one per line, or those of tiny.")
     strength: float | None = setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).")
+    word_strength: float | None = setting(
+        None, "Of frontier: words come as often as independent ones of this strength; strength only combines them."
+    )
     frontier_encoder: str | None = setting(None, "Of frontier: encoder of that score (default: what scores the run).")
     source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
 
@@ -44,7 +48,7 @@ class GeneratorSettings:
         """The settings that decide what is written, for a run's record: no credentials in an address."""
         values = deciding(self)
         if self.backend != FRONTIER:  # nothing of a language model's record
-            del values["strength"], values["frontier_encoder"]
+            values = {name: value for name, value in values.items() if name not in _OF_FRONTIER}
         return values | {"base_url": public_url(self.base_url)} if self.base_url else values
 
     def settled(self, max_new_tokens: int = 256) -> Self:
@@ -71,7 +75,7 @@ class GeneratorSettings:
 
     def _check_strength(self, backend: str) -> None:
         if backend != FRONTIER:
-            for name in ("strength", "frontier_encoder"):
+            for name in _OF_FRONTIER:
                 if getattr(self, name) is not None:
                     raise UserError(f"{name} goes with the model {FRONTIER}, not with {self.model}")
         elif self.strength is None or not 0 <= self.strength < float("inf"):
@@ -115,7 +119,7 @@ def load_generator(
         frontier = find_frontier and find_frontier(read_nouns(settings.nouns), settings.frontier_encoder)
         if not frontier:
             raise UserError(f"there is no {FRONTIER} here; give a language model as --model")
-        return FrontierNouns(frontier, settings.strength, name=name)
+        return FrontierNouns(frontier, settings.strength, settings.word_strength, name=name)
     if settings.backend == "openai":
         from generate.openai_endpoint import OpenAIGenerator
 

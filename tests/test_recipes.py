@@ -16,6 +16,7 @@ METHODS = {
     "sft": (SftArguments, SftSettings),
     "dpo": (DpoArguments, DpoSettings),
     "grpo": (GrpoArguments, GrpoSettings),
+    "sft-word-targets": (SftArguments, SftSettings),
     "grpo-beyond": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
     "warm": (SftArguments, SftSettings),

@@ -44,6 +44,7 @@ class SftArguments(TableArguments):
 
     count = "top_k"
     top_k: int = setting(16384, "How many of the highest-scoring responses to imitate; each prompt gives its share.")
+    word_targets: bool = setting(False, "The target of a word is what it was drawn from: of a frontier, word by word.")
     examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 
 
@@ -90,6 +91,11 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
         from trl import SFTTrainer
 
         rows = sft_rows(top, conversational=bool(tokenizer.chat_template))
+        if script.word_targets:
+            from training.word_targets import WordTargetTrainer, word_targets
+
+            common |= {"word_targets": word_targets(script.responses or (), tokenizer)}
+            return WordTargetTrainer(train_dataset=stored_dataset(rows, training), **common)
         return SFTTrainer(train_dataset=stored_dataset(rows, training), **common)
 
     shown = list(zip(top.texts, top.scores.tolist(), strict=True))[: script.examples_logged]

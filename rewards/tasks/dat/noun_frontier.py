@@ -9,8 +9,9 @@ from data.errors import UserError
 from rewards.distance import mean_pairwise_distance
 from rewards.embeddings import WordVectors, make_encoder
 from rewards.parse import NUM_WORDS
-from rewards.tasks.dat.frontier import free_lists, random_lists
+from rewards.tasks.dat.frontier import free_lists, independent_words, random_lists
 from rewards.tasks.dat.frontier_point import FrontierPoint, frontier_point
+from rewards.tasks.dat.word_by_word import WordByWord
 
 
 class NounFrontier:
@@ -29,6 +30,10 @@ class NounFrontier:
     def draw(self, strength: float, count: int, rng: np.random.Generator) -> list[list[str]]:
         """Lists of ten nouns, p(list) ~ exp(strength * score)."""
         return [[self.nouns[word] for word in row] for row in free_lists(self.unit, strength, count, rng).tolist()]
+
+    def word_by_word(self, strength: float, word_strength: float) -> WordByWord:
+        """Lists whose words are used as independent words of `word_strength` are, combined at `strength`."""
+        return WordByWord.fit(self.unit, independent_words(self.unit, word_strength), strength)
 
     def strengths(self) -> list[float]:
         """What suits the encoder: multiples of 1 over the standard deviation of random lists' scores, up to 24."""

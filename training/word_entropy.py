@@ -31,5 +31,7 @@ class WordEntropyTrainer(MixTrainer):
             return loss
         mean = self.accelerator.reduce(total.detach() * self.args.steps_per_generation, reduction="sum")
         self._metrics["train"]["words/entropy"].append(mean.item())
+        if self.word_entropy == 0:
+            return loss  # a gradient of zeros would be computed like any other
         share = self.args.steps_per_generation / self.current_gradient_accumulation_steps
         return loss - self.word_entropy * total * self.accelerator.num_processes * share

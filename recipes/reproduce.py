@@ -23,6 +23,7 @@ from study.config import load_study
 from study.plan import check_training_flags, plan_lines
 from study.process import run_logged, tail
 from study.record import Records, State
+from study.said import note_claims
 from study.steps import Step, study_rows, study_steps
 
 from data.errors import UserError, one_line_errors
@@ -98,6 +99,7 @@ def main() -> None:
     for step in steps:
         plan_lines(study, step)
     lock(records.folder)
+    note_claims(records.folder, study.claims)
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
     for number, step in enumerate(steps, 1):
         run_step(step, records, launch, f"[{number}/{len(steps)}]")

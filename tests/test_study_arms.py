@@ -140,6 +140,7 @@ def test_further_mistakes(arms):
         load(arms, seeds=0)
 
 
+@pytest.mark.slow
 def test_a_study_of_arms_from_start_to_page(arms):
     change(arms / "recipes" / "reproduce.yaml", arms={"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}})
     launched, done = run(arms)

@@ -4,12 +4,16 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from study.arms import read_arms
 from study.arms_page import plane, to_markdown, write_page
 from study.claims import FAILED, HELD, OPEN, Claim, judge, read_claims
 from study.config import load_study
+from study.gains import with_gains
 from study.result import result
+from study.said import note_claims, when_said
+from study.steps import study_rows
 from test_reproduce import ROOT
 from test_study_page import Page
 
@@ -79,8 +83,9 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message):
         read_claims(claim, VALUES)
 
 
-def row(name, valid, mean, words):
-    return Table11Row(DatSummary(name, 100, valid, mean, 0.1, None, 50, {}), words, ((1, 10.0),), None)
+def row(name, valid, mean, words, combination=0.0):
+    summary = DatSummary(name, 100, valid, mean, 0.1, None, 50, {}, {"combination": combination})
+    return Table11Row(summary, words, ((1, 10.0),), None)
 
 
 @pytest.fixture
@@ -97,7 +102,7 @@ def found(monkeypatch):
     study = replace(study, seeds=(0, 1), arms=read_arms(arms, (0, 1), set()), num_responses=100)
     study = replace(study, claims=read_claims(claims, {arm.name: arm for arm in study.rows}))
     rows = [row("base", 90, 0.88, 60.0), row("GRPO", 96, 0.90, 40.0), row("GRPO@1", 94, 0.91, 44.0)]
-    rows += [row("ours", 99, 0.90, 250.0), row("ours@1", 98, 0.92, 250.0)]
+    rows += [row("ours", 99, 0.90, 250.0, 0.01), row("ours@1", 98, 0.92, 250.0, 0.01)]
     return result(study, Table11(tuple(rows), 90, None), {"free lists": [(50.0, 0.95), (70.0, 0.88)]})
 
 
@@ -108,6 +113,8 @@ def test_the_table_over_seeds(found):
     assert (grpo["mean"]["mean"], grpo["mean"]["high"]) == pytest.approx((0.905, 0.905 + 12.7062 * 0.005), abs=1e-5)
     assert [claim["verdict"] for claim in found.to_json()["claims"]] == [OPEN, HELD, OPEN]
     assert json.loads(json.dumps(found.to_json()))["equal_size"] == 90
+    assert found.to_json()["arms"]["ours"]["combination"]["mean"] == 0.01
+    assert found.measures == ["valid", "mean", "unique words", "combination"]  # nobody measured the others
     text = to_markdown(found)
     assert (
         "- HELD: more words (unique words of ours minus GRPO at least 100). +208 [+183, +233], 2 seeds, paired" in text
@@ -115,6 +122,41 @@ def test_the_table_over_seeds(found):
     assert "- CANNOT BE SAID: farther & \\<i\\>" in text
     assert re.search(r"\| GRPO +\| 2 +\| 95.00% ± 12.71% \| 0.9050 ± 0.0635 \| 42 ± 25", text)
     assert re.search(r"\| base +\| 1 +\| 90.00% +\| 0.8800 +\| 60 ", text)
+
+
+def test_when_a_claim_was_written(found, tmp_path):
+    first, second, third = found.study.claims
+    note_claims(tmp_path, (first,))
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "metrics.json").write_text("{}")
+    note_claims(tmp_path, (first, second))
+    assert when_said(tmp_path, first) == "before the first run"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, when 1 steps were finished", when_said(tmp_path, second))
+    assert when_said(tmp_path, replace(first, above=-1.0)) == when_said(tmp_path, third) == "not written down before"
+
+
+def test_gains_are_over_the_base_of_the_same_seed(found, monkeypatch):
+    scores = {"base": [1.0, 2.0, 3.0], "base@1": [2.0, 4.0, 6.0], "GRPO": [3.0, 4.0, 5.0], "GRPO@1": [6.0, 8.0, 10.0]}
+
+    class Opposite:
+        def __init__(self, name):
+            assert name == "e5"
+
+        def scores(self, lists):
+            return -np.array(lists)
+
+    monkeypatch.setattr("study.gains.Guard", Opposite)
+    for read in ("valid_scores", "valid_lists"):
+        monkeypatch.setattr(f"study.gains.{read}", lambda path: np.array(scores[named[path]]))
+    arms = read_arms({"base": {}, "GRPO": {"train": "grpo"}}, (0, 1), set())
+    study = replace(found.study, guard="e5", arms=arms, claims=())
+    named = {of.responses: name for name, of in study_rows(study).items()}
+    table = with_gains(Table11(tuple(row(name, 90, 0.9, 50.0) for name in scores), 90, None), study)
+    gains = {row.summary.source: [gain and gain.deviations for gain in row.gains] for row in table.rows}
+    # Two of the base's standard deviations, which are 1 and 2.
+    assert gains == {"base": [None, None], "base@1": [None, None], "GRPO": [2.0, -2.0], "GRPO@1": [2.0, -2.0]}
+    shown = result(study, table, {}).to_json()["arms"]["GRPO"]
+    assert (shown["gain"]["mean"], shown["guard"]["mean"]) == (2.0, -2.0)
 
 
 def test_the_page_leads_with_the_plane_and_escapes(found, tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.report.svg import BASELINE, TEXT, series, svg
 
-_SIZE, _LETTER, _LINE = (7.6, 5.0), 5.6, 13.0  # of a letter of the chart's text, in points of 1/72 inch
+_SIZE, _LETTER, _LINE = (7.6, 5.0), 6.2, 13.0  # width and height of a letter in points of 1/72 inch
 _STYLES = ("solid", (0, (5, 4)))
 
 
@@ -60,7 +60,9 @@ def _places(axes: Any, spots: Sequence[Spot]) -> list[tuple[int, int, str]]:
     axes.figure.draw_without_rendering()  # only then does it know where its points are
     scale = 72 / axes.figure.dpi
     at = [scale * axes.transData.transform(spot.at) for spot in spots]
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in at]
+    marks = [scale * axes.transData.transform(seed) for spot in spots for seed in spot.seeds]
+    taken = [(x - r, y - r, x + r, y + r) for points, r in ((at, 5), (marks, 2)) for x, y in points]
+    low, high = scale * axes.bbox.x0, scale * axes.bbox.x1
     places = []
     for spot, (x, y) in zip(spots, at, strict=True):
         width, chosen = _LETTER * len(spot.name), None
@@ -68,6 +70,7 @@ def _places(axes: Any, spots: Sequence[Spot]) -> list[tuple[int, int, str]]:
             left = x + far if side == "left" else x - far - width
             box = (left, y + above - _LINE / 2, left + width, y + above + _LINE / 2)
             free = not any(box[0] < c and a < box[2] and box[1] < d and b < box[3] for a, b, c, d in taken)
+            free &= low <= left and left + width <= high
             if chosen is None or free:
                 chosen = (far if side == "left" else -far, above, side), box
             if free:

@@ -11,6 +11,7 @@ from study.arms import PAPER
 from study.claims import Verdict
 from study.measures import MEAN, MEASURES, UNIQUE
 from study.result import Result
+from study.said import when_said
 
 _GREY, _PAPER, _OURS = 0, 2, 1  # colours of the page
 GROUPS = {_GREY: "not trained", _PAPER: "trained as in the paper", _OURS: "trained otherwise"}
@@ -59,10 +60,16 @@ def found(verdict: Verdict) -> str:
     return f"{show(interval.mean, signed)}{ends}, {seeds}{': ' * bool(verdict.reason)}{verdict.reason}"
 
 
+def said(result: Result, verdict: Verdict) -> str:
+    """When the claim was written."""
+    return when_said(Path(result.study.output_dir), verdict.claim)
+
+
 def to_markdown(result: Result) -> str:
     """The claims, the table, and what its columns say."""
     claims = [
-        f"{v.verdict.upper()}: {plain(v.claim.name)} ({plain(v.claim.asked)}). {found(v)}" for v in result.verdicts
+        f"{v.verdict.upper()}: {plain(v.claim.name)} ({plain(v.claim.asked)}). {found(v)}. Said {said(result, v)}."
+        for v in result.verdicts
     ]
     rows = [
         [plain(arm.name), str(len(arm.seeds)), *(" ".join(filter(None, cell)) for cell in cells(result, arm))]
@@ -86,5 +93,6 @@ def write_page(path: Path, result: Result, title: str, chart: str) -> None:
         heading=heading,
         cells=cells,
         found=found,
+        said=said,
     )
     write_whole(path, page)

@@ -42,6 +42,7 @@ class Study:
     random_nouns: str | None = None  # where they come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py)
     arms: tuple[Arm, ...] | None = None  # the rows; None are the paper's five methods and random nouns
     claims: tuple[Claim, ...] = ()  # what its arms will show, said beforehand
+    guard: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
     name: str = "study"
     file: Path = Path()  # the YAML
 

@@ -112,7 +112,7 @@ def _sample(study: Study, arm: Arm, name: str, count: int, seed: int, drawn: int
     model, step = _model(study, arm, seed)
     left_out = {"launcher"} | (_MODEL_FLAGS if model in NO_MODEL else set())
     options = {key: str(value) for key, value in study.sampling.items() if key not in left_out}
-    options |= {"nouns": study.random_nouns} if model == "random" and study.random_nouns else {}
+    options |= {"nouns": study.random_nouns} if model in NO_MODEL and study.random_nouns else {}
     options |= {} if arm.train else dict(arm.flags)
     flags = {
         "model": model,

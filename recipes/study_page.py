@@ -16,6 +16,7 @@ def write_study_page(config: Path, output_dir: str | None) -> Path:
     """Read the rows of a finished study, write all forms of its result; returns their folder."""
     from study.arms_page import plane, to_markdown, write_page
     from study.config import load_study
+    from study.frontiers import frontiers
     from study.gains import with_gains
     from study.result import result
     from study.steps import study_rows
@@ -26,7 +27,7 @@ def write_study_page(config: Path, output_dir: str | None) -> Path:
 
     study = load_study(config, output_dir)
     table = with_gains(table11({name: row.responses for name, row in study_rows(study).items()}), study)
-    found, folder = result(study, table, {}), Path(study.step_folder("table"))
+    found, folder = result(study, table, frontiers(study, table.equal_size)), Path(study.step_folder("table"))
     chart, title = plane(found), f"The study {study.name}: {study.model}"
     picture = "![Mean DAT score against unique words](plane.svg)\n\n" if chart else ""
     if chart:

@@ -19,6 +19,7 @@ METHODS = {
     "sft-word-targets": (SftArguments, SftSettings),
     "grpo-beyond": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
+    "sft-frontier": (SftArguments, SftSettings),
     "warm": (SftArguments, SftSettings),
     "mix-warm": (SftArguments, SftSettings),
 }

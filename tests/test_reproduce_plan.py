@@ -10,6 +10,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 STUDIES = sorted((ROOT / "recipes").glob("*/reproduce.yaml"))
+BEYOND = sorted((ROOT / "recipes").glob("*/beyond.yaml"))
 PAPER = ("swallow-8b", "qwen2.5-7b", "llm-jp-3-7.2b")
 
 
@@ -29,6 +30,7 @@ def dry_run(path, *words, cwd=ROOT):
 def test_there_is_a_study_for_every_model():
     assert {path.parent.name for path in STUDIES} == {"tiny", "gemma-3-270m", *PAPER}
     assert all(path.read_text("utf-8").startswith("# The paper's study of ") for path in STUDIES)
+    assert [path.parent for path in BEYOND] == [path.parent for path in STUDIES]
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.parent.name)
@@ -46,6 +48,23 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
     assert not (tmp_path / "o").exists()
     assert done.stdout.count("optimizer steps;") == 4
     assert done.stdout.count("memory for each process") == 9
+
+
+@pytest.mark.parametrize("path", BEYOND, ids=lambda path: path.parent.name)
+def test_a_study_beyond_the_paper_passes_its_dry_run(path):
+    from study.config import load_study
+    from study.plan import check_training_flags, plan_lines
+    from study.steps import study_steps
+
+    study = load_study(path, "o")
+    check_training_flags(study)
+    steps = study_steps(study)
+    assert all(plan_lines(study, step) for step in steps[:-1])
+    assert study.claims
+    # The guard is in nothing that is trained on, and an arm that claims something has all seeds, as what it beats has.
+    assert not any(study.guard in str(dict(arm.flags)) for arm in study.rows)
+    claimed = {name for claim in study.claims for name in (claim.arm, claim.against)}
+    assert all(arm.seeds == study.seeds for arm in study.rows if arm.name in claimed)
 
 
 @pytest.mark.parametrize("name", PAPER)

@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 from study.config import load_study
+from study.frontiers import NAMES
 from study.plan import check_training_flags, plan_lines
 from study.record import Records, State
 from study.steps import study_rows, study_steps
@@ -148,6 +149,7 @@ def test_a_study_of_arms_from_start_to_page(arms):
     table = json.loads((arms / "out" / "table" / "metrics.json").read_text())
     assert {name: arm["seeds"] for name, arm in table["arms"].items()} == {"base": [0], "GRPO": [0, 1]}
     assert "| GRPO | 2     | 75.00% ± 0.00% |" in done.stdout
+    assert set(table["frontier"]) == set(NAMES.values())
 
 
 def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):

@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 
-NO_MODEL = ("random", "frontier")  # generators that are no models
 METHODS = ("sft", "dpo", "grpo")
 
 

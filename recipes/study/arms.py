@@ -7,7 +7,8 @@ from typing import Any
 
 from data.errors import UserError
 from data.settings import hint
-from study.arm import METHODS, NO_MODEL, Arm
+from generate.load import OF_NOUNS
+from study.arm import METHODS, Arm
 
 _ON_TABLES = ("sft", "dpo")
 _OWN = ("train", "config", "from", "responses", "num_training_responses", "seeds")
@@ -51,7 +52,7 @@ def _arm(name: str, flags: dict[str, Any], arms: dict[str, Arm], seeds: Sequence
     if not method and (unknown := sorted(set(flags) - sampling)):
         raise UserError(f"unknown setting: {unknown[0]}" + hint(unknown[0], sampling | set(_OWN)))
     start = arms.get(own["from"])
-    if start and (dict(start.flags).get("model") in NO_MODEL or {"model", "model_name_or_path"} & set(flags)):
+    if start and (dict(start.flags).get("model") in OF_NOUNS or {"model", "model_name_or_path"} & set(flags)):
         raise UserError(f"cannot start from {start.name}: that is no model, or this arm names a model itself")
     if wrong := next((key for key, value in flags.items() if isinstance(value, list)), None):
         raise UserError(f"{wrong} is a list; put it into a YAML of this arm's own (config)")

@@ -7,7 +7,7 @@ import yaml
 
 from data.errors import UserError
 from data.settings import hint
-from study.arm import NO_MODEL
+from generate.load import OF_NOUNS
 from study.config import Study, read_yaml
 from study.estimates import GIB, generation_hours, training_hours, training_memory
 from study.steps import Step
@@ -46,7 +46,7 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
         f"{count:,} responses in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
     )
-    if flags["model"] in NO_MODEL:
+    if flags["model"] in OF_NOUNS:
         return [line]
     element, at_once = 4 if flags.get("dtype") == "float32" else 2, min(batch, int(flags.get("slots", 256)))
     weights = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"

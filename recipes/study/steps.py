@@ -6,8 +6,8 @@ from pathlib import Path
 
 from data.errors import UserError
 from data.study_folder import StudyRow
-from generate import GeneratorSettings
-from study.arm import NO_MODEL, Arm
+from generate.load import OF_NOUNS, GeneratorSettings
+from study.arm import Arm
 from study.config import Study
 
 _MODEL_FLAGS = {
@@ -69,7 +69,7 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
     for arm, seed in ((arm, seed) for seed in study.seeds for arm in study.rows if seed in arm.seeds):
         model, _ = _model(study, arm, seed)
         responses = Path(study.step_folder(_row_step(study, arm, seed)))
-        rows[study.at(arm.name, seed)] = StudyRow(None if model in NO_MODEL else model, responses)
+        rows[study.at(arm.name, seed)] = StudyRow(None if model in OF_NOUNS else model, responses)
     return rows
 
 
@@ -110,9 +110,9 @@ def _table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[Step]:
 def _sample(study: Study, arm: Arm, name: str, count: int, seed: int, drawn: int) -> Step:
     """Draw `count` responses of an arm's model with the random numbers of `drawn`."""
     model, step = _model(study, arm, seed)
-    left_out = {"launcher"} | (_MODEL_FLAGS if model in NO_MODEL else set())
+    left_out = {"launcher"} | (_MODEL_FLAGS if model in OF_NOUNS else set())
     options = {key: str(value) for key, value in study.sampling.items() if key not in left_out}
-    options |= {"nouns": study.random_nouns} if model in NO_MODEL and study.random_nouns else {}
+    options |= {"nouns": study.random_nouns} if model in OF_NOUNS and study.random_nouns else {}
     options |= {} if arm.train else dict(arm.flags)
     flags = {
         "model": model,

@@ -1,0 +1,25 @@
+"""Both frontiers of a study's nouns and encoder, at the number of lists at which its rows are compared."""
+
+from pathlib import Path
+
+from data.record import read_json
+from eval.frontier import VALUES, FrontierOptions, frontier_curves
+from study.config import Study
+from study.result import Curves
+
+NAMES = {"free": "lists that are as random as they can be", "independent": "words that do not look at one another"}
+
+
+def frontiers(study: Study, lists: int) -> Curves:
+    """The curves, drawn into a folder of the study the first time; none without two lists to compare."""
+    if lists < 2:
+        return {}
+    options = FrontierOptions(
+        nouns=study.random_nouns, embedding_model=study.sampling.get("embedding_model"), lists=lists
+    )
+    frontier_curves(folder := Path(study.step_folder(f"frontier-{lists}")), options)
+    rows = read_json(folder / VALUES)["rows"]
+    return {
+        name: [(row[kind]["unique_words"], row[kind]["mean"]) for row in rows if row[kind]]
+        for kind, name in NAMES.items()
+    }

@@ -27,6 +27,7 @@ class Measure:
 def _instrument(name: str, form: str) -> Measure:
     labels = DatView().labels()
     sentence = labels[f"{name}_says"][0].partition(": ")[2]
+    sentence = sentence[:1].upper() + sentence[1:]
     return Measure(labels[name][0], form, sentence, lambda row: row.summary.instruments.get(name))
 
 

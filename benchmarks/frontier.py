@@ -3,7 +3,7 @@
     python benchmarks/frontier.py [--lists 2048] [--strength 1000]
 
 loop: one word of every list is replaced by a random noun, or not, all lists at once (numpy): what one writes first.
-sozo: `rewards.tasks.dat.frontier.free_lists`, which redraws a word among 256 at once.
+sozo: `rewards.tasks.dat.frontier.free_lists`, which redraws a word among 512 at once.
 
 The loop begins at random and runs until its mean, over its last 100 steps, is within 0.0005 of what sozo's two starts
 agreed on; sozo's time is that of the whole point: both starts, five tables, and the frontier of independent words.
@@ -16,7 +16,7 @@ import numpy as np
 
 from data.jumandic import load_nouns
 from rewards.embeddings import WordVectors, make_encoder
-from rewards.tasks.dat.frontier import random_lists
+from rewards.embeddings.reference import random_lists
 from rewards.tasks.dat.frontier_point import AGREE
 from rewards.tasks.dat.noun_frontier import NounFrontier
 

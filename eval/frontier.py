@@ -97,5 +97,6 @@ def _cells(row: dict[str, Any]) -> list[str]:
 def _end(rows: Sequence[dict[str, Any]], wanted: Sequence[float]) -> str:
     if rows[-1]["free"] is not None:
         return "Lists begun at random and lists begun too far apart agree within 0.0005 in every row.\n"
-    left = f"; {len(wanted) - len(rows)} stronger ones were left out" if len(wanted) > len(rows) else ""
-    return f"At strength {rows[-1]['strength']:g} two starts no longer agree within 0.0005: the curve ends{left}.\n"
+    left = ", ".join(f"{strength:g}" for strength in wanted[len(rows) :])
+    end = f"At strength {rows[-1]['strength']:g} two starts no longer agree within 0.0005: the curve ends"
+    return f"{end}{left and f'; left out: {left}'}.\n"

@@ -11,18 +11,18 @@ from rewards.parse import NUM_WORDS
 NUM_LISTS = 4000
 
 
-def random_lists(words: int, lists: int, seed: int) -> np.ndarray:
-    """Lists of ten different words, uniformly: int64 of shape (lists, 10), numbers below `words`.
+def random_lists(words: int, lists: int, seed: int | np.random.Generator, size: int = NUM_WORDS) -> np.ndarray:
+    """Lists of `size` different words, uniformly: int64 of shape (lists, size), numbers below `words`.
 
     >>> random_lists(22128, 2, seed=0).shape
     (2, 10)
     """
-    if words < NUM_WORDS:
-        raise ValueError(f"no list of {NUM_WORDS} different words has {words}")
+    if words < size:
+        raise ValueError(f"no list of {size} different words has {words}")
     rng = np.random.default_rng(seed)
-    drawn = rng.integers(words, size=(lists, NUM_WORDS))
+    drawn = rng.integers(words, size=(lists, size))
     while (again := (np.diff(np.sort(drawn)) == 0).any(axis=1)).any():
-        drawn[again] = rng.integers(words, size=(int(again.sum()), NUM_WORDS))
+        drawn[again] = rng.integers(words, size=(int(again.sum()), size))
     return drawn
 
 

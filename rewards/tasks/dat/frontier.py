@@ -6,6 +6,7 @@ is a reference for how far lists can be without falling back on few words, not a
 
 import numpy as np
 
+from rewards.embeddings.reference import random_lists
 from rewards.parse import NUM_WORDS
 
 # Redraws of every word of a list: enough at strength 1000 over 6,144 nouns (ja-ginza), where lists that begin at random
@@ -49,14 +50,6 @@ def free_lists(
             total += shuffled[words[:, k]]
         lists = order[words]
     return rng.permuted(lists, axis=1)
-
-
-def random_lists(nouns: int, count: int, rng: np.random.Generator, size: int = NUM_WORDS) -> np.ndarray:
-    """Lists of `size` different ones of so many nouns, every list equally likely: int64, shape (count, size)."""
-    lists = rng.integers(0, nouns, (count, size))
-    while len(again := np.flatnonzero((np.diff(np.sort(lists, axis=1)) == 0).any(axis=1))):
-        lists[again] = rng.integers(0, nouns, (len(again), size))
-    return lists
 
 
 def _redraw(unit: np.ndarray, words: np.ndarray, k: int, field: np.ndarray, rng: np.random.Generator) -> None:

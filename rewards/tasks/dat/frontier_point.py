@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rewards.distance import mean_pairwise_distance
+from rewards.embeddings.reference import random_lists
 from rewards.parse import NUM_WORDS
-from rewards.tasks.dat.frontier import free_lists, independent_words, random_lists
+from rewards.tasks.dat.frontier import free_lists, independent_words
 
 AGREE = 0.0005  # two starts, in mean score
 _TABLES, _MOST_SWEEPS = 5, 60

@@ -8,8 +8,9 @@ import numpy as np
 from data.errors import UserError
 from rewards.distance import mean_pairwise_distance
 from rewards.embeddings import WordVectors, make_encoder
+from rewards.embeddings.reference import random_lists
 from rewards.parse import NUM_WORDS
-from rewards.tasks.dat.frontier import free_lists, independent_words, random_lists
+from rewards.tasks.dat.frontier import free_lists, independent_words
 from rewards.tasks.dat.frontier_point import FrontierPoint, frontier_point
 from rewards.tasks.dat.word_by_word import WordByWord
 

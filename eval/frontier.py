@@ -47,7 +47,7 @@ def frontier(
 
 
 def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[float] | None = None) -> PageRun:
-    """Both frontiers at `strengths` (default: as suits the encoder); they end where two starts no longer agree.
+    """Both frontiers at `strengths` (default: as suits the encoder); free lists end where two starts no longer agree.
 
     `output` gets `frontier.md`, `frontier.json`, and each row the moment it is there.
     """
@@ -66,13 +66,12 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
             path = output / "rows" / f"{strength:g}.json"
             if not path.is_file():
                 path.parent.mkdir(exist_ok=True)
-                write_json(path, asdict(frontier.point(strength, options.lists, options.seed)))
+                free = not rows or rows[-1]["free"] is not None
+                write_json(path, asdict(frontier.point(strength, options.lists, options.seed, free=free)))
             rows.append(read_json(path))
             advance(1, None)
-            if rows[-1]["free"] is None:
-                break
     facts = {**frontier.describe(), "lists": options.lists, "seed": options.seed}
-    page = f"# The frontier\n\n{_ABOUT.format(**facts)}\n{_table(rows)}\n{_end(rows, wanted)}"
+    page = f"# The frontier\n\n{_ABOUT.format(**facts)}\n{_table(rows)}\n{_end(rows)}"
     write_json(output / VALUES, {**facts, "rows": rows})
     write_whole(output / PAGE, page.encode())
     folder.finish({"rows": len(rows)})
@@ -91,12 +90,12 @@ def _cells(row: dict[str, Any]) -> list[str]:
         at = row[kind]
         counts = [f"{at[name]:,.0f}" for name in ("unique_words", "perplexity")] if at else ["–", "–"]
         cells += [number(at and at["mean"], 4), *counts]
-    return [*cells, f"{row['starts_differ']:+.5f} in {row['sweeps']} sweeps"]
+    differ = row["starts_differ"]
+    return [*cells, "–" if differ is None else f"{differ:+.5f} in {row['sweeps']} sweeps"]
 
 
-def _end(rows: Sequence[dict[str, Any]], wanted: Sequence[float]) -> str:
-    if rows[-1]["free"] is not None:
+def _end(rows: Sequence[dict[str, Any]]) -> str:
+    part = next((f"{row['strength']:g}" for row in rows if row["free"] is None), None)
+    if part is None:
         return "Lists begun at random and lists begun too far apart agree within 0.0005 in every row.\n"
-    left = ", ".join(f"{strength:g}" for strength in wanted[len(rows) :])
-    end = f"At strength {rows[-1]['strength']:g} two starts no longer agree within 0.0005: the curve ends"
-    return f"{end}{left and f'; left out: {left}'}.\n"
+    return f"Free lists end before strength {part}, where two starts do not agree within 0.0005.\n"

@@ -10,7 +10,7 @@ from rewards.parse import NUM_WORDS
 from rewards.tasks.dat.frontier import free_lists, independent_words
 
 AGREE = 0.0005  # two starts, in mean score
-_TABLES, _MOST_SWEEPS = 5, 60
+_TABLES, _MOST_SWEEPS = 5, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,23 @@ class FrontierPoint:
 
     strength: float
     lists: int  # in a table
-    free: Place | None  # None if two starts did not agree: nobody knows where it is
+    free: Place | None  # None if nobody asked, or two starts did not agree: then nobody knows where it is
     independent: Place | None  # None if hardly any list of independent words has ten different ones
-    starts_differ: float  # mean score of lists begun too far apart less that of lists begun at random
+    starts_differ: float | None  # mean score of lists begun too far apart less that of lists begun at random
     sweeps: int  # redraws of every word until the starts agreed
 
 
-def frontier_point(unit: np.ndarray, strength: float, lists: int, rng: np.random.Generator) -> FrontierPoint:
-    """Both frontiers at `strength` in tables of `lists`; `unit` as in `free_lists`.
+def frontier_point(
+    unit: np.ndarray, strength: float, lists: int, rng: np.random.Generator, *, free: bool = True
+) -> FrontierPoint:
+    """Both frontiers at `strength` in tables of `lists`, or that of independent words alone; `unit` as in `free_lists`.
 
-    Half of the lists begin at random, half too far apart and with few words: those that four times the strength makes
-    likely. In between lies what they draw near to; they are there when their means agree.
+    Half of the free lists begin at random, half too far apart and with few words: those that four times the strength
+    makes likely. In between lies what they draw near to; they are there when their means agree.
     """
+    independent = _independent(unit, strength, lists, rng)
+    if not free:
+        return FrontierPoint(strength, lists, None, independent, None, 0)
     half = lists // 2
     few = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
     far = few[free_lists(unit[few], 4 * strength, half, rng)]
@@ -52,8 +57,8 @@ def frontier_point(unit: np.ndarray, strength: float, lists: int, rng: np.random
             tables.append(begun)
         scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(_TABLES, lists)
         differ, sweeps = float(scores[:, :half].mean() - scores[:, half:].mean()), sweeps + 2 * _TABLES
-    free = _place(unit, tables) if abs(differ) <= AGREE else None
-    return FrontierPoint(strength, lists, free, _independent(unit, strength, lists, rng), differ, sweeps)
+    place = _place(unit, tables) if abs(differ) <= AGREE else None
+    return FrontierPoint(strength, lists, place, independent, differ, sweeps)
 
 
 def _independent(unit: np.ndarray, strength: float, lists: int, rng: np.random.Generator) -> Place | None:

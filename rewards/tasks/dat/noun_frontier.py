@@ -37,14 +37,14 @@ class NounFrontier:
         return WordByWord.fit(self.unit, independent_words(self.unit, word_strength), strength)
 
     def strengths(self) -> list[float]:
-        """What suits the encoder: multiples of 1 over the standard deviation of random lists' scores, up to 24."""
+        """What suits the encoder: multiples of 1 over the standard deviation of random lists' scores, up to 64."""
         lists = random_lists(len(self.nouns), 4096, np.random.default_rng(0))
         deviation = float(mean_pairwise_distance(self.unit, lists).std(dtype=np.float64))
-        return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 12, 16, 24)]
+        return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 16, 32, 64)]
 
-    def point(self, strength: float, lists: int, seed: int) -> FrontierPoint:
-        """Both frontiers at this strength, in tables of so many `lists`."""
-        return frontier_point(self.unit, strength, lists, np.random.default_rng(seed))
+    def point(self, strength: float, lists: int, seed: int, *, free: bool) -> FrontierPoint:
+        """Both frontiers at this strength, or that of independent words alone, in tables of so many `lists`."""
+        return frontier_point(self.unit, strength, lists, np.random.default_rng(seed), free=free)
 
     def describe(self) -> dict[str, Any]:
         """What a record must hold to draw them again."""

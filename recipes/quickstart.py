@@ -2,9 +2,10 @@
 
     python recipes/quickstart.py            # further flags, such as --max_steps 50, go to grpo_dat.py
 
-It trains the embedded tiny model by GRPO with the very command that a lab launches (recipes/grpo_dat.py), then draws
-2,048 responses from random nouns, from the model before and from the model after, prints them as rows of the paper's
-Table 11 and writes one HTML page with the learning curves. Killed and run again, it continues; finished, it only draws.
+It trains the embedded tiny model twice, with the very commands that a lab launches: by GRPO on the paper's reward
+(recipes/grpo_dat.py), and beside it, on the second core, by SFT towards frontier lists (recipes/sft_dat.py). Then it
+draws 2,048 responses from random nouns, from the frontier and from the models before and after, prints them as rows of
+the paper's Table 11 and writes one HTML page with the learning curves. Killed and run again, it continues.
 """
 
 import argparse
@@ -13,27 +14,56 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).parent
+# Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
+LISTS = ("--nouns", "tiny", "--strength", "1100", "--word_strength", "260", "--frontier_encoder", "ja-ginza+categories")
+LISTS += ("--noun_checker", "jumandic")
+MEASURED = {"Combined": ("combination", ".4f"), "Kinds": ("categories", ".2f")}
+SAYS = """\
+Words: different ones in all valid lists. Combined: what of the mean is owed to which words stand together, and not to
+which are used. Kinds: of things among the ten words of a list (JumanDIC's categories). Random nouns are of the whole
+dictionary, all others of the model's 6,144."""
+
+
+def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = None) -> None:
+    """Start recipes one after the other, each in its own process, as a user would; with `log` they write there."""
+    for script, *words in commands:
+        command = ["launch", "--config_file", str(HERE / "accelerate" / "single.yaml"), str(HERE / str(script))]
+        command += [*map(str, words), "--seed", str(seed)]
+        Console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]", soft_wrap=True)
+        if log:
+            log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") if log else nullcontext() as output:
+            start = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *command]
+            subprocess.run(start, check=True, stdout=output, stderr=output)
 
 
 def main() -> None:
     """Train, draw, print, write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output_dir", type=Path, default=Path("runs/quickstart"))
+    parser.add_argument("--num_lists", type=int, default=32000, help="frontier lists for SFT, sixteen a step")
     parser.add_argument("--num_responses", type=int, default=2048, help="responses drawn for each row")
     parser.add_argument("--seed", type=int, default=0)
     args, flags = parser.parse_known_args()
     started = time.monotonic()
-    # In its own process, as a user would.
-    command = ["launch", "--config_file", str(HERE / "accelerate" / "single.yaml"), str(HERE / "grpo_dat.py")]
-    command += ["--output_dir", str(args.output_dir / "grpo"), "--seed", str(args.seed), *flags]
-    Console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]", soft_wrap=True)
-    subprocess.run([sys.executable, "-m", "accelerate.commands.accelerate_cli", *command], check=True)
+    lists, log = args.output_dir / "lists", args.output_dir / "sft.log"
+    grpo = ["grpo_dat.py", "--output_dir", args.output_dir / "grpo", *flags]
+    draw = ["sample_dat.py", "--model", "frontier", *LISTS, "--num_responses", args.num_lists, "--output_dir", lists]
+    sft = ["sft_dat.py", "--config", HERE / "tiny" / "sft-word-targets.yaml", "--responses", lists]
+    sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(launch, [grpo], args.seed), pool.submit(launch, [draw, sft], args.seed, log)]
+        for job in as_completed(jobs):
+            job.result()
 
     import yaml
     from study.page import write_report
@@ -54,27 +84,31 @@ def main() -> None:
     config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))
     task = Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))  # what grpo.yaml pays for
     sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512)
-    models = {"random": "random", "before GRPO": str(ensure_tiny()), "after GRPO": str(args.output_dir / "grpo")}
+    models = {"random": "random", "frontier": "frontier", "before": str(ensure_tiny())}
+    models |= {"after GRPO": str(args.output_dir / "grpo"), "after SFT": str(args.output_dir / "sft")}
+    # At this strength frontier lists are about as far as GRPO's.
+    of_nouns = {"frontier": {"nouns": "tiny", "strength": 140.0}}
     responses, rows = {}, []
     shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
     for name, model in models.items():
-        generator = GeneratorSettings(model, source=name, max_new_tokens=config["max_completion_length"])
+        limit = config["max_completion_length"]
+        generator = GeneratorSettings(model, source=name, max_new_tokens=limit, **of_nouns.get(name, {}))
         run = run_task(task, generator, sampling, args.output_dir / "responses" / name.replace(" ", "-"))
         assert run is not None  # there is one process
         rows.append(DatSummary.from_json(run.metrics))
         responses[name] = list(read_responses(run.folder))
 
     table, console = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left"), Console()
-    headings = ("Source", "Valid", "Mean", "Std", "Unique words")  # the page has the confidence intervals too
+    headings = ("Source", "Valid", "Mean", "Words", *MEASURED)  # the page has more
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "Source" else "right", no_wrap=True)
-    for cells in map(summary_cells, rows):
+    for row in rows:
+        cells = summary_cells(row) | {"Words": f"{row.unique_words:,}"}
+        cells |= {name: f"{row.instruments[key]:{form}}" for name, (key, form) in MEASURED.items()}
         table.add_row(*(cells[heading] for heading in headings))
     console.print(table)
-    random_row, after = rows[0], rows[-1]
-    if after.mean is not None and random_row.mean is not None and random_row.std:
-        gain = (after.mean - random_row.mean) / random_row.std
-        console.print(f"After GRPO the mean is {gain:+.2f} of random nouns' standard deviations from their mean.")
+    console.print(SAYS, soft_wrap=True)
+    random_row = rows[0]
 
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
     logged = [entry for entry in history if "dat/valid_rate" in entry]
@@ -95,7 +129,8 @@ def main() -> None:
         curves=[Curve(name, steps, [e.get(key) for e in logged], baselines.get(key)) for key, name in shown.items()],
         facts={
             "Model": "tiny: 2-layer Llama over 6,144 dictionary nouns",
-            "Training": f"GRPO, {history[-1]['step']} steps of {config['completions_per_step']} completions",
+            "GRPO": f"the paper's reward, {history[-1]['step']} steps of {config['completions_per_step']} completions",
+            "SFT": f"towards the words' distributions in {args.num_lists:,} frontier lists, sixteen a step",
             "Noun checker": task.scorer.checker.name,
             "Embedding model": f"{encoder.name} {encoder.revision}",
             "Seed": str(args.seed),

@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,dev]'
 	touch $(STAMP)
 
-quickstart: $(STAMP) ## train the embedded model by GRPO and show what it learned (minutes, no GPU, no hub)
+quickstart: $(STAMP) ## train the embedded model in two ways and show what it learned (ten minutes, no GPU, no hub)
 	$(BIN)/python recipes/quickstart.py
 
 test: lint ## lint, type check and the test suite

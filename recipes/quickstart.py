@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -87,7 +88,7 @@ def main() -> None:
     models = {"random": "random", "frontier": "frontier", "before": str(ensure_tiny())}
     models |= {"after GRPO": str(args.output_dir / "grpo"), "after SFT": str(args.output_dir / "sft")}
     # At this strength frontier lists are about as far as GRPO's.
-    of_nouns = {"frontier": {"nouns": "tiny", "strength": 140.0}}
+    of_nouns: dict[str, dict[str, Any]] = {"frontier": {"nouns": "tiny", "strength": 140.0}}
     responses, rows = {}, []
     shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
     for name, model in models.items():

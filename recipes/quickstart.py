@@ -25,8 +25,9 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 # Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
-LISTS = ("--nouns", "tiny", "--strength", "1100", "--word_strength", "260", "--frontier_encoder", "ja-ginza+categories")
-LISTS += ("--noun_checker", "jumandic")
+LISTS = (
+    "--nouns tiny --strength 1100 --word_strength 260 --frontier_encoder ja-ginza+categories --noun_checker jumandic"
+)
 MEASURED = {"Combined": ("combination", ".4f"), "Kinds": ("categories", ".2f")}
 SAYS = """\
 Words: different ones in all valid lists. Combined: what of the mean is owed to which words stand together, and not to
@@ -58,7 +59,16 @@ def main() -> None:
     started = time.monotonic()
     lists, log = args.output_dir / "lists", args.output_dir / "sft.log"
     grpo = ["grpo_dat.py", "--output_dir", args.output_dir / "grpo", *flags]
-    draw = ["sample_dat.py", "--model", "frontier", *LISTS, "--num_responses", args.num_lists, "--output_dir", lists]
+    draw = [
+        "sample_dat.py",
+        "--model",
+        "frontier",
+        *LISTS.split(),
+        "--num_responses",
+        args.num_lists,
+        "--output_dir",
+        lists,
+    ]
     sft = ["sft_dat.py", "--config", HERE / "tiny" / "sft-word-targets.yaml", "--responses", lists]
     sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
     with ThreadPoolExecutor(2) as pool:

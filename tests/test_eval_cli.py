@@ -138,7 +138,7 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     common = ("dat", "--output", tmp_path / "x")
     assert_one_line_error(run_eval(*common), "give a --model", "python -m eval score dat FILE")
-    assert_one_line_error(run_eval("sat", "--model", "random", "--output", tmp_path / "x"), "lists of nouns are no answer to sat")
+    assert_one_line_error(run_eval("sat", "--model", "random", "--output", tmp_path / "x"), "no answer to sat")
     counts = ("--trials", "5", "--num-responses", "5")
     assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
     assert_one_line_error(run_eval(*common, "--model", "./none", "--trials", "5"), "./none: no such folder")

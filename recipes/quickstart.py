@@ -23,11 +23,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from data.errors import UserError, one_line_errors
+
 HERE = Path(__file__).parent
 # Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
-LISTS = (
-    "--nouns tiny --strength 1100 --word_strength 260 --frontier_encoder ja-ginza+categories --noun_checker jumandic"
-)
+LISTS = "--model frontier --nouns tiny --strength 1100 --word_strength 260 --frontier_encoder ja-ginza+categories"
+LISTS += " --noun_checker jumandic"
 MEASURED = {"Combined": ("combination", ".4f"), "Kinds": ("categories", ".2f")}
 SAYS = """\
 Words: different ones in all valid lists. Combined: what of the mean is owed to which words stand together, and not to
@@ -45,7 +46,9 @@ def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = N
             log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") if log else nullcontext() as output:
             start = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *command]
-            subprocess.run(start, check=True, stdout=output, stderr=output)
+            if status := subprocess.run(start, check=False, stdout=output, stderr=output).returncode:
+                where = f"; {log} says why" if log else ""
+                raise UserError(f"{script} ended with exit status {status}{where}; the same command continues")
 
 
 def main() -> None:
@@ -59,16 +62,7 @@ def main() -> None:
     started = time.monotonic()
     lists, log = args.output_dir / "lists", args.output_dir / "sft.log"
     grpo = ["grpo_dat.py", "--output_dir", args.output_dir / "grpo", *flags]
-    draw = [
-        "sample_dat.py",
-        "--model",
-        "frontier",
-        *LISTS.split(),
-        "--num_responses",
-        args.num_lists,
-        "--output_dir",
-        lists,
-    ]
+    draw = ["sample_dat.py", *LISTS.split(), "--num_responses", args.num_lists, "--output_dir", lists]
     sft = ["sft_dat.py", "--config", HERE / "tiny" / "sft-word-targets.yaml", "--responses", lists]
     sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
     with ThreadPoolExecutor(2) as pool:
@@ -115,7 +109,9 @@ def main() -> None:
         table.add_column(heading, justify="left" if heading == "Source" else "right", no_wrap=True)
     for row in rows:
         cells = summary_cells(row) | {"Words": f"{row.unique_words:,}"}
-        cells |= {name: f"{row.instruments[key]:{form}}" for name, (key, form) in MEASURED.items()}
+        for name, (key, form) in MEASURED.items():  # three valid lists are needed; + 0.0: no -0.0000
+            measured = row.instruments.get(key)
+            cells[name] = "–" if measured is None else f"{round(measured, 4) + 0.0:{form}}"
         table.add_row(*(cells[heading] for heading in headings))
     console.print(table)
     console.print(SAYS, soft_wrap=True)
@@ -152,4 +148,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with one_line_errors("quickstart"):
+        main()

@@ -27,7 +27,7 @@ def write_table(
     from data.record import write_json, write_whole
     from data.schema import part_paths, read_responses
     from rewards.guard import Guard
-    from rewards.tasks.dat.guard import with_guard
+    from rewards.tasks.dat.guard import with_gains
     from rewards.tasks.dat.summary import valid_scores
     from rewards.tasks.dat.table11 import table11
 
@@ -39,7 +39,7 @@ def write_table(
             facts[fact] = ", ".join(values)
     second = Guard(guard) if guard else None  # what is wrong with it shows before the tables are read
     table = table11(rows, paper_model)
-    table = with_guard(table, rows, second) if second else table
+    table = with_gains(table, rows, second) if second else table
     markdown, shown = to_markdown(table), to_json(table)
     write_whole(output / "table11.md", f"# {title}\n\n{markdown}".encode())
     write_json(output / "table11.json", shown)

@@ -16,7 +16,7 @@ from eval.report.evaluation_page import write_evaluation
 from rewards.embeddings import WordVectors, make_encoder
 from rewards.embeddings.reference import random_lists
 from rewards.guard import Guard, gain
-from rewards.tasks.dat.guard import with_guard
+from rewards.tasks.dat.guard import with_gains
 from rewards.tasks.dat.summary import summarise
 from rewards.tasks.dat.table11 import table11
 
@@ -84,7 +84,7 @@ def folders(tmp_path):
 
 
 def test_a_gain_that_the_guard_does_not_see(folders, second):
-    table = with_guard(table11(folders), folders, second)
+    table = with_gains(table11(folders), folders, second)
     trained, base = table.rows
     assert (table.guard, table.guard_revision) == ("second", "1")
     assert base.gains == (None, None)

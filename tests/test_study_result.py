@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from study.arms import read_arms
 from study.arms_page import plane, to_markdown, write_page
 from study.claims import FAILED, HELD, OPEN, Claim, judge, read_claims
 from study.config import load_study
-from study.gains import with_gains
 from study.result import result
 from study.said import note_claims, when_said
 from study.steps import study_rows
@@ -21,6 +21,7 @@ from data.errors import UserError
 from eval.report.plane import Spot, plane_chart
 from eval.report.svg import standalone
 from eval.statistics.seeds import difference, over_seeds
+from rewards.tasks.dat.guard import with_gains
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11, Table11Row
 
@@ -139,19 +140,19 @@ def test_gains_are_over_the_base_of_the_same_seed(found, monkeypatch):
     scores = {"base": [1.0, 2.0, 3.0], "base@1": [2.0, 4.0, 6.0], "GRPO": [3.0, 4.0, 5.0], "GRPO@1": [6.0, 8.0, 10.0]}
 
     class Opposite:
-        def __init__(self, name):
-            assert name == "e5"
+        encoder = SimpleNamespace(name="e5", revision="1")
 
         def scores(self, lists):
             return -np.array(lists)
 
-    monkeypatch.setattr("study.gains.Guard", Opposite)
     for read in ("valid_scores", "valid_lists"):
-        monkeypatch.setattr(f"study.gains.{read}", lambda path: np.array(scores[named[path]]))
+        monkeypatch.setattr(f"rewards.tasks.dat.guard.{read}", lambda path: np.array(scores[named[path]]))
     arms = read_arms({"base": {}, "GRPO": {"train": "grpo"}}, (0, 1), set())
     study = replace(found.study, guard="e5", arms=arms, claims=())
-    named = {of.responses: name for name, of in study_rows(study).items()}
-    table = with_gains(Table11(tuple(row(name, 90, 0.9, 50.0) for name in scores), 90, None), study)
+    folders = {name: of.responses for name, of in study_rows(study).items()}
+    named = {folder: name for name, folder in folders.items()}
+    rows = tuple(row(name, 90, 0.9, 50.0) for name in scores)
+    table = with_gains(Table11(rows, 90, None), folders, Opposite(), study.bases())
     gains = {row.summary.source: [gain and gain.deviations for gain in row.gains] for row in table.rows}
     # Two of the base's standard deviations, which are 1 and 2.
     assert gains == {"base": [None, None], "base@1": [None, None], "GRPO": [2.0, -2.0], "GRPO@1": [2.0, -2.0]}

@@ -55,6 +55,12 @@ class Study:
         """A step's or a row's name at a seed: at the study's first it is the plain one."""
         return name if seed == self.seeds[0] else f"{name}@{seed}"
 
+    def bases(self) -> dict[str, str]:
+        """Of each row the arm `base` at its seed, by their names; empty in a study that has no such arm."""
+        base = next((arm for arm in self.rows if arm.name == "base"), None)
+        others = [(arm, seed) for arm in self.rows if base and arm != base for seed in arm.seeds]
+        return {self.at(arm.name, seed): self.at("base", base.seed(seed)) for arm, seed in others if base}
+
     def step_folder(self, step: str) -> str:
         """Where a step writes."""
         return str(Path(self.output_dir) / step)

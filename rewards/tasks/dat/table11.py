@@ -39,7 +39,7 @@ class Table11Row:
     equal_size_words: float | None  # expected unique words in `Table11.equal_size` valid responses; None with none
     curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
     published: Published | None  # the paper's figures for this model and method
-    # Over the base, by the row's own encoder and by the guard; None where there is none (`with_guard`).
+    # Over the base, by the row's own encoder and by the guard; None where there is none (`with_gains`).
     gains: tuple[Gain | None, Gain | None] = (None, None)
     hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses
 

@@ -68,7 +68,12 @@ def main() -> None:
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(launch, [grpo], args.seed), pool.submit(launch, [draw, sft], args.seed, log)]
         for job in as_completed(jobs):
-            job.result()
+            if error := job.exception():  # said now: the other one may take minutes
+                Console(stderr=True, style="red", markup=False).print(
+                    f"{error}. The other training ends first, and is kept."
+                )
+    for job in jobs:
+        job.result()
 
     import yaml
     from study.page import write_report

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rewards.reward import Reward, ScoredCompletion
     from rewards.task_reward import TaskReward, make_task_reward
     from rewards.tasks.dat.apart import make_dat_distance, make_dat_validity
+    from rewards.tasks.dat.combination import make_dat_combination
     from rewards.tasks.dat.rarity import make_dat_rarity
     from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
     from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatScores
@@ -27,6 +28,7 @@ _NAMES = {
     "rewards.reward": ("Reward", "ScoredCompletion"),
     "rewards.task_reward": ("TaskReward", "make_task_reward"),
     "rewards.tasks.dat.apart": ("make_dat_distance", "make_dat_validity"),
+    "rewards.tasks.dat.combination": ("make_dat_combination",),
     "rewards.tasks.dat.rarity": ("make_dat_rarity",),
     "rewards.tasks.dat.reward": ("DatReward", "dat_reward", "make_dat_reward"),
     "rewards.tasks.dat.scorer": ("DatResult", "DatRules", "DatScorer", "DatScores"),

@@ -10,7 +10,7 @@ from trl.trainer.utils import add_fused_lm_head
 
 from models.tiny import build_tokenizer
 from models.traits import without_adapter
-from training.shared_prompt import _layout, packed, share_prompt
+from training.shared_prompt import _layout, packed, response_logits, share_prompt
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
 
@@ -75,6 +75,34 @@ def test_shared_gives_what_repeated_gives(make, checkpointing):
     assert torch.allclose(shared.loss, repeated.loss, atol=1e-5)
     for ours, theirs in zip(gradients(model, shared.log_probs), wanted, strict=True):
         assert torch.allclose(ours, theirs, atol=1e-4 * float(theirs.abs().max()))
+
+
+@pytest.mark.parametrize("make", [llama, gemma])
+def test_logits_of_the_responses_are_the_same_with_the_prompt_computed_once(make):
+    model, inputs = make(), batch()
+    shapes, forward = [], model.forward
+
+    def recording(*args, **kwargs):
+        shapes.append(tuple(kwargs["input_ids"].shape))
+        return forward(*args, **kwargs)
+
+    model.forward = recording
+    results = []
+    for shared in (False, True):
+        assert share_prompt(model) if shared else True
+        logits, labels = response_logits(model, inputs, model)
+        asked = labels != -100
+        chosen = logits.log_softmax(-1)[asked].gather(-1, labels[asked][:, None])
+        model.zero_grad()
+        (chosen[:, 0] * torch.linspace(-1, 1, len(chosen))).sum().backward()
+        results.append((labels[asked], chosen.detach(), [p.grad.clone() for p in model.parameters()]))
+    (labels, alone, before), (same, together, after) = results
+    rows, tokens = inputs["input_ids"].shape
+    # One prompt without its last token, which each response brings, and each response without its own last one.
+    assert shapes == [(rows, tokens), (1, len(PROMPT) - 1 + rows * LONGEST)]
+    assert torch.equal(labels, same)
+    torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-4)
 
 
 def test_a_packed_row_holds_the_prompt_once():

@@ -56,7 +56,7 @@ def test_the_loss_by_hand(words):
     tokens = [9, 4, 5, 6, 7, 8]  # of the nouns; 1 ends a list, 2 and 3 are its form
     logits = torch.randn(2, 8, 10, requires_grad=True)
     labels = torch.tensor([[-100, 2, 4, 3, 9, 2, 7, 1], [-100, 2, 4, 3, 9, 1, -100, -100]])  # the second one was cut
-    loss = WordTargets(words, tokens)(logits, labels)
+    loss = WordTargets(words, tokens)(logits[:, :-1], labels[:, 1:])
     targets = words.targets(np.array([[1, 0, 4]]))[0]
     logs, expected = logits.detach().log_softmax(-1), 0.0
     for row in range(2):
@@ -75,9 +75,8 @@ def test_the_loss_by_hand(words):
     for place, share in zip([2, 4, 6], targets, strict=True):
         perfect[0, place - 1, tokens] = torch.tensor(share).clamp(min=1e-13).log()
     perfect.requires_grad_()
-    WordTargets(words, tokens)(
-        perfect, torch.where(torch.isin(labels[:1], torch.tensor(tokens)), labels[:1], -100)
-    ).backward()
+    nouns = torch.where(torch.isin(labels[:1], torch.tensor(tokens)), labels[:1], -100)
+    WordTargets(words, tokens)(perfect[:, :-1], nouns[:, 1:]).backward()
     assert perfect.grad.abs().max() < 1e-5
 
 

@@ -120,14 +120,35 @@ def packed(ids: torch.Tensor, labels: torch.Tensor, layout: Layout) -> dict[str,
 
 def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
     """A packed row's numbers, shape (1, its tokens), as TRL has them: (rows, tokens - 1), zero within the prompts."""
+    responses = _of_responses(per_token, layout)
+    return torch.cat([responses.new_zeros((len(responses), layout.prompt - 1)), responses], dim=1)
+
+
+def response_logits(model: Any, inputs: dict[str, Any], inner: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits for the tokens of a batch that have labels, and these labels: (rows, tokens, vocabulary), (rows, tokens).
+
+    The prompt is computed once if `share_prompt` was told so of `inner`, which is `model` without what distributes it.
+    """
+    ids, labels, inner = inputs["input_ids"], inputs["labels"], without_adapter(inner)
+    able = inner.config.get_text_config()._attn_implementation == _NAME and not why_not_shared(inner, ids.shape[1])
+    layout = _layout(inputs) if able else None
+    if layout is None:
+        given = {name: value for name, value in inputs.items() if name != "labels"}
+        return model(**given, use_cache=False).logits[:, :-1], labels[:, 1:]
+    call = packed(ids, labels, layout)
+    del call["shift_labels"]
+    return _of_responses(model(**call, use_cache=False).logits, layout), labels[:, layout.prompt :]
+
+
+def _of_responses(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
+    """What a packed row has for each token, shape (1, its tokens, ...), of the responses: (rows, their tokens, ...)."""
     shared, own = layout.prompt - 1, layout.length - layout.prompt
     responses, start = [], 0
     for padding, rows in layout.groups:
         start += shared - padding
-        responses.append(per_token[0, start : start + rows * own].view(rows, own))
+        responses.append(per_token[0, start : start + rows * own].unflatten(0, (rows, own)))
         start += rows * own
-    in_order = torch.cat(responses)[torch.argsort(layout.order)]
-    return torch.cat([in_order.new_zeros((len(in_order), shared)), in_order], dim=1)
+    return torch.cat(responses)[torch.argsort(layout.order)]
 
 
 def _attend(

@@ -16,6 +16,7 @@ from data.errors import UserError
 from generate.load import GeneratorSettings, load_generator
 from generate.nouns import FrontierNouns
 from rewards.tasks import read_run, task_type
+from training.shared_prompt import response_logits
 
 _IGNORED = -100
 
@@ -34,8 +35,8 @@ class WordTargets:
         self._noun[self._tokens] = torch.arange(len(tokens))
 
     def __call__(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The sum over the tokens that are asked for; `logits` (rows, tokens, vocabulary), `labels` (rows, tokens)."""
-        logits, targets = logits[:, :-1].float(), labels[:, 1:]
+        """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens)."""
+        logits, targets = logits.float(), labels
         nouns = self._noun.to(labels.device)[targets.clamp(0, len(self._noun) - 1)]
         nouns[(targets < 0) | (targets >= len(self._noun))] = -1
         nouns[(nouns >= 0).sum(dim=1) != self._places] = -1
@@ -51,7 +52,7 @@ class WordTargets:
 
 
 class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
-    """TRL's SFT trainer with `WordTargets` as its loss; the prompt is computed for every row."""
+    """TRL's SFT trainer with `WordTargets` as its loss."""
 
     def __init__(self, *args: Any, word_targets: WordTargets, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -61,13 +62,12 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """The mean over the tokens of all processes and of all micro-batches of a step."""
-        outputs = model(**{name: value for name, value in inputs.items() if name != "labels"}, use_cache=False)
-        labels = inputs["labels"]
-        count = (labels[:, 1:] != _IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
-        loss = self._word_targets(outputs.logits, labels) / count
+        logits, labels = response_logits(model, inputs, self.accelerator.unwrap_model(model))
+        count = (labels != _IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
+        loss = self._word_targets(logits, labels) / count
         if num_items_in_batch is not None and self.args.average_tokens_across_devices:
             loss = loss * self.accelerator.num_processes  # gradients are averaged over them
-        return (loss, outputs) if return_outputs else loss
+        return (loss, {"logits": logits}) if return_outputs else loss
 
 
 def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets:

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from study.arms import read_arms
-from study.arms_page import plane, to_markdown, write_page
+from study.arms_page import cells, plane, to_markdown, write_page
+from study.arms_page import found as found_in
 from study.claims import FAILED, HELD, OPEN, Claim, judge, read_claims
 from study.config import load_study
 from study.result import result
@@ -156,7 +157,12 @@ def test_gains_are_over_the_base_of_the_same_seed(found, monkeypatch):
     gains = {row.summary.source: [gain and gain.deviations for gain in row.gains] for row in table.rows}
     # Two of the base's standard deviations, which are 1 and 2.
     assert gains == {"base": [None, None], "base@1": [None, None], "GRPO": [2.0, -2.0], "GRPO@1": [2.0, -2.0]}
-    shown = result(study, table, {}).to_json()["arms"]["GRPO"]
+    of_gains = result(study, table, {})
+    assert ("+2.00", "± 0.00") in cells(of_gains, arms[1])
+    assert found_in(
+        judge(Claim("g", "GRPO", "gain", "base", above=0), {"GRPO": {0: 2.0, 1: 4.0}, "base": {0: 0.0, 1: 0.0}})
+    ).startswith("+3.00 [")
+    shown = of_gains.to_json()["arms"]["GRPO"]
     assert (shown["gain"]["mean"], shown["guard"]["mean"]) == (2.0, -2.0)
 
 

@@ -43,10 +43,10 @@ def cells(result: Result, arm: Arm) -> list[tuple[str, str]]:
     """Of an arm for each measure the mean, and half the width of its interval over seeds (empty for one seed)."""
     shown = []
     for name in result.measures:
-        interval, show = result.interval(name, arm), MEASURES[name].show
+        interval, measure = result.interval(name, arm), MEASURES[name]
         high = interval.high if interval else None
-        half = f"± {show(high - interval.mean)}" if interval and high is not None else ""
-        shown.append((show(interval.mean if interval else None), half))
+        half = f"± {measure.form.format(high - interval.mean)}" if interval and high is not None else ""
+        shown.append((measure.show(interval.mean if interval else None), half))
     return shown
 
 

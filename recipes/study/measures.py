@@ -18,10 +18,11 @@ class Measure:
     form: str  # how a number is written
     sentence: str  # what it says, for somebody new
     of: Value
+    signed: bool = False  # whether it is a difference itself
 
     def show(self, value: float | None, signed: bool = False) -> str:
         """A number as the page shows it; a difference has a sign."""
-        return "–" if value is None else ("+" if signed and value >= 0 else "") + self.form.format(value)
+        return "–" if value is None else "+" * ((signed or self.signed) and value >= 0) + self.form.format(value)
 
 
 def _instrument(name: str, form: str) -> Measure:
@@ -56,14 +57,16 @@ MEASURES = {
     "glued words": _instrument("glued_share", "{:.2%}"),
     "gain": Measure(
         "Gain",
-        "{:+.2f}",
+        "{:.2f}",
         "The mean minus the base's of the same seed, in standard deviations of the base's scores.",
         _gain(0),
+        signed=True,
     ),
     GUARD: Measure(
         "Gain by the guard",
-        "{:+.2f}",
+        "{:.2f}",
         "The same by an encoder that no arm was trained on: what is left there was not for one encoder only.",
         _gain(1),
+        signed=True,
     ),
 }

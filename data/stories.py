@@ -57,7 +57,7 @@ def _story(where: str, row: dict[str, Any]) -> Story:
 class SatReason(StrEnum):
     """Why a rewrite has no score, in the order in which the rules are applied: the first that fails is given."""
 
-    REASONING = "reasoning"  # a <think> block that never ends, or a tag that shows there was one
+    REASONING = "reasoning"  # that never ends
     EMPTY = "empty"  # not one letter or digit
     STORY_NO_VECTOR = "story_no_vector"  # the encoder has a zero or non-finite vector for the story
     NO_VECTOR = "no_vector"  # or for the rewrite

@@ -13,9 +13,9 @@ import numpy as np
 from data.errors import UserError
 from data.jsonl import read_objects
 from data.schema import iter_tables
+from rewards.final_text import judged_part
 from rewards.judges.protocol import Asked, Rubric
 from rewards.measure import Estimate, Measure
-from rewards.parse import judged_part
 
 if TYPE_CHECKING:
     import pyarrow as pa

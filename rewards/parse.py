@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 from data.schema import Reason
+from rewards.final_text import final_text
 
 NUM_WORDS = 10
 
@@ -25,42 +26,14 @@ _LATIN = re.compile("(?:[A-Za-z]+(?:-[A-Za-z]+)*)?")
 def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
     """The ten words of a list (DAT rule 1), whatever characters they are made of; None if it is no such list.
 
-    A list is ten lines `k. word`, but for outer white space and, with `reasoning`, a leading `<think>...</think>`.
+    A list is ten lines `k. word`, but for outer white space and, with `reasoning`, what `final_text` takes off.
 
     >>> split_list("<think>犬か猫か</think>1. 犬") is None
     True
     """
-    answer = without_reasoning(text) if reasoning else text.strip()
+    answer = final_text(text) if reasoning else text.strip()
     match = None if answer is None else _LIST.fullmatch(answer)
     return match.groups() if match else None
-
-
-def without_reasoning(text: str) -> str | None:
-    """What follows a leading `<think>...</think>`, without outer white space; None if the block is never closed.
-
-    >>> without_reasoning("<think>亀か鶴か</think> 昔々"), without_reasoning(" 昔々 "), without_reasoning("<think>亀か")
-    ('昔々', '昔々', None)
-    """
-    text = text.strip()
-    if not text.startswith("<think>"):
-        return text
-    _, end, answer = text.partition("</think>")
-    return answer.strip() if end else None
-
-
-def judged_part(text: str) -> str:
-    """What is judged of a model's text: what follows its reasoning, and nothing of reasoning that never ends.
-
-    A judge would count its ideas as the answer's. Many chat templates open the block in the prompt, so that a text only
-    closes it. A text without reasoning stays as it is.
-
-    >>> [judged_part(text) for text in ("<think>案</think>傘立て", "案</think>傘立て", "<think>案", " 傘立て ")]
-    ['傘立て', '傘立て', '', ' 傘立て ']
-    """
-    _, end, answer = text.rpartition("</think>")
-    if end:
-        return answer.strip()
-    return "" if text.lstrip().startswith("<think>") else text
 
 
 def script_reason(word: str, *, latin: bool = False) -> Reason | None:

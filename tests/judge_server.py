@@ -106,7 +106,7 @@ class BadJudge:
         number = self.asked[item] = self.asked.get(item, 0) + 1
         reply_id = f"reply-{item}-{number}-{self.random.getrandbits(40):x}"
         usage = tokens(item)
-        body = completion(f"{VERDICT}\n(key: {echo})" if item % 7 == 0 else VERDICT, usage=usage, reply_id=reply_id)
+        body = completion(f"(key: {echo})\n{VERDICT}" if item % 7 == 0 else VERDICT, usage=usage, reply_id=reply_id)
         choice = body["choices"][0]
         if kind == "refused":
             choice["message"] |= {"content": None, "refusal": REFUSAL}

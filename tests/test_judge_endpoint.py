@@ -181,9 +181,19 @@ def test_refused_truncated_and_empty(serve):
     )
     refusal, filtered, cut, empty = (ask(judge, "p")[0] for _ in range(4))
     assert (refusal.refused, refusal.text) == (True, "できません")
-    assert (filtered.refused, filtered.text) == (True, None)
+    assert (filtered.text, filtered.finish_reason) == (None, "content_filter")
     assert (cut.refused, cut.finish_reason) == (False, "length")
     assert (empty.refused, empty.text, empty.error) == (False, None, None)
+
+
+def test_an_answer_in_parts_is_its_text_parts(serve):
+    parts = [
+        {"type": "thinking", "text": "流暢性: 1"},
+        {"type": "text", "text": "流暢"},
+        {"type": "text", "text": "性: 4"},
+    ]
+    judge, _ = serve((200, {}, completion(parts)))
+    assert ask(judge, "p")[0].text == "流暢性: 4"
 
 
 def test_tokens_are_those_of_every_attempt_that_says_so(serve):

@@ -58,6 +58,16 @@ def test_each_status_is_kept_and_counted(tmp_path):
     assert fake.closed == 1
 
 
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [("stop", "ok"), (None, "ok"), ("end_turn", "ok"), ("max_tokens", "truncated"), ("SAFETY", "refused")]
+    + [(reason, "unparseable") for reason in ("error", "tool_calls", "no word of ours")],
+)
+def test_only_a_reply_that_ended_well_is_read(reason, status, tmp_path):
+    done, _ = judge(lambda p: Reply(VERDICT, finish_reason=reason), tmp_path / "j", ANSWERS[:1])
+    assert [str(j.status) for j in done.judgements] == [status]
+
+
 def test_the_second_ask_can_fix_an_unparseable_reply(tmp_path):
     seen = set()
     done, _ = judge(lambda p: VERDICT if p in seen else seen.add(p) or "?", tmp_path / "j")

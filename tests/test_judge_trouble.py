@@ -95,7 +95,7 @@ def test_nothing_is_lost_invented_paid_twice_or_shown(tmp_path):
     }
     scored = Counter(line.answer_id for line in judgements if line.scores)
     assert set(scored.values()) == {1}
-    assert all(line.reply.startswith(VERDICT) for line in judgements if line.scores)
+    assert all(line.reply.endswith(VERDICT) for line in judgements if line.scores)
     number = Counter(line.answer_id for line in judgements)
     assert {number[answer.id] for k, answer in enumerate(ANSWERS) if expected(k) == "unparseable"} == {2}
     # The bill is that of the replies received, to the token; only what was on its way at a kill is not on it.

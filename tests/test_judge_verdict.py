@@ -5,14 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.jcq import CRITERIA
+from rewards.final_text import final_text
 from rewards.tasks.jcq.rubric import JAPANESE, parse_verdict, write_verdict
 
 NAMES = list(JAPANESE.values())
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
+DRAFT = "流暢性: 1\n柔軟性: 1\n独創性: 1\n精緻性: 1"
 PLAIN = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 scores = st.fixed_dictionaries({criterion: st.integers(1, 5) for criterion in CRITERIA})
-# Text that could stand around a verdict: it names no criterion.
-beside = st.text().filter(lambda text: not any(name in text for name in NAMES) and "<think>" not in text)
+# Text that could stand before a verdict: it names no criterion, and no reasoning.
+beside = st.text().filter(lambda text: not any(name in text for name in NAMES) and final_text(text) == text.strip())
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,15 @@ beside = st.text().filter(lambda text: not any(name in text for name in NAMES) a
         "- 流暢性: 4\n* 柔軟性: 3\n・ 独創性: 2\n- **精緻性**: 5",
         f"評価結果は次の通りです。\n```\n{PLAIN}\n```\n以上です。",
         f"<think>流暢性: 1 かな</think>\n{PLAIN}",
+        f"<Thinking>流暢性: 1 かな</Thinking>\n{PLAIN}",
+        f"下書き\n{DRAFT}</think>\n{PLAIN}",  # the chat template opened it
+        f"[THINK]{DRAFT}[/THINK]{PLAIN}",
+        f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant<|channel|>final<|message|>{PLAIN}<|return|>",
+        f"analysisLet me see. {DRAFT}assistantfinal{PLAIN}",
+        "流暢性: 4、柔軟性: 3、独創性: 2、精緻性: 5",
+        "流暢性: 4 柔軟性: 3 独創性: 2 精緻性: 5",  # JCQ-judge reads these too
+        f"アイデアの例が豊富です。\n{PLAIN}",
+        "1. 流暢性: 4\n2. 柔軟性: 3\n3. 独創性: 2\n4. 精緻性: 5",
     ],
 )
 def test_forms_that_leave_no_doubt(reply):
@@ -40,7 +51,10 @@ def test_forms_that_leave_no_doubt(reply):
         "申し訳ありませんが、評価を行うためには具体的な回答が必要です。",
         "流暢性: 4\n柔軟性: 3\n独創性: 2",
         "柔軟性: 3\n流暢性: 4\n独創性: 2\n精緻性: 5",
-        "流暢性: 4 柔軟性: 3 独創性: 2 精緻性: 5",
+        "流暢性: 4 柔軟性: 3 独創性: 2",
+        "流暢性: 4 柔軟性: 3 独創性: 2 精緻性: 5 流暢性: 4",
+        "流暢性: 4, 柔軟性: 3, 独創性: 2-3, 精緻性: 5",
+        "柔軟性: 3, 流暢性: 4, 独創性: 2, 精緻性: 5",
         "流暢性: 0\n柔軟性: 3\n独創性: 2\n精緻性: 5",
         "流暢性: 6\n柔軟性: 3\n独創性: 2\n精緻性: 5",
         "流暢性: 44\n柔軟性: 3\n独創性: 2\n精緻性: 5",
@@ -58,7 +72,19 @@ def test_forms_that_leave_no_doubt(reply):
         f"{PLAIN}\n{PLAIN}",
         f"回答には「流暢性: 5」とあります。\n{PLAIN}",
         f"<think>まず {PLAIN}",
-        f"下書き\n{PLAIN}</think>\n{PLAIN}",
+        f"下書き\n{PLAIN}\n</think>",
+        f"{PLAIN}\n<think>いや、待てよ",
+        f"<thinking>{PLAIN}",
+        f"<|channel|>analysis<|message|>{PLAIN}",
+        f"<|channel|>analysis<|message|>{PLAIN}<|end|><|start|>assistant<|channel|>commentary<|message|>呼び出し",
+        f"出力形式の例:\n{PLAIN}",
+        f"出力形式の例：\n```text\n{PLAIN}\n```",
+        f"For example:\n{PLAIN}",
+        f"仮の採点\n{PLAIN}",
+        f"{PLAIN}\n上記は誤りです。",
+        f"{PLAIN}\n\n訂正します。すべて1です。",
+        f"{PLAIN}\nSorry, ignore these scores.",
+        f"{PLAIN}\n理由: 案が多い。",  # what follows could take it back, and a reader cannot tell
         "流暢性: **4\n柔軟性: 3\n独創性: 2\n精緻性: 5",
     ],
 )
@@ -77,9 +103,19 @@ def test_any_text_is_scores_in_range_or_nothing(reply):
     assert found is None or (list(found) == list(CRITERIA) and all(1 <= value <= 5 for value in found.values()))
 
 
-@given(scores, beside, beside)
-def test_text_that_names_no_criterion_changes_nothing(values, before, after):
-    assert parse_verdict(f"{before}\n{write_verdict(values)}\n{after}") == values
+@given(scores, beside)
+def test_text_before_that_names_no_criterion_changes_nothing(values, before):
+    assert parse_verdict(f"{before}。\n{write_verdict(values)}") in (
+        values,
+        None if "例。" in f"{before}。" else values,
+    )
+
+
+@given(scores, beside.filter(str.strip))
+def test_text_behind_takes_the_score_away(values, after):
+    closing = ("```", "---", "以上")
+    if not any(mark in after for mark in closing):
+        assert parse_verdict(f"{write_verdict(values)}\n{after}") is None
 
 
 @given(scores, st.sampled_from(NAMES), st.sampled_from(["1", "5", "３", ": ?", "：", "[2]"]), st.booleans(), beside)

@@ -194,9 +194,13 @@ def test_words_that_are_not_latin(word, reason):
         f"<think></think>\n{LIST}",
         f" \n<think>\n</think>\n{LIST}\n",
         f"<think><think></think>{LIST}",
+        f"では<think>犬</think>{LIST}",
+        f"</think>{LIST}",  # opened by the chat template
+        f"<think>犬</think><think>猫</think>{LIST}",
+        f"<THINK>犬</THINK>{LIST}",
     ],
 )
-def test_a_leading_reasoning_block_is_cut_off(text):
+def test_reasoning_before_the_list_is_cut_off(text):
     assert parse_response(text) == WORDS
     assert parse_response(text, reasoning=False) is Reason.FORMAT
 
@@ -206,13 +210,10 @@ def test_a_leading_reasoning_block_is_cut_off(text):
     [
         f"<think>{LIST}",  # never closed
         f"{LIST}\n<think></think>",
-        f"では<think>犬</think>{LIST}",
-        f"</think>{LIST}",
         f"<think>犬</think>{LIST}\n</think>",
-        f"<think>犬</think><think>猫</think>{LIST}",
-        f"<THINK>犬</THINK>{LIST}",
-        f"<think >犬</think>{LIST}",
+        f"<think >{LIST}",
         f"<think>{LIST}</think>",
+        f"<think>犬</think>では\n{LIST}",
     ],
 )
 def test_other_reasoning_is_no_list(text):
@@ -223,11 +224,14 @@ def test_other_reasoning_is_no_list(text):
     "text",
     [
         "犬" * MEGABYTE,
+        "<think>" * (MEGABYTE // 7),
+        "</think>" * (MEGABYTE // 8),
+        "<|channel|>final" * (MEGABYTE // 16),
+        "analysis!" * (MEGABYTE // 9),
         "\n" * MEGABYTE,
         "1. 犬\n" * (MEGABYTE // 5),
         "1. " * (MEGABYTE // 3),
         " " * MEGABYTE + "犬",
-        "<think>" * (MEGABYTE // 7),
         "<think>" + "</think" * (MEGABYTE // 7),
         LIST + "犬" * MEGABYTE + " 猫",
         LIST + "\n" * MEGABYTE + "犬",
@@ -235,7 +239,7 @@ def test_other_reasoning_is_no_list(text):
         "\x00" * MEGABYTE,
         "1. \ud800\n2. \udfff",
     ],
-    ids=range(12),
+    ids=range(15),
 )
 def test_long_and_broken_texts_are_only_no_lists(text):
     assert parse_response(text) is Reason.FORMAT

@@ -63,7 +63,6 @@ def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Rewrite]:
         ("1", "……。（）", "empty"),
         ("1", "<think>桃</think>", "empty"),
         ("1", "<think>桃", "reasoning"),
-        ("1", "桃</think>近い", "reasoning"),
         ("1", "近い<think>", "reasoning"),
         ("1", "無", "no_vector"),
         ("1", "数", "no_vector"),

@@ -155,6 +155,9 @@ class Endpoint:
             text, refusal, reply_id = message.get("content"), message.get("refusal"), content.get("id")
         except (TypeError, KeyError, IndexError, AttributeError):
             raise UnusableReplyError("the reply is no chat completion") from None
+        if isinstance(text, list) and all(isinstance(part, dict) for part in text):
+            # Parts of another type are reasoning, or no text at all.
+            text = "".join(str(part.get("text", "")) for part in text if part.get("type") in ("text", "output_text"))
         if not isinstance(text, str | None):
             raise UnusableReplyError("the reply's content is no text")
         values = (text, refusal or None, finish_reason, reply_id)

@@ -58,8 +58,7 @@ class EndpointJudge:
         chat = self._endpoint.chat_reply(content)
         kept = (chat.text or chat.refusal or chat.text, chat.finish_reason, chat.id)
         text, finish_reason, reply_id = (None if value is None else utf8_safe(value) for value in kept)
-        refused = chat.refusal is not None or chat.finish_reason == "content_filter"
-        return Reply(text=text, refused=refused, finish_reason=finish_reason, id=reply_id)
+        return Reply(text=text, refused=chat.refusal is not None, finish_reason=finish_reason, id=reply_id)
 
 
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:

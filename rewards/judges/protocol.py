@@ -14,7 +14,7 @@ class Status(StrEnum):
     """How a judgement ended. Only `ok` has scores."""
 
     OK = "ok"
-    UNPARSEABLE = "unparseable"  # the judge replied, but not with one value for each criterion; asked twice
+    UNPARSEABLE = "unparseable"  # it replied, but not in the end with one value for each criterion; asked twice
     REFUSED = "refused"  # the judge's model or its content filter declined
     TRUNCATED = "truncated"  # the reply reached the length limit
     API_ERROR = "api_error"  # no reply, after all retries

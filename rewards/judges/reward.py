@@ -11,12 +11,12 @@ from data.errors import UserError
 from data.held_out import fingerprint
 from data.processes import gather, rank
 from data.settings import deciding, settings_of
+from rewards.final_text import judged_part
 from rewards.judges.endpoint import endpoint_judge
 from rewards.judges.ledger import Ledger
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Asked, Judge, Rubric, Scores, Status
 from rewards.judges.run import check_budget, judge_answers
-from rewards.parse import judged_part
 from rewards.reward import Reward, ScoredCompletion
 from rewards.task import Answer, Item
 

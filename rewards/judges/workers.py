@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from data.errors import UserError
 from rewards.endpoint.pace import for_each
+from rewards.final_text import Ending, ending
 from rewards.judges.ledger import Judgement, Ledger
 from rewards.judges.options import Price
 from rewards.judges.protocol import Asked, Judge, Reply, Rubric, Status
@@ -112,14 +113,15 @@ class Workers:
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
         answer, scores = self.answers[key], None
-        if reply.refused:
+        end = ending(reply.finish_reason)
+        if reply.refused or end is Ending.FILTERED:
             status = Status.REFUSED
         elif reply.error is not None:
             status = Status.API_ERROR
-        elif reply.finish_reason == "length":  # and not read: what is missing might contradict
+        elif end is Ending.CUT:  # and not read: what is missing might contradict
             status = Status.TRUNCATED
         else:
-            scores = self.rubric.read(reply.text or "")
+            scores = self.rubric.read(reply.text or "") if end is Ending.WELL else None
             status = Status.OK if scores else Status.UNPARSEABLE
         what = (key, answer.question_id, answer.id, self.judge.name, self.rubric.name, status, scores)
         facts = {

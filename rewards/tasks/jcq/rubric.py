@@ -4,15 +4,22 @@ import re
 
 from data.jcq import CRITERIA
 from data.prompts import fill, prompt
+from rewards.final_text import final_text
 from rewards.judges.protocol import Rubric, Scores
-from rewards.parse import without_reasoning
 
 JAPANESE = dict(zip(CRITERIA, ("流暢性", "柔軟性", "独創性", "精緻性"), strict=True))
 _NAMES = "|".join(JAPANESE.values())
 # Nothing may follow the value: not `4/5`, not `4.5`, not `4 (8個)`, not `[1-5]`.
 _LINE = re.compile(rf"({_NAMES})\s*[:：]\s*(?:([1-5１-５])|[\[［]\s*([1-5１-５])\s*[\]］])")
-_LIST_MARK = re.compile(r"^[-*・]\s+")
+_LIST_MARK = re.compile(r"^(?:[-*・]|\d\.)\s+")
+_IN_ONE_LINE = re.compile(rf"[,，、/／|｜;；\s]+(?={_NAMES})")
 _MENTION = re.compile(rf"({_NAMES}).*[\d:：]")
+_CLOSING = re.compile(r"`{3,}\w*|-{3,}|以上(?:です|となります)?[。.]?")
+_NOT_MEANT = re.compile(
+    r"(?:例|見本|サンプル|下書き)(?:です|は|として|を示|[:：。)）\]]|$)|^(?:例えば|たとえば)[、:：]?$|仮(?:の|に|評価|採点)"
+    r"|\b(?:example|sample|draft|template)\b|\be\.g\.",
+    re.IGNORECASE,
+)
 # All that ends a line for some reader, not only what does for Python's `^`.
 _HEADING = re.compile(r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r]*)(#+)")
 _FENCE = re.compile(r"<(?=[\s/]*answer\b)", re.IGNORECASE)
@@ -21,31 +28,37 @@ _FENCE = re.compile(r"<(?=[\s/]*answer\b)", re.IGNORECASE)
 def parse_verdict(reply: str) -> Scores | None:
     """The four scores of a reply, each 1 to 5, or None: the judgement is then unparseable and has no score.
 
-    One line for each criterion with one value and nothing else on it, in the order asked for (ACL, table 20). Accepted,
-    since they leave no doubt: full-width digit, colon and brackets, a pair of brackets, bold, a list mark. Other lines
-    are passed over, unless one names a criterion with a number or a colon: a reply that says two things about a
-    criterion says nothing, so no verdict quoted from the answer counts.
+    They are the last thing that a reply says (`final_text`): one line for each criterion with one value and nothing
+    else on it, in the order asked for (ACL, table 20), or all four on one line, and nothing behind them, which could
+    take them back. Accepted, since they leave no doubt: full-width digit, colon and brackets, a pair of brackets, bold,
+    a list mark, a code fence, 以上です. Text before them is passed over, unless it names a criterion with a number or a
+    colon, or calls them an example or a draft: a reply that says two things about a criterion says nothing, so no
+    verdict quoted from the answer counts.
 
     >>> parse_verdict("流暢性: 4\\n柔軟性: [3]\\n独創性：２\\n**精緻性**: 5")
     {'fluency': 4, 'flexibility': 3, 'originality': 2, 'elaboration': 5}
     >>> parse_verdict("流暢性: 4\\n柔軟性: 3\\n独創性: 2-3\\n精緻性: 5") is None
     True
     """
-    verdict = without_reasoning(reply)
-    if verdict is None:
-        return None  # a draft that never came to an end
-    values: list[tuple[str, int]] = []
-    for line in verdict.splitlines():
-        plain = _LIST_MARK.sub("", line.strip())
-        if plain.count("**") % 2 == 0:
-            plain = plain.replace("**", "").strip()
-        if match := _LINE.fullmatch(plain):
-            values.append((match[1], int(match[2] or match[3])))
-        elif _MENTION.search(line):
-            return None
-    if [name for name, _ in values] != list(JAPANESE.values()):
+    lines = [_plain(line) for line in (final_text(reply) or "").splitlines() if line.strip()]
+    while lines and _CLOSING.fullmatch(lines[-1]):
+        lines.pop()
+    last = _IN_ONE_LINE.split(lines[-1]) if lines else []
+    verdict, before = (last, lines[:-1]) if len(last) > 1 else (lines[-len(JAPANESE) :], lines[: -len(JAPANESE)])
+    matches = [_LINE.fullmatch(line) for line in verdict]
+    values = [(match[1], int(match[2] or match[3])) for match in matches if match]
+    if [name for name, _ in values] != list(JAPANESE.values()) or len(matches) != len(values):
+        return None
+    before = [line for line in before if not _CLOSING.fullmatch(line)]
+    if any(_MENTION.search(line) for line in before) or (before and _NOT_MEANT.search(before[-1])):
         return None
     return {criterion: value for criterion, (_, value) in zip(CRITERIA, values, strict=True)}
+
+
+def _plain(line: str) -> str:
+    """A line without what only decorates it."""
+    plain = _LIST_MARK.sub("", line.strip())
+    return plain.replace("**", "").strip() if plain.count("**") % 2 == 0 else plain
 
 
 def write_verdict(scores: Scores) -> str:

@@ -11,10 +11,10 @@ from data.errors import UserError
 from data.held_out import refuse
 from data.jcq import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 from data.jsonl import write_records
+from rewards.final_text import judged_part
 from rewards.judges.protocol import Asked
 from rewards.judges.run import Judging, judge_with_bar
 from rewards.measure import Measure
-from rewards.parse import judged_part
 from rewards.task import Answer, Complete, Item, Outcome, Task
 from rewards.tasks.jcq.files import answers_path, judgements_path, read_answers, write_answers, write_jcq_judgements
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq

@@ -12,10 +12,10 @@ from typing import Any
 from data.prompts import fill, prompt, sat_messages
 from data.stories import Rewrite, Story, load_stories, read_rewrites
 from rewards.embeddings import make_encoder
+from rewards.final_text import final_text
 from rewards.finished import Finished, ScoredAnswer
 from rewards.judges.protocol import Asked, Rubric, Scores
 from rewards.measure import Estimate, Measure
-from rewards.parse import without_reasoning
 from rewards.tasks.sat.compliance import keeps_conditions
 from rewards.tasks.sat.score import SatScorer, what_counts
 from rewards.tasks.sat.summary import SatSummary, story_scores
@@ -30,7 +30,7 @@ def parse_grade(reply: str) -> Scores | None:
     >>> parse_grade(" 4\\n"), parse_grade("<think>3か4</think>4"), parse_grade("4点"), parse_grade("6")
     ({'creativity': 4}, {'creativity': 4}, None, None)
     """
-    answer = without_reasoning(reply)
+    answer = final_text(reply)
     return {"creativity": int(answer)} if answer is not None and re.fullmatch(r"[1-5]", answer) else None
 
 

@@ -12,7 +12,7 @@ from data.settings import setting
 from data.stories import Rewrite, SatReason, Story, load_stories
 from rewards.distance import paired_distance
 from rewards.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
-from rewards.parse import without_reasoning
+from rewards.final_text import final_text
 from rewards.tasks.sat.compliance import LENGTH_BAND, check
 
 # Five times what is asked for. A tokenizer makes at most one token of a byte and a character has at most four, so that
@@ -85,16 +85,13 @@ class SatScorer:
 
 
 def what_counts(text: str) -> tuple[str, SatReason | None]:
-    """What of a model's text is its rewrite: all that follows a reasoning block, without outer white space.
-
-    A text that shows half of a reasoning block has no rewrite that could be told from it; one without any letter or
-    digit is none.
+    """What of a model's text is its rewrite: its `final_text`. One without any letter or digit is none.
 
     >>> what_counts("<think>亀を車に</think> 昔々"), what_counts("<think>亀を"), what_counts("。")
     (('昔々', None), ('', <SatReason.REASONING: 'reasoning'>), ('', <SatReason.EMPTY: 'empty'>))
     """
-    answer = without_reasoning(text)
-    if answer is None or "<think>" in answer or "</think>" in answer:
+    answer = final_text(text)
+    if answer is None:
         return "", SatReason.REASONING
     # Some encoders give a vector to nothing at all.
     return (answer, None) if any(character.isalnum() for character in answer) else ("", SatReason.EMPTY)

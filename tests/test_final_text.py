@@ -1,0 +1,79 @@
+"""One rule for what a text says in the end, and for how it ended."""
+
+import pytest
+from fakes import list_text
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewards.final_text import Ending, ending, final_text, judged_part
+from rewards.parse import split_list
+from rewards.tasks.sat.finished import parse_grade
+from rewards.tasks.sat.score import what_counts
+
+WORDS = tuple("犬猫水山川本車空海石")
+LIST = list_text(WORDS)
+REASONED = [
+    "<think>案</think>{}",
+    "案がある。</think>\n\n{}",
+    "<thinking>案</thinking>{}",
+    "<REASONING>案</REASONING> {}",
+    "<seed:think>案</seed:think>{}",
+    "[THINK]案[/THINK]{}",
+    "◁think▷案◁/think▷{}",
+    "<|START_THINKING|>案<|END_THINKING|>{}",
+    "<|begin_of_thought|>案<|end_of_thought|>\n{}",
+    "<unused94>thought\n案<unused95>{}",
+    "<think>案</think><think>もう一つ</think>{}",
+    "<|channel|>analysis<|message|>案<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+    "<|channel|>analysis<|message|>案<|end|><|start|>assistant<|channel|>final <|constrain|>text<|message|>{}",
+    "analysisThe user wants ideas.assistantfinal{}",
+]
+
+
+@pytest.mark.parametrize("form", REASONED)
+def test_every_reader_sees_what_follows_the_reasoning(form):
+    assert final_text(form.format("傘立て")) == "傘立て"
+    assert judged_part(form.format("傘立て")) == "傘立て"
+    assert split_list(form.format(LIST)) == WORDS
+    assert split_list(form.format(LIST), reasoning=False) is None
+    assert what_counts(form.format("昔々")) == ("昔々", None)
+    assert parse_grade(form.format("4")) == {"creativity": 4}
+
+
+@pytest.mark.parametrize("form", [form.partition("{")[0].rpartition("案")[0] + "案{}" for form in REASONED[2:9]])
+def test_reasoning_without_an_end_has_no_final_text(form):
+    assert final_text(form.format("4")) is None
+    assert judged_part(form.format("4")) == ""
+    assert parse_grade(form.format("4")) is None
+
+
+@pytest.mark.parametrize("text", ["傘立て<think>いや", "<|channel|>commentary<|message|>4", "4<think>"])
+def test_what_goes_on_reasoning_has_not_come_to_an_end(text):
+    assert final_text(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["analysis of umbrellas", "<b>傘</b>", "[1] 傘", "分析 <analysis", "a < b", "analysisだけ"]
+)
+def test_other_texts_stay_as_they_are(text):
+    assert final_text(f" {text}\n") == text
+    assert judged_part(f" {text}\n") == f" {text}\n"
+
+
+@given(st.text())
+def test_any_text_has_a_final_text_or_none(text):
+    final = final_text(text)
+    assert final is None or (final in text and final_text(final) in (final, None, final.strip()))
+
+
+@pytest.mark.parametrize(
+    ("reasons", "expected"),
+    [
+        ((None, "", "stop", "STOP", "end_turn", "eos", "stop_sequence"), Ending.WELL),
+        (("length", "max_tokens", "MAX_TOKENS", "max-output-tokens"), Ending.CUT),
+        (("content_filter", "SAFETY", "refusal"), Ending.FILTERED),
+        (("error", "tool_calls", "function_call", "abort", "whatever comes"), Ending.BADLY),
+    ],
+)
+def test_endings(reasons, expected):
+    assert {ending(reason) for reason in reasons} == {expected}

@@ -1,6 +1,7 @@
 """The endpoint judge against a scripted server on loopback: what is retried, what is not, and what is never shown."""
 
 import asyncio
+import re
 import threading
 import time
 from email.utils import formatdate
@@ -24,18 +25,20 @@ def serve(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     servers = []
 
-    def make(*answers, **how):
+    def make(*answers, by=None, **how):
         seen = []
 
         def reply(request, headers):
             seen.append((request, dict(headers), time.monotonic()))
+            if by:
+                return by(request)
             answer = answers[min(len(seen), len(answers)) - 1]
             return answer() if callable(answer) else answer
 
         server = JudgeServer(reply)
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        return EndpointJudge("judge", base_url=server.url, retry=QUICK, **how), seen
+        return EndpointJudge("judge", base_url=server.url, **{"retry": QUICK, **how}), seen
 
     yield make
     for server in servers:
@@ -114,9 +117,49 @@ def test_a_slow_server_is_not_waited_for(serve):
 def test_nobody_there(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     judge = EndpointJudge("judge", base_url="http://127.0.0.1:9/v1", retry=QUICK)
+    with pytest.raises(UserError, match=r"judge judge at http://127\.0\.0\.1:9/v1: ConnectError"):
+        ask(judge, "p")
+    judge.proven = True  # it may be restarting
     [reply] = ask(judge, "p")
     assert "ConnectError" in reply.error
     assert "(4 attempts)" in reply.error
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_one_refused_prompt_is_no_dead_endpoint(serve, status):
+    def refuses(request):
+        if "だめ" in request["messages"][0]["content"]:
+            return status, {}, {"error": {"message": "not this one"}}
+        time.sleep(0.1)  # refusing is quicker than answering
+        return 200, {}, completion()
+
+    judge, _ = serve(by=refuses, concurrency=2)
+    replies = ask(judge, "だめ", "p", "q")
+    assert [reply.error for reply in replies] == [f"HTTP {status}: not this one", None, None]
+    assert judge.proven
+    assert ask(judge, "だめ")[0].error == f"HTTP {status}: not this one"
+
+
+def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatch):
+    monkeypatch.setattr("rewards.endpoint.client._LONG", 0.05)
+    policy = RetryPolicy(retries=5, first_wait=0.01, longest_wait=0.1, patience=1.0)
+    judge, seen = serve((503, {"Retry-After": "3600"}, {"error": "warming up"}), retry=policy)
+    assert ask(judge, "p")[0].error == "HTTP 503: warming up (2 attempts)"
+    assert len(seen) == 2
+    assert "waiting 0 s after HTTP 503: warming up, which asks for 3,600 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        ({"message": "bad parameter", "code": 400}, "HTTP 200: bad parameter"),
+        ({"message": "no such model"}, r"HTTP 200: no such model \(4 attempts\)"),
+        ("overloaded", r"HTTP 200: overloaded \(4 attempts\)"),
+    ],
+)
+def test_an_error_in_a_200_is_told(serve, error, message):
+    judge, _ = serve((200, {}, {"error": error}))
+    assert re.fullmatch(message, ask(judge, "p")[0].error)
 
 
 @pytest.mark.parametrize(("name", "value"), [("Retry-After", "0.3"), ("retry-after-ms", "300")])

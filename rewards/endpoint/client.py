@@ -2,27 +2,29 @@
 
 import asyncio
 import json
+import math
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
+
+from tqdm import tqdm
 
 from data.errors import UserError
 from data.schema import utf8_safe
 from data.secrets import public_url, secrets_of
+from rewards.endpoint.bodies import ChatReply, UnusableReplyError, Usage, read_chat, read_usage
 from rewards.endpoint.pace import RetryPolicy, for_each, retry_after, run_to_end
 
 OFFICIAL = "https://api.openai.com/v1"
+_REFUSED = (403, 404)
+_LONG = 10.0  # seconds
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 Value = TypeVar("Value")
-Usage = tuple[int | None, int | None]  # prompt and completion tokens, None where the server does not say
-
-
-class UnusableReplyError(ValueError):
-    """A reply with status 200 that is not what was asked for. It is worth another attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,6 @@ class Outcome(Generic[Value]):
     wait: float | None = None  # and in how many seconds, if the server says so
 
 
-class ChatReply(NamedTuple):
-    """The first choice of a chat completion, masked: what the model wrote or said instead, and how it ended."""
-
-    text: str | None
-    refusal: str | None
-    finish_reason: str | None
-    id: str | None
-
-
 class Endpoint:
     """An OpenAI-compatible server, called `label` in messages.
 
@@ -54,9 +47,10 @@ class Endpoint:
     OPENAI_API_KEY; it is never written or shown, and masked wherever a server echoes it, as is the address's password.
 
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
-    `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request; but
-    401, 403, 404 and an exhausted quota no request would get past. HTTP is spoken directly: OpenAI's client package
-    takes twice the time per request and hides what a broken server sent.
+    `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
+    request would get past 401 or an exhausted quota; nor, as long as the server is not `proven`, past 403, 404 and a
+    closed port. HTTP is spoken directly: OpenAI's client package takes twice the time per request and hides what a
+    broken server sent.
     """
 
     def __init__(
@@ -86,13 +80,22 @@ class Endpoint:
         self._timeout, self._retry = timeout, retry or RetryPolicy()
         self._client: Any = None
         self._open_again = 0.0  # when a server that named a time may be asked again
+        self.proven = False  # whether it has ever answered: then a refusal is about one request, not about all
+        self._under_way = self._doubtful = 0  # requests, and those of them that wait to learn whether it is proven
+        self._said = -math.inf  # when a long wait was last spoken of
 
     async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Value]) -> Outcome[Value]:
         """One request to `path` below the address, sent as often as it takes or the policy allows.
 
         `read` makes the value from the reply's JSON (None if it is none), or raises UnusableReplyError.
         """
-        content = json.dumps(body).encode()
+        self._under_way += 1
+        try:
+            return await self._post(path, json.dumps(body).encode(), read)
+        finally:
+            self._under_way -= 1
+
+    async def _post(self, path: str, content: bytes, read: Callable[[Any], Value]) -> Outcome[Value]:
         failures, limits, waited = 0, 0, 0.0
         usage: tuple[Usage, ...] = ()
         while True:
@@ -100,6 +103,8 @@ class Endpoint:
                 await asyncio.sleep(closed)
             outcome = await self._attempt(path, content, read)
             usage += outcome.usage
+            if outcome.status in _REFUSED:
+                await self._doubt(outcome)
             if not outcome.again:
                 return replace(outcome, usage=usage)
             if limited := outcome.status == 429:
@@ -107,11 +112,34 @@ class Endpoint:
                 self._open_again = max(self._open_again, time.monotonic() + (outcome.wait or 0.0))
             else:
                 failures += 1
-            wait = self._retry.wait(limits if limited else failures, outcome.wait)
-            if failures > self._retry.retries or (limited and waited + wait > self._retry.patience):
+            long = not limited and (outcome.wait or 0.0) > self._retry.longest_wait
+            # A server that wants an hour gets the longest wait, once; then the other requests go on without this one.
+            wait = self._retry.longest_wait if long else self._retry.wait(limits if limited else failures, outcome.wait)
+            if failures > (1 if long else self._retry.retries) or (limited and waited + wait > self._retry.patience):
                 return replace(outcome, error=f"{outcome.error} ({failures + limits} attempts)", usage=usage)
             waited += wait if limited else 0.0
+            self._say_wait(wait, outcome)
             await asyncio.sleep(wait)
+
+    async def _doubt(self, outcome: Outcome[Any]) -> None:
+        """Raise if a refusal is the server's: all that is under way was refused, and nothing was ever answered."""
+        self._doubtful += 1
+        try:
+            while not self.proven and self._doubtful < self._under_way:
+                await asyncio.sleep(0.02)
+        finally:
+            self._doubtful -= 1
+        if not self.proven:
+            raise self.failure(outcome.error)
+
+    def _say_wait(self, wait: float, outcome: Outcome[Any]) -> None:
+        """A line about a wait that somebody would take for a hang; one for all requests that wait."""
+        if wait >= _LONG and time.monotonic() > self._said + _LONG:
+            self._said = time.monotonic()
+            asked = f", which asks for {outcome.wait:,.0f} s" if outcome.wait else ""
+            tqdm.write(
+                f"{self.label} at {self.url}: waiting {wait:.0f} s after {outcome.error}{asked}", file=sys.stderr
+            )
 
     def post_all(
         self,
@@ -148,20 +176,8 @@ class Endpoint:
         return UserError(f"{self.label} at {self.url}: {error}; {remedy}")
 
     def chat_reply(self, content: Any) -> ChatReply:
-        """The reply in a body (JSON, or None if it is none) of `chat/completions`."""
-        try:
-            choice = content["choices"][0]
-            message, finish_reason = choice["message"], choice.get("finish_reason")
-            text, refusal, reply_id = message.get("content"), message.get("refusal"), content.get("id")
-        except (TypeError, KeyError, IndexError, AttributeError):
-            raise UnusableReplyError("the reply is no chat completion") from None
-        if isinstance(text, list) and all(isinstance(part, dict) for part in text):
-            # Parts of another type are reasoning, or no text at all.
-            text = "".join(str(part.get("text", "")) for part in text if part.get("type") in ("text", "output_text"))
-        if not isinstance(text, str | None):
-            raise UnusableReplyError("the reply's content is no text")
-        values = (text, refusal or None, finish_reason, reply_id)
-        return ChatReply(*(None if value is None else self._mask(str(value)) for value in values))
+        """The reply in a body (JSON, or None if it is none) of `chat/completions`, masked."""
+        return ChatReply(*(None if value is None else self._mask(str(value)) for value in read_chat(content)))
 
     def _mask(self, text: str) -> str:
         for secret in self._secrets:
@@ -185,36 +201,36 @@ class Endpoint:
         except httpx2.InvalidURL as error:
             raise UserError(f"the address {self.url} cannot be used ({error}); give another") from error
         except httpx2.HTTPError as error:
-            return Outcome(error=self._line(f"{type(error).__name__}: {error}"), again=True)
+            line = self._line(f"{type(error).__name__}: {error}")
+            if isinstance(error, httpx2.ConnectError) and not self.proven:
+                raise self.failure(line) from error
+            return Outcome(error=line, again=True)
         content = None
         with suppress(ValueError, RecursionError):
             content = json.loads(response.content)
-        if response.status_code != 200:
+        status, error = response.status_code, content.get("error") if isinstance(content, dict) else None
+        if status != 200 or (error and not {"choices", "data"} & set(content)):
             wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
-            return self._refusal(response.status_code, content, response.text, wait)
+            return self._refusal(status, error, response.text, wait)
         try:
-            return Outcome(read(content), usage=(_usage(content),))
+            outcome = Outcome(read(content), usage=(read_usage(content),))
+            self.proven = True
+            return outcome
         except UnusableReplyError as error:
-            return Outcome(error=self._line(str(error)), usage=(_usage(content),), again=True)
+            return Outcome(error=self._line(str(error)), usage=(read_usage(content),), again=True)
 
-    def _refusal(self, status: int, content: Any, text: str, wait: float | None) -> Outcome[Any]:
-        detail = content.get("error") if isinstance(content, dict) else None
-        detail = detail if isinstance(detail, dict) else {}
-        error, code = self._line(f"HTTP {status}: {detail.get('message') or text}"), detail.get("code")
-        if status in (401, 403, 404) or code == "insufficient_quota":
-            raise self.failure(error)
+    def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> Outcome[Any]:
+        detail = error if isinstance(error, dict) else {"message": error}
+        line, code = self._line(f"HTTP {status}: {detail.get('message') or text}"), detail.get("code")
+        if status == 200:  # some servers pass on the status of another one like this
+            status = code if type(code) is int and 400 <= code < 600 else 500
+        if status == 401 or code == "insufficient_quota":
+            raise self.failure(line)
         if status == 429 and wait is not None and wait > self._retry.patience:
-            raise self.failure(f"it asks to wait {wait:.0f} s ({error})")
+            raise self.failure(f"it asks to wait {wait:.0f} s ({line})")
         again = status in (408, 409, 425, 429) or status >= 500
-        return Outcome(None, error, status, code, again=again, wait=wait)
+        return Outcome(None, line, status, None if code is None else str(code), again=again, wait=wait)
 
     def _line(self, text: str) -> str:
         # Masked first: a cut through the middle of a key would leave half of it.
         return utf8_safe(" ".join(self._mask(text).split())[:300])
-
-
-def _usage(content: Any) -> Usage:
-    usage = content.get("usage") if isinstance(content, dict) else None
-    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-    known = [count if type(count) is int and count >= 0 else None for count in counts]
-    return known[0], known[1]

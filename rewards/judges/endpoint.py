@@ -46,6 +46,15 @@ class EndpointJudge:
             totals.append(None if unknown else sum(known))
         return replace(reply, prompt_tokens=totals[0], completion_tokens=totals[1])
 
+    @property
+    def proven(self) -> bool:
+        """Whether the endpoint has ever replied."""
+        return self._endpoint.proven
+
+    @proven.setter
+    def proven(self, value: bool) -> None:
+        self._endpoint.proven = value
+
     async def close(self) -> None:
         """Close the connections."""
         await self._endpoint.close()

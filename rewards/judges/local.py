@@ -21,6 +21,8 @@ class LocalJudge:
     '流暢性: 1'
     """
 
+    proven = True
+
     def __init__(
         self,
         name: str,

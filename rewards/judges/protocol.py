@@ -40,6 +40,7 @@ class Judge(Protocol):
     parameters: dict[str, Any]  # all else that decides a reply (JSON values): part of every judgement's key
     concurrency: int  # prompts that it takes at once
     max_tokens: int | None  # the longest reply; None is no limit
+    proven: bool  # whether it has ever replied, in an earlier run too: then a refusal is about one prompt
 
     def describe(self) -> dict[str, Any]:
         """Who judges, for the run's record: no key, and no credentials in an address."""

@@ -61,6 +61,8 @@ class Workers:
         self._prompts = {key: self.rubric.prompt(asked.question, asked.answer) for key, asked in self.answers.items()}
         self.budget = Budget(max_cost, sum(self._cost_for_sure(line) for line in bill))
         self._settled, self._failed, self._in_a_row = asyncio.Event(), False, 0
+        if any(line.reply and line.judge == self.judge.name for line in self.ledger.judgements):
+            self.judge.proven = True
 
     async def ask_all(self, due: Sequence[tuple[str, bool]]) -> None:
         """Ask all that is due: keys, and whether it is the second ask after an unparseable reply."""

@@ -80,3 +80,18 @@ def ending(finish_reason: str | None) -> Ending:
     ['well', 'well', 'truncated', 'filtered', 'error']
     """
     return _ENDINGS.get((finish_reason or "stop").strip().lower().replace("-", "_"), Ending.BADLY)
+
+
+STATES = ("whole", "truncated", "filtered", "error", "empty")
+
+
+def answer_state(text: str, finish_reason: str | None) -> str:
+    """What became of an answer, one of STATES: whether it came to a good end and says anything.
+
+    >>> answer_state("傘立て", "stop"), answer_state("傘", "length"), answer_state("<think>案</think>。", None)
+    ('whole', 'truncated', 'empty')
+    """
+    end = ending(finish_reason)
+    if end is not Ending.WELL:
+        return str(end)
+    return "whole" if any(character.isalnum() for character in judged_part(text)) else "empty"

@@ -120,6 +120,28 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["ok"] == 35
 
 
+def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
+    numbers = {question.question: k for k, question in enumerate(trial_questions())}
+
+    def answers(body):
+        number = numbers.get(body["messages"][-1]["content"])
+        if number is None:
+            return both(body)
+        return (completion("案", "length"), completion("", "stop"), completion("案がある。"))[min(number // 10, 2)]
+
+    with server(answers) as (url, requests):
+        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)
+        done = evaluate(tmp_path, *command, "--output", "out")
+    assert done.returncode == 0, done.stderr
+    states = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["answer_states"]
+    assert states == {"whole": 15, "truncated": 10, "filtered": 0, "error": 0, "empty": 10}
+    shown = " ".join(done.stdout.split())
+    assert "Answers: truncated 10 of 35 (28.57%)" in shown
+    assert "Answers: empty 10 of 35 (28.57%)" in shown
+    assert "CUT OFF: 10 of 35 answers (28.57%) reached the limit" in shown
+    assert max(body.get("max_tokens", 0) for body in requests if body["model"] == "m") == 4096
+
+
 def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
     rows = [{"id": k, "question_id": q.id, "answer": f"答え{k}"} for k, q in enumerate(trial_questions())]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")

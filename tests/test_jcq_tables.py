@@ -1,5 +1,7 @@
 """The paper's tables from judgements, on hand-worked numbers."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from data.jcq import CRITERIA, TASKS, Question
 from rewards.judges.ledger import Judgement
 from rewards.judges.protocol import Status
 from rewards.task import Answer
-from rewards.tasks.jcq.tables import Cell, means, model_scores
+from rewards.tasks.jcq.tables import Cell, answer_states, length_and_score, means, model_scores
 
 USES, STORIES = TASKS[0], TASKS[-1]
 QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "?"), Question("3", STORIES, "?")]
@@ -67,3 +69,22 @@ def test_with_every_answer_scored_it_is_the_plain_mean(values):
     *cells, mean = means([scored(*([judged(*v) for v in values[k : k + 2]] for k in (0, 2, 4)))])
     assert [cell.mean for cell in cells] == pytest.approx(np.mean(values, axis=0))
     assert mean.mean == pytest.approx(np.mean(values))
+
+
+def test_answers_have_a_state_too():
+    reasons = {"whole": ("stop", None), "truncated": ("length",), "filtered": ("content_filter",), "error": ("abort",)}
+    answers = [Answer(f"{k}-{reason}", "1", "案", finish_reason=reason) for k in reasons for reason in reasons[k]]
+    answers += [Answer("6", "1", " 。"), Answer("7", "1", "<think>案"), Answer("8", "1", "", finish_reason="length")]
+    assert answer_states(answers) == {"whole": 2, "truncated": 2, "filtered": 1, "error": 1, "empty": 2}
+
+
+def test_score_against_length():
+    answers = [Answer(str(k), "1", "案" * length) for k, length in enumerate((1, 5, 20, 300))]
+
+    def alike(*values):
+        return [value and SimpleNamespace(scores=dict.fromkeys(CRITERIA, value)) for value in values]
+
+    assert length_and_score(answers, alike(1, 2, 3, 4)) == {"r": pytest.approx(1), "n": 4}
+    assert length_and_score(answers, alike(3, 2, 1, None)) == {"r": pytest.approx(-1), "n": 3}
+    for nothing in (alike(1, 2, None, None), alike(3, 3, 3, 3), alike(None, None, None, None)):
+        assert length_and_score(answers, nothing)["r"] is None

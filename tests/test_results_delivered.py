@@ -100,7 +100,7 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     metrics = json.loads((tmp_path / "out" / "grpo" / "final" / "jcq" / "metrics.json").read_text("utf-8"))
     assert jcq[1]["eval/jcq/mean"] == metrics["means"]["mean"]["mean"] == 3.5
     assert (jcq[1]["eval/jcq/mean_n"], jcq[1]["eval/jcq/num_questions"]) == (34, 35)
-    assert (jcq[1]["eval/jcq/answers_unparseable"], jcq[1]["eval/jcq/answers"]) == (1, 35)
+    assert (jcq[1]["eval/jcq/judgements_unparseable"], jcq[1]["eval/jcq/answers"]) == (1, 35)
     assert (sat[1]["eval/sat/scored_stories"], sat[1]["eval/sat/num_stories"]) == (112, 113)
     # `wandb sync` takes the last summary for the whole run: training and the other benchmark are in it too.
     summary = {}

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from data.errors import UserError
-from rewards.endpoint.client import Endpoint, Outcome, UnusableReplyError
+from rewards.endpoint.bodies import UnusableReplyError
+from rewards.endpoint.client import Endpoint, Outcome
 from rewards.parse import HIRAGANA, JAPANESE, script_reason
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]

@@ -208,10 +208,10 @@ class Endpoint:
         content = None
         with suppress(ValueError, RecursionError):
             content = json.loads(response.content)
-        status, error = response.status_code, content.get("error") if isinstance(content, dict) else None
-        if status != 200 or (error and not {"choices", "data"} & set(content)):
+        status, columns = response.status_code, content if isinstance(content, dict) else {}
+        if status != 200 or (columns.get("error") and not {"choices", "data"} & set(columns)):
             wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
-            return self._refusal(status, error, response.text, wait)
+            return self._refusal(status, columns.get("error"), response.text, wait)
         try:
             outcome = Outcome(read(content), usage=(read_usage(content),))
             self.proven = True

@@ -16,6 +16,7 @@ from data.errors import UserError
 from data.jcq import CRITERIA
 from data.jsonl import id_column, read_objects, read_records, text_column, write_objects
 from data.schema import utf8_safe
+from rewards.final_text import Ending, ending
 from rewards.judges.ledger import Judgement, judgement_key
 from rewards.judges.protocol import Asked, Status
 from rewards.task import Answer
@@ -44,19 +45,30 @@ def judgements_path(data: Path, judge: str, model: str) -> Path:
 
 
 def read_answers(path: Path, source: str = "") -> tuple[Answer, ...]:
-    """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1."""
+    """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1.
+
+    `finish_reason` is a column of ours: how an answer ended, where that was not well.
+    """
     numbers = count(1)
 
     def answer(where: str, row: dict[str, Any]) -> Answer:
         row_id, question = id_column(row, "id", where, str(next(numbers))), id_column(row, "question_id", where)
-        return Answer(utf8_safe(row_id), utf8_safe(question), utf8_safe(text_column(row, "answer", where)), source)
+        text, reason = (
+            utf8_safe(text_column(row, "answer", where)),
+            text_column(row, "finish_reason", where, "") or None,
+        )
+        return Answer(utf8_safe(row_id), utf8_safe(question), text, source, finish_reason=reason)
 
     return read_records(path, answer, "answers", '{"id": 1, "question_id": 1, "answer": "..."}')
 
 
 def write_answers(path: Path, answers: Sequence[Answer]) -> None:
-    """Write a file of answers, whole or not at all."""
-    rows = ({"id": _theirs(a.id), "question_id": _theirs(a.item), "answer": utf8_safe(a.text)} for a in answers)
+    """Write a file of answers, whole or not at all, with `finish_reason` where one did not end well."""
+    rows = []
+    for a in answers:
+        rows.append({"id": _theirs(a.id), "question_id": _theirs(a.item), "answer": utf8_safe(a.text)})
+        if ending(a.finish_reason) is not Ending.WELL:
+            rows[-1]["finish_reason"] = utf8_safe(str(a.finish_reason))
     write_objects(path, rows)
 
 

@@ -1,11 +1,14 @@
 """JCQ results: from judgements to means by criterion and by task (ACL, tables 3 to 5, 12, 13), each with its n of N."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from data.jcq import CRITERIA, Question
+from rewards.final_text import STATES, answer_state
 from rewards.judges.ledger import Judgement
 from rewards.task import Answer
 
@@ -70,3 +73,26 @@ def means(models: Sequence[ModelScores], task: str | None = None) -> tuple[Cell,
         return (Cell(None, scored, asked),) * (len(CRITERIA) + 1)
     by_criterion = rows.mean(axis=0)
     return tuple(Cell(float(mean), scored, asked) for mean in (*by_criterion, by_criterion.mean()))
+
+
+def answer_states(answers: Sequence[Answer]) -> dict[str, int]:
+    """How many answers are whole, how many were cut off, and so on: a judge gives scores to all of them alike."""
+    count = Counter(answer_state(answer.text, answer.finish_reason) for answer in answers)
+    return {state: count[state] for state in STATES}
+
+
+def length_and_score(answers: Sequence[Answer], judgements: Sequence[Judgement | None]) -> dict[str, Any]:
+    """Spearman's correlation of an answer's characters and its mean score, over the n answers that have one.
+
+    `r` is None with fewer than three, or where all are alike.
+    """
+    from scipy.stats import spearmanr
+
+    pairs = [
+        (len(answer.text), sum(judgement.scores.values()))
+        for answer, judgement in zip(answers, judgements, strict=True)
+        if judgement and judgement.scores
+    ]
+    lengths, scores = ({pair[k] for pair in pairs} for k in (0, 1))
+    differ = len(pairs) > 2 and len(lengths) > 1 and len(scores) > 1
+    return {"r": float(spearmanr(pairs).statistic) if differ else None, "n": len(pairs)}

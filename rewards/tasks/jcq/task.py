@@ -20,7 +20,7 @@ from rewards.tasks.jcq.files import answers_path, judgements_path, read_answers,
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.judging import JcqSettings, import_judgements, judging_settings
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
-from rewards.tasks.jcq.tables import means, model_scores
+from rewards.tasks.jcq.tables import answer_states, length_and_score, means, model_scores
 from rewards.tasks.jcq.view import JcqView
 
 
@@ -36,6 +36,7 @@ class Jcq(Task):
         *(Measure(f"jcq/{task}", 2, group="task_changes") for task in TASKS),
         *(Measure(f"jcq/{task}/{criterion}", 2, group=None) for task in TASKS for criterion in CRITERIA),
     )
+    max_new_tokens = 4096  # as nlp-waseda/JCQ-judge has them answered
     scores_parts = False
     rubrics = tuple(JCQ_RUBRICS.values())
     Finished = FinishedJcq
@@ -77,7 +78,10 @@ class Jcq(Task):
         """Have the answers judged, as far as the ledger lacks judgements; the row of Tables 3 and 4."""
         # A file's answers are judged as they are, a model's without its reasoning. JCQ-judge's ids have no `#`.
         texts = [a.text if a.seed is None else judged_part(a.text) for a in run.answers]
-        answers = [Answer(a.id.replace("#", "-"), a.item, t) for a, t in zip(run.answers, texts, strict=True)]
+        answers = [
+            Answer(a.id.replace("#", "-"), a.item, t, finish_reason=a.finish_reason)
+            for a, t in zip(run.answers, texts, strict=True)
+        ]
         write_records(run.folder / QUESTIONS, self.questions)
         write_answers(run.folder / ANSWERS, answers)
         judged = self._judge(answers, run.folder / LEDGER)
@@ -117,6 +121,8 @@ class Jcq(Task):
             "prompt": self.settings.judge_prompt,
             "num_questions": len(scores.questions),
             "statuses": judged.statuses,
+            "answer_states": answer_states(answers),
+            "length": length_and_score(answers, judged.judgements),
             "means": {name: run.interval(column) for name, column in columns.items()},
             "by_task": {"rows": [source], "columns": [*TASKS, "mean"], "cells": [by_task]},
             "prompt_tokens": judged.prompt_tokens,

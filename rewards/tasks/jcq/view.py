@@ -5,11 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
-from rewards.measure import Estimate, Measure, estimate_text, mean_cell, n_of
+from rewards.final_text import answer_state
+from rewards.measure import Cell, Estimate, Measure, estimate_text, mean_cell, n_of, percent
 from rewards.page_parts import Column, Entry, ModelTable, Radar, ReaderItem, RowTable, Section
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.tables import means
 from rewards.view import Card, CardMetric, Rows, Values, View, estimate_values, stored_ci95
+
+_MOST_CUT = 0.02  # more answers cut off than this, and a line says so
 
 
 class JcqView(View[FinishedJcq]):
@@ -23,7 +26,8 @@ class JcqView(View[FinishedJcq]):
         answers, questions = sum(metrics["statuses"].values()), metrics["num_questions"]
         judge = f"{metrics['judge']}, {metrics['prompt']}"
         cells = {"Source": metrics["source"], "Judge": judge, "Questions": f"{questions:,}"}
-        cells |= {f"Answers: {s}": f"{count:,} of {answers:,}" for s, count in metrics["statuses"].items() if count}
+        cells |= {f"Answers: {s}": _n_of_all(n, answers) for s, n in metrics["answer_states"].items() if n}
+        cells |= {f"Judgements: {s}": f"{n:,} of {answers:,}" for s, n in metrics["statuses"].items() if n}
         for name, mean in metrics["means"].items():
             estimate = Estimate(mean["mean"], mean["low"], mean["high"], mean["n"], questions)
             cells[name.capitalize()] = f"{estimate_text(measures[0], estimate)} questions"
@@ -36,7 +40,18 @@ class JcqView(View[FinishedJcq]):
         tokens = f"{metrics['prompt_tokens']:,} in, {metrics['completion_tokens']:,} out" if counted else "not counted"
         unknown = metrics["unknown_cost"]
         cost = f"cost of {unknown:,} replies unknown" if unknown else f"cost {metrics['cost']:.4f}"
+        length = metrics["length"]
+        if length["r"] is not None:
+            cells["Score and length"] = f"r = {length['r']:.2f} (Spearman), {length['n']:,} answers"
         return {**cells, "Judge's tokens": f"{tokens}, {cost}"}
+
+    def notes(self, metrics: Mapping[str, Any]) -> list[str]:
+        states = metrics["answer_states"]
+        cut, answers = states["truncated"], sum(states.values())
+        if cut <= _MOST_CUT * answers:
+            return []
+        share = f"{cut:,} of {answers:,} answers ({percent(cut, answers)})"
+        return [f"CUT OFF: {share} reached the limit and were judged without their end; raise --max-new-tokens."]
 
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
         values: Values = {}
@@ -44,7 +59,8 @@ class JcqView(View[FinishedJcq]):
             values |= estimate_values(name, mean)
         statuses = metrics["statuses"]
         values |= {"num_questions": metrics["num_questions"], "answers": sum(statuses.values())}
-        return values | {f"answers_{status}": count for status, count in statuses.items()}
+        values |= {f"answers_{state}": count for state, count in metrics["answer_states"].items()}
+        return values | {f"judgements_{status}": count for status, count in statuses.items()}
 
     def facts(self, metrics: Mapping[str, Any]) -> dict[str, str]:
         return {"judge": metrics["judge"], "judge_prompt": metrics["prompt"]}
@@ -78,7 +94,9 @@ class JcqView(View[FinishedJcq]):
 
         def table(name: str, columns: Sequence[Measure], paper: str, training: str) -> ModelTable:
             shown = tuple(Column(measure.short, measure) for measure in (*columns, measures[0]))
-            return ModelTable(name, shown, notes, heat=True, paper=paper, training=training)
+            return ModelTable(
+                name, (*shown, Column("answers_whole", cell=_whole)), notes, heat=True, paper=paper, training=training
+            )
 
         rows = []  # tasks by criteria, over all models (ACL, table 5)
         for task in TASKS:
@@ -95,7 +113,12 @@ class JcqView(View[FinishedJcq]):
     def settings_shown(self, run: FinishedJcq) -> list[tuple[str, Any]]:
         judge = run.settings["judge"]
         failed = [f"{n:,} {status}" for status, n in run.metrics["statuses"].items() if status != "ok" and n]
-        asked = [("jcq_judge", judge["model"]), ("jcq_prompt", judge["prompt"])]
+        states = [f"{n:,} {state}" for state, n in run.metrics["answer_states"].items() if state != "whole" and n]
+        asked = [
+            ("jcq_judge", judge["model"]),
+            ("jcq_prompt", judge["prompt"]),
+            ("jcq_states", ", ".join(states) or "0"),
+        ]
         return [*asked, ("jcq_questions", f"{len(run.questions):,}"), ("jcq_failed", ", ".join(failed) or "0")]
 
     def scale_text(self, run: FinishedJcq) -> str:
@@ -108,9 +131,26 @@ class JcqView(View[FinishedJcq]):
         for answer, judgement in zip(run.written, run.judgements, strict=True):
             scores = judgement.scores if judgement else None
             mean = sum(scores.values()) / len(scores) if scores else None
-            more = {"marks": scores, "note": judgement.reply if judgement else None}
-            yield answer.item, Entry(answer.text, mean, str(judgement.status) if judgement else None, more)
+            state, status = (
+                answer_state(answer.text, answer.finish_reason),
+                str(judgement.status) if judgement else None,
+            )
+            facts = {"length": len(answer.text), "extras": [] if state == "whole" else [state]}
+            more = {"marks": scores, "note": judgement.reply if judgement else None, "facts": facts}
+            yield answer.item, Entry(answer.text, mean, status, more)
 
     def reader_item(self, run: FinishedJcq, item: str, entries: Sequence[Entry]) -> ReaderItem:
         question = run.questions[item]
         return ReaderItem((item, question.question), question.task, item, question.question, entries)
+
+
+def _n_of_all(n: int, answers: int) -> str:
+    """A count of answers with its share."""
+    return f"{n:,} of {answers:,} ({percent(n, answers)})"
+
+
+def _whole(run: FinishedJcq) -> Cell:
+    states = run.metrics["answer_states"]
+    answers = sum(states.values())
+    others = (f"{n:,} {state}" for state, n in states.items() if n and state != "whole")
+    return Cell(percent(states["whole"], answers), (n_of(states["whole"], answers), *others))

@@ -66,6 +66,15 @@ class Placed:
     place: int | None  # from 1
 
 
+def above(value: float, other: float) -> bool:
+    """Whether a mean is greater by more than the order of a sum can make it.
+
+    >>> above(0.1 + 0.2, 0.3), above(0.31, 0.3)
+    (False, True)
+    """
+    return value > other and not math.isclose(value, other, rel_tol=1e-12, abs_tol=1e-12)
+
+
 def rank_models(matrices: Sequence[Matrix]) -> dict[str, dict[str, Placed]]:
     """Table 23: model -> evaluation -> its place there, in the first's order. Equal means share the better place.
 
@@ -77,6 +86,7 @@ def rank_models(matrices: Sequence[Matrix]) -> dict[str, dict[str, Placed]]:
     for matrix in matrices:
         means = {model: matrix.mean(model) for model in ranked}
         for model, (mean, n) in means.items():
-            place = None if mean is None else 1 + sum(m is not None and m > mean for m, _ in means.values())
+            better = [m for m, _ in means.values() if m is not None and mean is not None and above(m, mean)]
+            place = None if mean is None else 1 + len(better)
             ranked[model][matrix.name] = Placed(mean, n, place)
     return dict(sorted(ranked.items(), key=lambda row: row[1][matrices[0].name].place or math.inf))

@@ -1,6 +1,7 @@
 """What `run --model` names: one model, all checkpoints of a training output, or the rows of a study."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,21 +23,41 @@ class Target:
 def find_targets(names: Sequence[str]) -> tuple[list[Target], dict[str, StudyFolder]]:
     """The models that `--model` names: of a training output its checkpoints by steps and its end, of a study its rows.
 
-    Beside them the studies, by their folders under the output folder.
+    `NAME=MODEL` calls a model NAME; models whose names end alike are called by their last two parts. Beside them the
+    studies, by their folders under the output folder.
 
-    >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "tiny"])[0]]
-    [('model-7b', 'org/model-7b'), ('tiny', 'tiny')]
+    >>> [(target.folder, target.model) for target in find_targets(["org/model-7b", "base=tiny"])[0]]
+    [('model-7b', 'org/model-7b'), ('base', 'tiny')]
+    >>> [target.folder for target in find_targets(["a/m", "b/m"])[0]]
+    ['a-m', 'b-m']
     """
     studies: dict[str, StudyFolder] = {}
     targets: dict[str, Target] = {}
-    for name in names:
-        if study := read_study(Path(name)):
+    pairs = [_named(name) for name in names]
+    ends = Counter(_last_parts(model, 1) for name, model in pairs if name is None)
+    for name, model in pairs:
+        if study := read_study(Path(model)):
+            study = replace(study, name=name or study.name)
             studies.setdefault(_safe(study.name), study)
-        for target in _rows(Path(name), study) if study else _models(name):
+        base = name or _last_parts(model, 1 if ends[_last_parts(model, 1)] == 1 else 2)
+        for target in _rows(Path(model), study) if study else _models(model, base):
             if (other := targets.setdefault(target.folder, target)) is not target:
                 models_text = f"{other.model} and {target.model}"
-                raise UserError(f"two models would go to the folder {target.folder}: {models_text}; rename one")
+                remedy = "call one by another name: --model NAME=MODEL"
+                raise UserError(f"two models would go to the folder {target.folder}: {models_text}; {remedy}")
     return list(targets.values()), studies
+
+
+def _named(text: str) -> tuple[str | None, str]:
+    """NAME=MODEL, or a model alone."""
+    name, equals, model = text.partition("=")
+    return (name, model) if equals and name and model and not Path(text).exists() else (None, text)
+
+
+def _last_parts(model: str, count: int) -> str:
+    path = Path(model)
+    parts = path.resolve().parts if path.is_dir() else tuple(part for part in model.split("/") if part)
+    return "-".join(parts[-count:])
 
 
 def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
@@ -52,14 +73,13 @@ def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
         write_study(folder, study)
 
 
-def _models(name: str) -> list[Target]:
-    path = Path(name)
-    base = path.resolve().name if path.is_dir() else name.rstrip("/").rpartition("/")[2]
+def _models(name: str, source: str) -> list[Target]:
+    path, base = Path(name), _safe(source)
     checkpoints = sorted(path.glob("checkpoint-*"), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
     models = [(f"{base}/{checkpoint.name}", str(checkpoint)) for checkpoint in checkpoints if is_model(checkpoint)]
     if not models or is_model(path):
         models.append((f"{base}/final" if models else base, name))
-    return [Target(folder, model, folder) for folder, model in models]
+    return [Target(folder, model, source if folder == base else folder) for folder, model in models]
 
 
 def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:

@@ -73,7 +73,13 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -
             adapted = AutoPeftModelForCausalLM.from_pretrained(path, dtype=dtype)
             adapter, model = adapted.peft_config["default"], adapted.merge_and_unload()
         else:
-            model = AutoModelForCausalLM.from_pretrained(path, revision=revision, dtype=dtype)
+            options = {"revision": revision, "dtype": dtype, "output_loading_info": True}
+            model, info = AutoModelForCausalLM.from_pretrained(path, **options)
+            if missing := sorted(info["missing_keys"]):
+                problem = f"{len(missing):,} of its weights are missing, such as {missing[0]}, and would be random"
+                raise UserError(f"{path}: {problem}; save or download the whole checkpoint")
+    except UserError:
+        raise
     except Exception as error:  # whatever a folder or the hub holds, the user needs one line
         raise cannot_load(path, error) from error
     if adapter is None or (Path(path) / "tokenizer_config.json").is_file():

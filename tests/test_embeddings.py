@@ -233,8 +233,12 @@ class Endpoint(BaseHTTPRequestHandler):
         data = [{"object": "embedding", "index": i, "embedding": [len(w), i]} for i, w in enumerate(request["input"])]
         body = {"object": "list", "model": request["model"], "data": data[::-1]}
         body["usage"] = {"prompt_tokens": 1, "total_tokens": 1}
+        if fault is None and len(request["input"]) > self.server.most:
+            fault = 413
         if fault == "short":
             body["data"] = data[:-1]
+        elif isinstance(fault, dict):
+            body = fault
         elif fault:
             body = {"error": {"message": "no luck", "type": "server_error"}}
         payload = json.dumps(body).encode()
@@ -251,7 +255,7 @@ class Endpoint(BaseHTTPRequestHandler):
 @pytest.fixture
 def endpoint(monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    server.requests, server.faults = [], []
+    server.requests, server.faults, server.most = [], [], 10_000
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
@@ -303,6 +307,37 @@ def test_openai_wrong_number_of_vectors(endpoint):
     endpoint.faults = ["short"]
     with pytest.raises(UserError, match=r"openai:m at .* returned 1 embeddings for 2 words"):
         OpenAIEncoder("m").encode(["犬", "猫"])
+
+
+def test_openai_batches_are_halved_until_the_server_takes_them(endpoint):
+    endpoint.most = 100
+    encoder = OpenAIEncoder("m")
+    words = ["犬" * (1 + k % 7) for k in range(700)]
+    assert encoder.encode(words)[:, 0].tolist() == [len(word) for word in words]
+    endpoint.requests.clear()
+    assert encoder.encode(words)[:, 0].tolist() == [len(word) for word in words]
+    assert max(len(request["input"]) for _, _, request in endpoint.requests) <= 100  # learned
+    endpoint.most = 0
+    with pytest.raises(UserError, match="HTTP 413"):
+        encoder.encode(words)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"html": True}, "no embeddings"),
+        ({"data": [{"embedding": [1, 2]}]}, "no embeddings, each with its index"),
+        ({"data": [{"embedding": [1, 2], "index": 3}]}, "not numbered from 0"),
+        ({"data": [{"embedding": "AACAPw==", "index": 0}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1, None], "index": 0}]}, "no list of numbers"),
+        ({"error": {"message": "warming up"}}, "HTTP 200: warming up"),
+    ],
+)
+def test_openai_senseless_embeddings_are_one_line(endpoint, monkeypatch, body, message):
+    monkeypatch.setattr("rewards.endpoint.pace.RetryPolicy.wait", lambda *args: 0.0)
+    endpoint.faults = [body] * 7
+    with pytest.raises(UserError, match=message):
+        OpenAIEncoder("m").encode(["犬"])
 
 
 @pytest.mark.parametrize("key", [None, ""])

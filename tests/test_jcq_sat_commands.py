@@ -236,7 +236,7 @@ def test_max_cost_is_for_all_models_of_a_run(tmp_path):
 def test_run_mistakes_are_one_line(tmp_path):
     for words, message in (
         (("--model", "a", "--benchmarks", "dad"), "there is no task dad; there are dat, jcq, sat"),
-        (("--model", "org/a", "other/a"), "two models would go to the folder a"),
+        (("--model", "org/a", "org/a"), "two models would go to the folder org-a"),
     ):
         done = evaluate(tmp_path, "run", *words, "--output", "out")
         assert done.returncode == 2

@@ -120,3 +120,15 @@ def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
     assert done.returncode == 2
     assert "the step dpo1 of this study" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_models_of_one_name_and_models_with_a_name_of_their_own(tmp_path):
+    targets, _ = find_targets(["a/m", "b/m", "other=c/m", "n"])
+    assert [(target.folder, target.model, target.source) for target in targets] == [
+        ("a-m", "a/m", "a-m"),
+        ("b-m", "b/m", "b-m"),
+        ("other", "c/m", "other"),
+        ("n", "n", "n"),
+    ]
+    with pytest.raises(UserError, match=r"two models would go to the folder x: a and b; .*NAME=MODEL"):
+        find_targets(["x=a", "x=b"])

@@ -104,6 +104,17 @@ def test_a_broken_model_is_one_line(content, tmp_path):
     assert "\n" not in str(error.value)
 
 
+def test_a_checkpoint_without_all_of_its_weights_is_refused(model_folder, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(model_folder, tmp_path / "m")
+    weights = load_file(tmp_path / "m" / "model.safetensors")
+    lost = next(name for name in weights if name.endswith("mlp.down_proj.weight"))
+    save_file({k: v for k, v in weights.items() if k != lost}, tmp_path / "m" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UserError, match=rf"m: 1 of its weights are missing, such as {lost}, and would be random"):
+        load_generator(GeneratorSettings(str(tmp_path / "m")))
+
+
 def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
     commands = []
 

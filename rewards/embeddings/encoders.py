@@ -17,7 +17,9 @@ from rewards.endpoint.client import Endpoint, Outcome
 from rewards.parse import HIRAGANA, JAPANESE, script_reason
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+Batches = list[list[int]]
 _API_BATCH = 512
+_TOO_MUCH = (400, 413, 422)  # how servers refuse a batch that is too long for them
 # An endpoint takes 300,000 tokens at a time, and no tokenizer makes more tokens of a text than it has bytes.
 _API_BATCH_BYTES = 300_000
 
@@ -61,41 +63,66 @@ class OpenAIEncoder:
     def __init__(self, model: str, *, base_url: str | None = None) -> None:
         self.name, self._model = f"openai:{model}", model
         self._endpoint = Endpoint(f"embeddings of {self.name}", base_url, concurrency=4)
+        self._most = _API_BATCH  # words in a request
 
     def encode(self, words: Sequence[str]) -> Matrix:
-        """Raw vectors, shape (len(words), dimensions)."""
-        batches = _batches(words)
-        rows: dict[int, list[list[float]]] = {}
+        """Raw vectors, shape (len(words), dimensions). A batch that the server refuses is halved, down to one word."""
+        rows: dict[int, list[float]] = {}  # by the words' numbers
+        waiting = _batches(words, self._most)
+        while waiting:
+            refused = self._ask(words, waiting, rows)
+            self._most = min(self._most, *(len(batch) // 2 for batch in refused)) if refused else self._most
+            waiting = [half for b in refused for half in (b[: len(b) // 2], b[len(b) // 2 :])]
+        if len(sizes := {len(row) for row in rows.values()}) > 1:
+            raise self._endpoint.failure(f"it returned vectors of {' and '.join(map(str, sorted(sizes)))} numbers")
+        return np.array([rows[k] for k in range(len(words))], dtype=np.float32)
+
+    def _ask(self, words: Sequence[str], batches: Batches, rows: dict[int, list[float]]) -> Batches:
+        """Put the vectors of all batches into `rows`; returns those batches that were too much at once."""
+        refused: Batches = []
 
         def take(number: int, outcome: Outcome[list[list[float]]]) -> None:
-            if outcome.value is None:
+            batch, vectors = batches[number], outcome.value
+            if vectors is None and outcome.status in _TOO_MUCH and len(batch) > 1:
+                refused.append(batch)
+            elif vectors is None:
                 raise self._endpoint.failure(outcome.error)
-            rows[number] = outcome.value
-            if (count := len(outcome.value)) != len(batches[number]):
-                raise self._endpoint.failure(f"it returned {count} embeddings for {len(batches[number])} words")
+            elif len(vectors) != len(batch):
+                raise self._endpoint.failure(f"it returned {len(vectors)} embeddings for {len(batch)} words")
+            else:
+                rows.update(zip(batch, vectors, strict=True))
 
-        bodies = [{"model": self._model, "input": batch, "encoding_format": "float"} for batch in batches]
+        inputs = [[words[k] for k in batch] for batch in batches]
+        bodies = [{"model": self._model, "input": texts, "encoding_format": "float"} for texts in inputs]
         self._endpoint.post_all("embeddings", bodies, _read_vectors, take)
-        return np.array([row for number in range(len(batches)) for row in rows[number]], dtype=np.float32)
+        return refused
 
 
 def _read_vectors(content: Any) -> list[list[float]]:
     """The vectors of a reply in the order of the words, whatever order the server put them in."""
     try:
-        return [item["embedding"] for item in sorted(content["data"], key=lambda item: item["index"])]
+        items = sorted(content["data"], key=lambda item: item["index"])
+        vectors, places = [item["embedding"] for item in items], [item["index"] for item in items]
     except (TypeError, KeyError):
-        raise UnusableReplyError("the reply holds no embeddings") from None
+        raise UnusableReplyError("the reply holds no embeddings, each with its index") from None
+    if places != list(range(len(items))):
+        raise UnusableReplyError("the reply's embeddings are not numbered from 0")
+    for vector in vectors:
+        if not isinstance(vector, list) or not all(type(value) in (int, float) for value in vector):
+            raise UnusableReplyError("an embedding of the reply is no list of numbers")
+    return vectors
 
 
-def _batches(words: Sequence[str]) -> list[list[str]]:
-    batches: list[list[str]] = []
+def _batches(words: Sequence[str], most: int) -> Batches:
+    """The words' numbers, as many to a request as it takes."""
+    batches: Batches = []
     size = 0
-    for word in words:
+    for number, word in enumerate(words):
         size += len(word.encode())
-        if not batches or len(batches[-1]) == _API_BATCH or size > _API_BATCH_BYTES:
+        if not batches or len(batches[-1]) == most or size > _API_BATCH_BYTES:
             batches.append([])
             size = len(word.encode())
-        batches[-1].append(word)
+        batches[-1].append(number)
     return batches
 
 

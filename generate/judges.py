@@ -21,8 +21,9 @@ def make_judge(settings: JudgeSettings) -> Judge:
         return endpoint_judge(settings)
     if settings.judge_backend not in ("transformers", "vllm"):
         raise UserError(f"judge_backend must be openai, transformers or vllm, not {settings.judge_backend}")
-    if settings.judge_base_url:
-        raise UserError(f"judge_base_url goes with judge_backend openai, not with {settings.judge_backend}")
+    for name in ("judge_base_url", "judge_endpoint"):
+        if getattr(settings, name):
+            raise UserError(f"{name} goes with judge_backend openai, not with {settings.judge_backend}")
     name, limit = settings.judge_model, settings.judge_max_tokens
     model = GeneratorSettings(name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit).settled()
     generator = cache(lambda: load_generator(model))

@@ -14,6 +14,7 @@ from generate.nouns import Frontier, FrontierNouns, read_nouns
 from generate.protocol import Generator, RandomNouns
 from generate.transformers_model import TransformersGenerator
 from models.load import cannot_load, check_model, load_model, pinned
+from rewards.endpoint.profile import HELP, read_profile
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM, FRONTIER = OF_NOUNS = "random", "frontier"  # no language models: they draw lists of nouns
@@ -28,12 +29,13 @@ class GeneratorSettings:
     model: str = setting("", "A folder (LoRA adapter's too), a hub id, tiny (embedded), random (nouns) or frontier.")
     backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
     base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
+    endpoint: str | None = setting(None, f"How the endpoint is spoken to: {HELP}.")
     concurrency: int = setting(16, "Requests under way at once (openai).", decides=False)
     model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
     dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
     temperature: float = setting(1.0, "Sampling temperature; nothing is truncated (top_k 0, top_p 1).")
     max_new_tokens: int | None = setting(
-        None, "Length limit in tokens (default: 256 for the ten words of DAT, 1024 for an answer or a rewrite)."
+        None, "Length limit in tokens (default: 256 for the ten words of DAT, 4096 for JCQ, 1024 for other answers)."
     )
     slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.", decides=False)
     nouns: str | None = setting(None, "Of random and frontier: nouns from this file, one per line, or those of tiny.")
@@ -49,7 +51,9 @@ class GeneratorSettings:
         values = deciding(self)
         if self.backend != FRONTIER:  # nothing of a language model's record
             values = {name: value for name, value in values.items() if name not in _OF_FRONTIER}
-        return values | {"base_url": public_url(self.base_url)} if self.base_url else values
+        if self.base_url:
+            values |= {"base_url": public_url(self.base_url)}
+        return values | {"endpoint": read_profile(self.endpoint).deciding() or None}
 
     def settled(self, max_new_tokens: int = 256) -> Self:
         """With backend, source and length limit decided, after all checks without a model."""
@@ -61,17 +65,19 @@ class GeneratorSettings:
                 raise UserError(f"{name} must be at least 1, not {value}")
         if self.temperature <= 0:
             raise UserError(f"temperature must be above 0, not {self.temperature}")
-        backend = self._backend()
-        if self.base_url and backend != "openai":
-            raise UserError(f"base_url goes with the backend openai, not with {backend}")
-        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+        base_url = self.base_url or read_profile(self.endpoint).base_url
+        backend = self._backend() if self.backend != "auto" or not base_url else "openai"
+        if backend != "openai" and (wrong := next((n for n in ("base_url", "endpoint") if getattr(self, n)), None)):
+            raise UserError(f"{wrong} goes with the backend openai, not with {backend}")
+        if base_url and not base_url.startswith(("http://", "https://")):
             raise UserError("base_url must begin with http:// or https:// and end with the API's /v1")
         if self.nouns and backend not in OF_NOUNS:
             raise UserError(f"nouns goes with the models {' and '.join(OF_NOUNS)}, not with {self.model}")
         self._check_strength(backend)
         if backend in ("transformers", "vllm"):
             check_model(self.model)
-        return replace(self, backend=backend, source=self.source or self.model, max_new_tokens=limit)
+        named = {"backend": backend, "source": self.source or self.model, "base_url": base_url}
+        return replace(self, **named, max_new_tokens=limit)
 
     def _check_strength(self, backend: str) -> None:
         if backend != FRONTIER:
@@ -84,8 +90,6 @@ class GeneratorSettings:
     def _backend(self) -> str:
         if self.backend != "auto":
             return self.backend
-        if self.base_url:
-            return "openai"
         if self.model in OF_NOUNS:
             return self.model
         # vLLM comes with torch, which is slow to import: only where vLLM is there.

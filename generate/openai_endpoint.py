@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from data.schema import Completion
 from generate.protocol import request_seeds
 from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome
 from rewards.endpoint.pace import RetryPolicy
+from rewards.endpoint.profile import NONE, read_profile
 
 if TYPE_CHECKING:
     from generate.load import GeneratorSettings
@@ -30,9 +32,13 @@ class OpenAIGenerator:
     def __init__(
         self, settings: "GeneratorSettings", *, keep: Path | None = None, retry: RetryPolicy | None = None
     ) -> None:
-        concurrency = settings.concurrency
-        self._endpoint = Endpoint(settings.model, settings.base_url, concurrency=concurrency, retry=retry)
-        self.name, self.temperature = settings.source or settings.model, settings.temperature
+        self._profile = profile = read_profile(settings.endpoint)
+        options: dict[str, Any] = {"timeout": profile.timeout} if profile.timeout else {}
+        options |= {"concurrency": profile.concurrency or settings.concurrency, "key_env": profile.key_env}
+        self._endpoint = Endpoint(settings.model, settings.base_url, retry=retry, **options)
+        temperature = settings.temperature if profile.temperature is None else profile.temperature
+        self.name = settings.source or settings.model
+        self.temperature = None if temperature == NONE else float(temperature)
         self._settings, self._keep = settings, keep
         self._kept: Path | None = None  # the file of the latest batch
         self._form, self._request = self._accepted_form()
@@ -78,16 +84,22 @@ class OpenAIGenerator:
         return Completion(chat.text or "", chat.finish_reason)
 
     def _body(self, text: str, seed: int, request: dict[str, Any]) -> dict[str, Any]:
-        settings = {"model": self._settings.model, "temperature": self.temperature, "top_p": 1.0, "seed": seed}
-        return {"messages": messages(text), **settings, **request}
+        decoder = {"temperature": self.temperature, "top_p": 1.0, "seed": seed, **request}
+        return {"model": self._settings.model, "messages": messages(text), **self._profile.decoder(decoder)}
 
     def _accepted_form(self) -> tuple[str, dict[str, Any]]:
-        """The first way to ask for the whole distribution that the server does not refuse, tried with one token."""
+        """The first way to ask for the whole distribution that the server does not refuse.
+
+        It is tried with one token, where that is too few with sixteen, and at last with as many as an answer may have.
+        """
         outcomes: list[Outcome[Completion]] = []
-        for form, request in _forms(1).items():
-            if self._endpoint.url == OFFICIAL and form != "openai":
+        limits = (1, 16, self._settings.max_new_tokens)
+        for limit, form in product(limits, _forms(1)):
+            if self._endpoint.url == OFFICIAL and form not in ("openai", "bare"):
                 continue
-            body = self._body("こんにちは", 0, request)
+            if form == "bare" and self.temperature not in (1.0, None):  # the server's own would be another one
+                continue
+            body = self._body("こんにちは", 0, _forms(limit)[form])
             self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
             if outcomes[-1].value is not None:
                 return form, _forms(self._settings.max_new_tokens)[form]
@@ -105,7 +117,8 @@ class OpenAIGenerator:
 def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
     """How servers are asked for the whole distribution (the model's own generation config often truncates it), in at
     most `limit` tokens: vLLM, SGLang and llama.cpp take `top_k` in the request, `transformers serve` a whole
-    `generation_config`, OpenAI neither, and it truncates nothing at top_p 1.
+    `generation_config`, OpenAI neither, and it truncates nothing at top_p 1. Its reasoning models have a temperature of
+    1 and take none in the request.
     """
     untruncated = {"min_p": 0.0, "repetition_penalty": 1.0}
     config = {"do_sample": True, "top_k": 0, "top_p": 1.0, **untruncated}
@@ -113,6 +126,7 @@ def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
         "top_k": {"max_tokens": limit, "top_k": -1, **untruncated},
         "generation_config": {"max_tokens": limit, "generation_config": json.dumps(config)},
         "openai": {"max_completion_tokens": limit},
+        "bare": {"max_completion_tokens": limit, "temperature": None, "top_p": None, "seed": None},
     }
 
 

@@ -1,6 +1,7 @@
 """Word embeddings: encoders (sentence-transformers, OpenAI-compatible, packaged) and the cache of unit vectors."""
 
 from pathlib import Path
+from typing import Any
 
 from data.errors import UserError
 from data.jumandic import load_nouns
@@ -10,6 +11,7 @@ from rewards.embeddings.consensus import ConsensusEncoder, consensus_weights
 from rewards.embeddings.e5 import E5Encoder
 from rewards.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder, ginza_encoder
 from rewards.embeddings.word_vectors import WordVectors
+from rewards.endpoint.profile import read_profile
 
 __all__ = ["Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
 
@@ -18,7 +20,12 @@ _CENTRED = "centred:"
 
 
 def make_encoder(
-    name: str = DEFAULT_ENCODER, *, revision: str | None = None, texts: bool = False, cache: Path | None = None
+    name: str = DEFAULT_ENCODER,
+    *,
+    revision: str | None = None,
+    texts: bool = False,
+    cache: Path | None = None,
+    endpoint: Any = None,
 ) -> Encoder:
     """The encoder called `name`: a sentence-transformers model (a hub id or a folder, at `revision`), `openai:NAME` (an
     OpenAI-compatible endpoint), or one that is packaged: `ja-ginza`, `e5`, and `categories`, which are people's labels.
@@ -28,7 +35,8 @@ def make_encoder(
     parts make of them in the folder `cache`.
 
     Whole `texts` are encoded by all the others. `ja-ginza` then calls itself `ja-ginza-texts` and is good enough to try
-    things out; the others silently cut what is longer than their window (a BERT's: 512 tokens).
+    things out; the others silently cut what is longer than their window (a BERT's: 512 tokens). `endpoint` says how
+    that of `openai:NAME` is spoken to (`rewards.endpoint.profile`).
     """
     parts = [name] if Path(name).is_dir() else name.split("+")
     if not all(parts):
@@ -36,10 +44,12 @@ def make_encoder(
     if texts and (len(parts) > 1 or name == "categories" or name.startswith(_CENTRED)):
         raise UserError(f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5")
     if len(parts) > 1:
-        vectors = [WordVectors(make_encoder(part, revision=revision, cache=cache), cache) for part in parts]
+        vectors = [
+            WordVectors(make_encoder(part, revision=revision, cache=cache, endpoint=endpoint), cache) for part in parts
+        ]
         return ConsensusEncoder(vectors, consensus_weights(vectors, load_nouns()))
     if name.startswith(_CENTRED):
-        part = make_encoder(name.removeprefix(_CENTRED), revision=revision, cache=cache)
+        part = make_encoder(name.removeprefix(_CENTRED), revision=revision, cache=cache, endpoint=endpoint)
         return CentredEncoder(WordVectors(part, cache), load_nouns())
     if name == DEFAULT_ENCODER:
         return ginza_encoder(texts=texts)
@@ -48,5 +58,5 @@ def make_encoder(
     if name == "categories":
         return CategoryEncoder()
     if name.startswith("openai:"):
-        return OpenAIEncoder(name.removeprefix("openai:"))
+        return OpenAIEncoder(name.removeprefix("openai:"), read_profile(endpoint))
     return SentenceTransformerEncoder(name, revision=revision)

@@ -14,6 +14,7 @@ import numpy as np
 from data.errors import UserError
 from rewards.endpoint.bodies import UnusableReplyError
 from rewards.endpoint.client import Endpoint, Outcome
+from rewards.endpoint.profile import Profile
 from rewards.parse import HIRAGANA, JAPANESE, script_reason
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -60,10 +61,13 @@ class OpenAIEncoder:
 
     revision = "api"
 
-    def __init__(self, model: str, *, base_url: str | None = None) -> None:
-        self.name, self._model = f"openai:{model}", model
-        self._endpoint = Endpoint(f"embeddings of {self.name}", base_url, concurrency=4)
-        self._most = _API_BATCH  # words in a request
+    def __init__(self, model: str, profile: Profile | None = None) -> None:
+        profile = profile or Profile()
+        self.name, self._model, self._extra = f"openai:{model}", model, dict(profile.extra_body or {})
+        options: dict[str, Any] = {"timeout": profile.timeout} if profile.timeout else {}
+        options |= {"concurrency": profile.concurrency or 4, "key_env": profile.key_env}
+        self._endpoint = Endpoint(f"embeddings of {self.name}", profile.base_url, **options)
+        self._most = profile.batch_size or _API_BATCH  # words in a request
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions). A batch that the server refuses is halved, down to one word."""
@@ -93,7 +97,8 @@ class OpenAIEncoder:
                 rows.update(zip(batch, vectors, strict=True))
 
         inputs = [[words[k] for k in batch] for batch in batches]
-        bodies = [{"model": self._model, "input": texts, "encoding_format": "float"} for texts in inputs]
+        body = {"model": self._model, "encoding_format": "float", **self._extra}
+        bodies = [{**body, "input": texts} for texts in inputs]
         self._endpoint.post_all("embeddings", bodies, _read_vectors, take)
         return refused
 

@@ -18,6 +18,7 @@ from data.schema import utf8_safe
 from data.secrets import public_url, secrets_of
 from rewards.endpoint.bodies import ChatReply, UnusableReplyError, Usage, read_chat, read_usage
 from rewards.endpoint.pace import RetryPolicy, for_each, retry_after, run_to_end
+from rewards.endpoint.profile import KEY_ENV
 
 OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
@@ -43,8 +44,9 @@ class Outcome(Generic[Value]):
 class Endpoint:
     """An OpenAI-compatible server, called `label` in messages.
 
-    Its address `base_url` goes up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. The key comes from
-    OPENAI_API_KEY; it is never written or shown, and masked wherever a server echoes it, as is the address's password.
+    Its address `base_url` goes up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. The key comes from the
+    environment (`key_env`) and goes to this server only; it is never written or shown, and masked wherever a server
+    echoes it, as is the address's password.
 
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
     `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
@@ -61,12 +63,13 @@ class Endpoint:
         concurrency: int = 16,
         timeout: float = 600.0,
         retry: RetryPolicy | None = None,
+        key_env: str = KEY_ENV,
     ) -> None:
-        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        key = os.environ.get(key_env, "").strip()
         if not key:
-            raise UserError("OPENAI_API_KEY is not set; set it (to any text for a server that needs no key)")
+            raise UserError(f"{key_env} is not set; set it (to any text for a server that needs no key)")
         if not (key.isascii() and key.isprintable()):
-            raise UserError("OPENAI_API_KEY has characters that no key has; copy it again")
+            raise UserError(f"{key_env} has characters that no key has; copy it again")
         if concurrency < 1:
             raise UserError(f"concurrency must be at least 1, not {concurrency}; give another")
         self._address = (base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
@@ -75,7 +78,8 @@ class Endpoint:
             raise UserError(f"the address of {label} must begin with http:// or https://; give one that does")
         self.label, self.url, self.concurrency = label, public_url(self._address), concurrency
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        self._headers |= {header: value for header, name in _HEADERS.items() if (value := os.environ.get(name))}
+        if self.url == OFFICIAL:
+            self._headers |= {header: value for header, name in _HEADERS.items() if (value := os.environ.get(name))}
         self._secrets = secrets_of(key, self._address)
         self._timeout, self._retry = timeout, retry or RetryPolicy()
         self._client: Any = None

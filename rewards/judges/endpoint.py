@@ -7,6 +7,7 @@ from data.errors import UserError
 from data.prompts import messages
 from data.schema import utf8_safe
 from rewards.endpoint.client import OFFICIAL, Endpoint
+from rewards.endpoint.profile import Profile, read_profile
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Reply
 
@@ -15,22 +16,32 @@ class EndpointJudge:
     """Chat completions of an OpenAI-compatible endpoint. The paper: gpt-4o-2024-08-06 at temperature 0 (section 4.1).
 
     What a server refuses for good (400, 422) is an error of that one prompt. A verdict takes some 40 tokens, that of a
-    reasoning model thousands. A `temperature` of None leaves it out, for models that refuse it. `options` (base_url,
-    concurrency, timeout, retry) are `rewards.endpoint.client.Endpoint`'s.
+    reasoning model thousands. A `temperature` of None leaves it out, for models that refuse it; `profile` says what
+    else a server wants its own way. `options` are `rewards.endpoint.client.Endpoint`'s.
     """
 
     def __init__(
-        self, model: str, *, max_tokens: int | None = 1024, temperature: float | None = 0.0, **options: Any
+        self,
+        model: str,
+        *,
+        max_tokens: int | None = 1024,
+        temperature: float | None = 0.0,
+        profile: Profile | None = None,
+        **options: Any,
     ) -> None:
         if max_tokens is not None and max_tokens < 1:
             raise UserError(f"max_tokens must be at least 1, not {max_tokens}; give another")
-        self._endpoint = Endpoint(f"judge {model}", **{"timeout": 120.0, **options})
+        profile = profile or Profile()
+        own = {"base_url": profile.base_url, "timeout": profile.timeout, "concurrency": profile.concurrency}
+        own = {name: value for name, value in own.items() if value is not None}
+        options = {"timeout": 120.0, **options, **own, "key_env": profile.key_env}
+        self._endpoint = Endpoint(f"judge {model}", **options)
         self.name, self.concurrency, self.max_tokens = model, self._endpoint.concurrency, max_tokens
-        self.parameters: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         # OpenAI's reasoning models refuse max_tokens, and many other servers do not know the newer name.
-        limit = "max_completion_tokens" if self._endpoint.url == OFFICIAL else "max_tokens"
-        settings = {"model": model, "temperature": temperature, limit: max_tokens}
-        self._settings = {name: value for name, value in settings.items() if value is not None}
+        if self._endpoint.url == OFFICIAL and profile.limit_name is None:
+            profile = replace(profile, limit_name="max_completion_tokens")
+        self._settings = {"model": model, **profile.decoder({"temperature": temperature, "max_tokens": max_tokens})}
+        self.parameters: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **profile.deciding()}
 
     async def ask(self, prompt: str) -> Reply:
         """One reply, with the tokens of every attempt that it took; None where a reply came and does not say them."""
@@ -76,4 +87,5 @@ def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
         remedy = "hand the judge in, or take generate.judges.make_judge_reward"
         raise UserError(f"judge_backend {settings.judge_backend}: rewards cannot load a model; {remedy}")
     server: dict[str, Any] = {"base_url": settings.judge_base_url, "concurrency": settings.judge_concurrency}
+    server["profile"] = read_profile(settings.judge_endpoint)
     return EndpointJudge(settings.judge_model, max_tokens=settings.judge_max_tokens, **server)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from data.errors import UserError
 from data.settings import setting
+from rewards.endpoint.profile import HELP
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class JudgeSettings:
     judge_prompt: str = setting(
         "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
     )
+    judge_endpoint: str | None = setting(None, f"How the judge's endpoint is spoken to: {HELP}.")
     judge_concurrency: int = setting(16, "Judgements under way at once.", decides=False)
     judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.")
     price_in: float | None = setting(

@@ -3,6 +3,7 @@
 parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (rules 1 to 5; paper, section 3.2).
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from data.settings import setting
 from rewards.distance import mean_pairwise_distance
 from rewards.duplicates import response_keys
 from rewards.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
+from rewards.endpoint.profile import HELP
 from rewards.nouns import NounChecker, NounRules, make_noun_checker
 from rewards.parse import NUM_WORDS, split_list
 from rewards.tasks.dat.loopholes import Loopholes
@@ -49,8 +51,15 @@ class DatSettings(NounRules, DatRules):
         "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, e5, categories, centred:NAME, or A+B.",
     )
     embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
+    embedding_endpoint: str | None = setting(
+        None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", decides=False
+    )
     base_responses: str | None = setting(None, "A DAT run of the base model: tells which words are rare.")
     embedding_cache: str | None = setting(None, "Folder of a disk cache of word vectors.", decides=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.embedding_endpoint, dict):  # a block of YAML; settings are compared and hashed
+            object.__setattr__(self, "embedding_endpoint", json.dumps(self.embedding_endpoint))
 
     def settled(self) -> Self:
         """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
@@ -131,7 +140,8 @@ class DatScorer:
     def of(cls, settings: DatSettings) -> Self:
         """Load the checker and the encoder."""
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
-        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, cache=cache)
+        options: dict[str, Any] = {"cache": cache, "endpoint": settings.embedding_endpoint}
+        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, **options)
         base = Path(settings.base_responses) if settings.base_responses else None
         return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache, base=base)
 

@@ -12,6 +12,7 @@ from data.settings import setting
 from data.stories import Rewrite, SatReason, Story, load_stories
 from rewards.distance import paired_distance
 from rewards.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
+from rewards.endpoint.profile import HELP
 from rewards.final_text import final_text
 from rewards.tasks.sat.compliance import LENGTH_BAND, check
 
@@ -106,6 +107,7 @@ class SatSettings:
         DEFAULT_ENCODER, "Encoder of stories and rewrites (the paper: pkshatech/simcse-ja-bert-base-clcmlp)."
     )
     sat_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
+    sat_embedding_endpoint: str | None = setting(None, f"How its endpoint is spoken to: {HELP}.", decides=False)
     sat_embedding_cache: str | None = setting(None, "Folder of a disk cache of its vectors.", decides=False)
 
     def load_stories(self) -> tuple[Story, ...]:
@@ -114,6 +116,7 @@ class SatSettings:
 
     def scorer(self, stories: tuple[Story, ...]) -> SatScorer:
         """Load the encoder; see `make_encoder` for the errors."""
-        encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, texts=True)
+        options: dict[str, Any] = {"endpoint": self.sat_embedding_endpoint, "texts": True}
+        encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, **options)
         cache = Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
         return SatScorer(encoder, stories, cache_dir=cache)

@@ -115,7 +115,9 @@ def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
     assert {str(path.relative_to(folder)) for path in folder.rglob("*.jsonl")} == {
         "answers/m.jsonl",
         "judgements/j/m.jsonl",
+        "test.jsonl",
     }
+    assert rows_of(folder / "test.jsonl")[0].keys() == {"id", "task", "question"}
     assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == ["採点できません", *[VERDICT] * 34]
     assert len(rows_of(folder / "answers/m.jsonl")) == 35
     with server(lambda body: both({"messages": [{"content": "# 出力形式"}]})) as (other, _):

@@ -2,21 +2,29 @@
 
 import asyncio
 import random
+import signal
+import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
+
+from tqdm import tqdm
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 async def for_each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]], concurrency: int) -> None:
-    """Do `work` on every item, so many at once. After an error what is under way ends, and nothing more begins."""
+    """Do `work` on every item, so many at once. After an error what is under way ends, and nothing more begins.
+
+    So after Ctrl-C too: what is under way is paid for. A second Ctrl-C drops it.
+    """
     queue = iter(items)
-    errors: list[Exception] = []
+    errors: list[BaseException] = []
 
     async def worker() -> None:
         for item in queue:
@@ -28,9 +36,35 @@ async def for_each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]
             if errors:
                 return
 
-    await asyncio.gather(*(worker() for _ in range(concurrency)))
+    workers = [asyncio.ensure_future(worker()) for _ in range(concurrency)]
+    with _gentle_interrupt(errors, workers):
+        await asyncio.gather(*workers, return_exceptions=True)
     if errors:
         raise errors[0]
+
+
+@contextmanager
+def _gentle_interrupt(errors: list[BaseException], workers: Sequence["asyncio.Future[None]"]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        if errors and isinstance(errors[0], KeyboardInterrupt):
+            for worker in workers:
+                worker.cancel()
+            return
+        errors.insert(0, KeyboardInterrupt())
+        busy = sum(not worker.done() for worker in workers)
+        tqdm.write(f"stopping: up to {busy} requests under way are finished first; Ctrl-C drops them", file=sys.stderr)
+
+    try:
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+    except (ValueError, RuntimeError, NotImplementedError):  # not the main thread: Ctrl-C is somebody else's
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
 
 
 def run_to_end(coroutine: Coroutine[Any, Any, Result]) -> Result:

@@ -63,6 +63,9 @@ class JudgeSettings:
         "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices.",
         decides=False,
     )
+    reparse: bool = setting(
+        False, "Ask nobody: read the kept replies once more, and price them by the prices given.", decides=False
+    )
     retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", decides=False)
 
     def price(self) -> Price | None:

@@ -80,3 +80,4 @@ class Asked:
     question_id: str
     question: str  # word for word
     answer: str
+    group: str = ""  # a budget that ends early has been spent on all groups alike

@@ -1,7 +1,7 @@
 """Judging a set of answers: what is missing is asked, everything that arrives is written down at once."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -57,6 +57,7 @@ def judge_with_bar(
             price=settings.price(),
             max_cost=max_cost,
             retry_failed=settings.retry_failed,
+            reparse=settings.reparse,
             on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
         )
 
@@ -70,6 +71,7 @@ def judge_answers(
     price: Price | None = None,
     max_cost: float | None = None,
     retry_failed: bool = False,
+    reparse: bool = False,
     on_judgement: Callable[[Judgement], None] | None = None,
 ) -> Judging:
     """Ask the judge about every answer that the ledger has no judgement for.
@@ -83,6 +85,7 @@ def judge_answers(
             this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server counted hold. An
             attempt that never answered is not counted: only the server knows whether it was paid for.
         retry_failed: Ask again for everything that has no scores.
+        reparse: Ask nobody; read the replies in the ledger once more, as they would be read today.
     """
     check_budget(judge, price, max_cost)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)
@@ -94,8 +97,11 @@ def judge_answers(
         by_this, alone = (judge.name, rubric.name), isinstance(ledger, Path)
         bill = [line for line in lines if (line.key in first if alone else (line.judge, line.prompt) == by_this)]
         workers = Workers(judge, rubric, opened, first, bill, price, max_cost, on_judgement)
-        run_to_end(workers.ask_all(_due(lines, first, retry_failed)))
-        judging = judging_of(lines, keys)
+        if reparse:
+            workers.read_again(latest(lines))
+        else:
+            run_to_end(workers.ask_all(_in_turn(_due(lines, first, retry_failed), first)))
+        judging = judging_of(lines, keys, price)
         return replace(judging, requests=workers.requests, cost_at_most=workers.budget.spent, stopped=workers.stopped)
 
 
@@ -113,17 +119,34 @@ def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: d
     return tuple(judgement_key(answer.question, answer.answer, judge, prompt, parameters) for answer in answers)
 
 
-def judging_of(lines: Sequence[Judgement], keys: Sequence[str]) -> Judging:
-    """What holds of the answers with these keys, by the lines of a ledger."""
+def judging_of(lines: Sequence[Judgement], keys: Sequence[str], price: Price | None = None) -> Judging:
+    """What holds of the answers with these keys, by the lines of a ledger; `price` is for lines that have no cost."""
     now, wanted = latest(lines), set(keys)
     lines = [line for line in lines if line.key in wanted]
+    costs = [
+        price.cost(line.prompt_tokens, line.completion_tokens) if line.cost is None and price else line.cost
+        for line in lines
+    ]
     return Judging(
         judgements=tuple(now.get(key) for key in keys),
         prompt_tokens=sum(line.prompt_tokens or 0 for line in lines),
         completion_tokens=sum(line.completion_tokens or 0 for line in lines),
-        cost=sum(line.cost or 0.0 for line in lines),
-        unknown_cost=sum(line.cost is None and line.status is not Status.API_ERROR for line in lines),
+        cost=sum(cost or 0.0 for cost in costs),
+        unknown_cost=sum(
+            cost is None and line.status is not Status.API_ERROR for line, cost in zip(lines, costs, strict=True)
+        ),
     )
+
+
+def _in_turn(due: Sequence[tuple[str, bool]], answers: Mapping[str, Asked]) -> list[tuple[str, bool]]:
+    """One of each group after the other, and within a group in order."""
+    seen: Counter[str] = Counter()
+    places = []
+    for key, _ in due:
+        group = answers[key].group
+        places.append(seen[group])
+        seen[group] += 1
+    return [item for _, item in sorted(zip(places, due, strict=True), key=lambda pair: pair[0])]
 
 
 def _due(lines: Iterable[Judgement], wanted: Iterable[str], retry_failed: bool) -> list[tuple[str, bool]]:

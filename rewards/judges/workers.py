@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from datetime import UTC, datetime
 
 from data.errors import UserError
@@ -112,6 +112,17 @@ class Workers:
                 f"(the last: {judgement.error}); fix it and run again with --retry-failed"
             )
         return judgement.status
+
+    def read_again(self, lines: Mapping[str, Judgement]) -> None:
+        """Write a line for each reply that is read otherwise today than it was; it costs nothing."""
+        for key in self.answers:
+            if (line := lines.get(key)) is None or line.reply is None:
+                continue
+            refused = line.status is Status.REFUSED and ending(line.finish_reason) is not Ending.FILTERED
+            reply = Reply(line.reply, refused, line.finish_reason, line.reply_id, error=line.error)
+            judgement = replace(self._judgement(key, reply), cost=0.0)
+            if (judgement.status, judgement.scores) != (line.status, line.scores):
+                self.ledger.append(judgement)
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
         answer, scores = self.answers[key], None

@@ -1,5 +1,6 @@
 r"""The files of nlp-waseda/JCQ-judge, the benchmark authors' own tool, so that answers and judgements move both ways.
 
+    data/test.jsonl                      {"id": 1, "task": "unusual uses", "question": "..."}
     data/answers/MODEL.jsonl             {"id": 1, "question_id": 1, "answer": "..."}
     data/judgements/JUDGE/MODEL.jsonl    {"answer_id": 1, "judgement": "流暢性: 4\n..."}
 
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
-from data.jcq import CRITERIA
+from data.jcq import CRITERIA, Question
 from data.jsonl import id_column, read_objects, read_records, text_column, write_objects
 from data.schema import utf8_safe
 from rewards.final_text import Ending, ending
@@ -70,6 +71,11 @@ def write_answers(path: Path, answers: Sequence[Answer]) -> None:
         if ending(a.finish_reason) is not Ending.WELL:
             rows[-1]["finish_reason"] = utf8_safe(str(a.finish_reason))
     write_objects(path, rows)
+
+
+def write_questions(path: Path, questions: Sequence[Question]) -> None:
+    """Write the questions as the tool keeps them beside answers and judgements."""
+    write_objects(path, [{"id": _theirs(q.id), "task": q.task, "question": q.question} for q in questions])
 
 
 def read_jcq_judgements(path: Path, judge: str, answers: Sequence[Asked]) -> tuple[Judgement | None, ...]:

@@ -27,7 +27,9 @@ class FinishedJcq(Finished):
 
     @property
     def scale(self) -> dict[str, Any]:
-        return {name: self.settings.get(name) for name in ("judge", "questions_sha256")}
+        # A verdict that was not cut does not depend on the limit, and one that was has no scores.
+        judge = {name: value for name, value in self.settings["judge"].items() if name != "max_tokens"}
+        return {"judge": judge, "questions_sha256": self.settings.get("questions_sha256")}
 
     @cached_property
     def questions(self) -> dict[str, Question]:

@@ -43,7 +43,7 @@ def judging_settings(settings: JcqSettings, judge: Judge | None) -> dict[str, An
             raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
         return {"judge": {"model": judge.name, "prompt": settings.judge_prompt, **judge.parameters}}
     for field in fields(settings):
-        asking = field.name.startswith(("judge_", "price_")) or field.name in ("max_cost", "retry_failed")
+        asking = field.name.startswith(("judge_", "price_")) or field.name in ("max_cost", "retry_failed", "reparse")
         if asking and field.name != "judge_model" and getattr(settings, field.name) != field.default:
             raise UserError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")
     path = Path(settings.judgements)

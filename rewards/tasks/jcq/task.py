@@ -16,7 +16,14 @@ from rewards.judges.protocol import Asked
 from rewards.judges.run import Judging, judge_with_bar
 from rewards.measure import Measure
 from rewards.task import Answer, Complete, Item, Outcome, Task
-from rewards.tasks.jcq.files import answers_path, judgements_path, read_answers, write_answers, write_jcq_judgements
+from rewards.tasks.jcq.files import (
+    answers_path,
+    judgements_path,
+    read_answers,
+    write_answers,
+    write_jcq_judgements,
+    write_questions,
+)
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.judging import JcqSettings, import_judgements, judging_settings
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
@@ -46,7 +53,7 @@ class Jcq(Task):
     def __init__(self, settings: JcqSettings | None = None) -> None:
         super().__init__(settings)
         self.judge_settings = None if self.settings.judgements else self.settings
-        self.again = self.settings.retry_failed
+        self.again = self.settings.retry_failed or self.settings.reparse
         self._left = self.settings.max_cost  # of the budget, which is for all models of a command together
 
     @cached_property
@@ -89,6 +96,7 @@ class Jcq(Task):
         # The questions, answers and judgements once more, as nlp-waseda/JCQ-judge keeps its `data/`. A second try that
         # stops early leaves a judgement of every answer: what an earlier one finished still holds.
         if judged.stopped is None or tool.exists():
+            write_questions(tool / "test.jsonl", self.questions)
             write_answers(answers_path(tool, source), answers)
             path = judgements_path(tool, self.settings.judge_model, source)
             write_jcq_judgements(path, answers, judged.judgements)
@@ -141,8 +149,9 @@ def held_out() -> frozenset[str]:
 
 def asked_of(questions: Iterable[Question], answers: Sequence[Answer]) -> list[Asked]:
     """Each answer with its question."""
-    texts = {question.id: question.question for question in questions}
+    by_id = {question.id: question for question in questions}
     for answer in answers:
-        if answer.item not in texts:
+        if answer.item not in by_id:
             raise UserError(f"answer {answer.id!r} is to question {answer.item!r}, which is not among the questions")
-    return [Asked(answer.id, answer.item, texts[answer.item], answer.text) for answer in answers]
+    pairs = [(answer, by_id[answer.item]) for answer in answers]
+    return [Asked(answer.id, answer.item, question.question, answer.text, question.task) for answer, question in pairs]

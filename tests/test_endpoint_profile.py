@@ -1,0 +1,104 @@
+"""A profile for each role: what is sent, where the key goes, and what is refused before anything is sent."""
+
+import json
+
+import numpy as np
+import pytest
+from judge_server import VERDICT
+from judge_server import completion as judged
+from test_judge_endpoint import ask
+from test_sampling_endpoint import completion, server
+
+from data.errors import UserError
+from generate import GeneratorSettings, load_generator
+from rewards.embeddings import make_encoder
+from rewards.endpoint.profile import Profile, read_profile
+from rewards.judges.endpoint import endpoint_judge
+from rewards.judges.options import JudgeSettings
+
+SECRET = "sk-of-this-role-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-server-987654")
+    monkeypatch.setenv("MY_KEY", SECRET)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def test_a_profile_is_text_a_file_or_a_mapping(tmp_path):
+    expected = Profile(key_env="MY_KEY", temperature="none", timeout=5)
+    (tmp_path / "p.yaml").write_text("key_env: MY_KEY\ntemperature: none\ntimeout: 5\n", "utf-8")
+    assert read_profile(str(tmp_path / "p.yaml")) == expected
+    assert read_profile("{key_env: MY_KEY, temperature: none, timeout: 5}") == expected
+    assert read_profile({"key_env": "MY_KEY", "temperature": "none", "timeout": 5}) == expected
+    assert read_profile(None) == Profile()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{key: x}", "unknown setting: key"),
+        ("nowhere.yaml", "cannot be read"),
+        ("{key_env: [}", "no valid YAML"),
+        ("{timeout: -1}", "timeout of an endpoint must be above 0"),
+        ("{temperature: warm}", "must be a number or none"),
+        ("{extra_body: 3}", "extra_body of an endpoint must be a mapping"),
+        ("{key_env: sk-abcdef0123456789}", "not the key"),
+    ],
+)
+def test_mistakes_are_one_line_without_a_key(text, message):
+    with pytest.raises(UserError, match=message) as caught:
+        read_profile(text)
+    assert "abcdef0123456789" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_judge_that_wants_everything_its_own_way():
+    """As OpenAI's reasoning models: no temperature, another name for the limit, an answer in parts."""
+
+    def reply(body):
+        if "temperature" in body or "max_tokens" in body:
+            return 400, {"error": {"message": "Unsupported parameter", "code": "unsupported_parameter"}}
+        return 200, judged([{"type": "reasoning", "text": "流暢性: 1"}, {"type": "text", "text": VERDICT}])
+
+    with server(reply) as (url, requests):
+        profile = "{key_env: MY_KEY, temperature: none, limit_name: max_completion_tokens, reasoning_effort: low}"
+        judge = endpoint_judge(JudgeSettings("j", judge_base_url=url, judge_endpoint=profile))
+        assert ask(judge, "p")[0].text == VERDICT
+        [body] = requests
+    assert {k: v for k, v in body.items() if k != "messages"} == {
+        "model": "j",
+        "max_completion_tokens": 1024,
+        "reasoning_effort": "low",
+    }
+    assert judge.parameters == {"temperature": "none", "max_tokens": 1024, "reasoning_effort": "low"}
+
+
+def test_a_model_that_refuses_a_temperature_and_one_token():
+    def reply(body):
+        refused = {"temperature", "top_p", "seed", "max_tokens"} & body.keys()
+        if refused or body["max_completion_tokens"] < 16:
+            return 400, {"error": {"message": f"not {refused or 'so few tokens'}"}}
+        return completion("答え")
+
+    with server(reply) as (url, requests):
+        writer = load_generator(GeneratorSettings("m", base_url=url, max_new_tokens=64))
+        assert [c.text for c in writer.answer(["p", "q"], 0, 0)] == ["答え", "答え"]
+    assert writer.describe()["request_form"] == "bare"
+    assert requests[-1]["max_completion_tokens"] == 64
+
+
+def test_extra_body_and_key_reach_the_encoder_and_only_its_server():
+    seen = []
+
+    def reply(body):
+        seen.append(body)
+        return 200, {"data": [{"index": k, "embedding": [1.0, float(k)]} for k in range(len(body["input"]))]}
+
+    with server(reply) as (url, _):
+        profile = {"base_url": url, "key_env": "MY_KEY", "batch_size": 2, "extra_body": {"dimensions": 2}}
+        vectors = make_encoder("openai:e", endpoint=json.dumps(profile)).encode(["犬", "猫", "馬"])
+    assert np.shape(vectors) == (3, 2)
+    assert [len(body["input"]) for body in sorted(seen, key=lambda body: -len(body["input"]))] == [2, 1]
+    assert {body["dimensions"] for body in seen} == {2}

@@ -22,7 +22,8 @@ class Change:
     high: float | None = None
     effect: float | None = None
     p: float | None = None  # of this cell alone
-    p_holm: float | None = None  # corrected over all cells of the table
+    p_at_most: bool = False  # whether p, and so p_holm, is a bound
+    p_holm: float | None = None  # corrected over all cells of the model in the table
     n: int = 0
     of: int = 0
     reason: str | None = None
@@ -56,16 +57,20 @@ def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Eva
     return {model.name: against[model.name] for model in models if against[model.name] is not model}
 
 
-def all_changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> dict[str, Changes]:
+def all_changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> Mapping[str, Changes]:
     """Every table of changes by its name (`groups`); `against` is what each model is compared with (`bases`)."""
-    tables: dict[str, Changes] = {}
+    tables: dict[str, dict[tuple[str, str], Change]] = {}
     pairs = [(against[model.name], model) for model in models if model.name in against]
     for name, measures in groups().items():
         # A measure that neither side has gives no cell.
         shown = [(*pair, m) for pair in pairs for m in measures if any(model.run(m.task) for model in pair)]
         cells = [_change(*cell) for cell in shown]
-        corrected = zip(cells, holm([cell.p for cell in cells]), strict=True)
-        tables[name] = {(cell.model, cell.column): replace(cell, p_holm=p) for cell, p in corrected}
+        # Corrected model by model: that others are on the page makes this one no less certain.
+        tables[name] = {}
+        for model in dict.fromkeys(cell.model for cell in cells):
+            own = [cell for cell in cells if cell.model == model]
+            for cell, p in zip(own, holm([cell.p for cell in own]), strict=True):
+                tables[name][model, cell.column] = replace(cell, p_holm=p)
     return tables
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from eval.statistics import mean_interval
 from rewards.finished import Finished
-from rewards.measure import Estimate, Measure, normal_interval
+from rewards.measure import Estimate, Measure
 from rewards.task import Task
 
 
@@ -34,12 +34,8 @@ def estimate_of(run: Finished, measure: Measure) -> Estimate:
     if stored is not None:
         return stored
     if measure.per_item:
-        interval = mean_interval([value for value in run.by_item(measure).values() if value is not None])
-        return Estimate(interval.mean, interval.low, interval.high, *run.counts(measure))
-    # Answers may be hundreds of thousands: the normal interval, which needs no resampling, as in a row of Table 11.
-    values = run.by_answer(measure)
-    n, of = run.counts(measure)
-    mean = float(values.mean()) if n else None
-    std = float(np.std(values, ddof=1)) if n > 1 else None
-    low, high = normal_interval(mean, std, n) or (None, None)
-    return Estimate(mean, low, high, n, of)
+        values = np.array([value for value in run.by_item(measure).values() if value is not None])
+    else:
+        values = run.by_answer(measure)
+    interval = mean_interval(values, share=measure.share)
+    return Estimate(interval.mean, interval.low, interval.high, *run.counts(measure))

@@ -75,6 +75,20 @@ def normal_interval(mean: float | None, std: float | None, n: int) -> tuple[floa
     return mean - margin, mean + margin
 
 
+def t_interval(mean: float | None, std: float | None, n: int) -> tuple[float, float] | None:
+    """Student's 95% interval of a mean of n values, mean -+ t std / sqrt(n); None where there is no deviation.
+
+    >>> [round(end, 3) for end in t_interval(2.0, 1.0, 3)]
+    [-0.484, 4.484]
+    """
+    if mean is None or std is None or n < 2:
+        return None
+    from scipy.special import stdtrit
+
+    margin = float(stdtrit(n - 1, 0.975)) * std / math.sqrt(n)
+    return mean - margin, mean + margin
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """What a reader sees in one place of a table."""

@@ -36,13 +36,22 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     if change.effect is not None:
         small.append(f"d = {_signed(change.effect, _EFFECT)}")
     if change.p_holm is not None:
-        small.append("p < 0.001" if change.p_holm < 0.001 else f"p = {change.p_holm:.3f}")
+        small.append(p_text(change.p_holm, change.p_at_most))
     if change.reason is not None:
         small.append(change.reason)
     if change.difference is None:
         return Cell(DASH, tuple(small))
     small.append(f"n = {change.n:,}" if change.n == change.of else f"n = {n_of(change.n, change.of)}")
     return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change))
+
+
+def p_text(p: float, at_most: bool = False) -> str:
+    """A p-value, or a bound of one.
+
+    >>> p_text(0.0004), p_text(0.0314), p_text(0.0314, at_most=True)
+    ('p < 0.001', 'p = 0.031', 'p ≤ 0.031')
+    """
+    return "p < 0.001" if p < 0.001 else f"p {'≤' if at_most else '='} {p:.3f}"
 
 
 def _signed(value: float, measure: Measure) -> str:

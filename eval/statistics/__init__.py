@@ -2,8 +2,8 @@
 equal values have no correlation, NaN has no mean. What is random is a function of the values, their order and `seed`.
 """
 
-from eval.statistics.bootstrap import mean_interval
 from eval.statistics.comparison import compare_independent, compare_paired
 from eval.statistics.correlation import correlate_models, holm, pearson
+from eval.statistics.means import mean_interval
 
 __all__ = ["compare_independent", "compare_paired", "correlate_models", "holm", "mean_interval", "pearson"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.statistics.bootstrap import LEVEL, as_floats, no_spread, not_finite
+from eval.statistics.means import LEVEL, as_floats, no_spread, not_finite
 
 _FEW = 10
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.statistics.bootstrap import LEVEL
+from eval.statistics.means import LEVEL
 
 
 @dataclass(frozen=True, slots=True)

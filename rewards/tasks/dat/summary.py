@@ -15,7 +15,7 @@ from data.prompts import prompt
 from data.schema import Reason, iter_tables
 from rewards.embeddings import DEFAULT_ENCODER
 from rewards.finished import Finished
-from rewards.measure import Estimate, Measure, Summary, normal_interval
+from rewards.measure import Estimate, Measure, Summary, t_interval
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +97,7 @@ class DatAccumulator:
             valid=self._valid,
             mean=self._mean if self._valid else None,
             std=std,
-            ci95=normal_interval(self._mean, std, self._valid),
+            ci95=t_interval(self._mean, std, self._valid),
             unique_words=len(self._words),
             reasons={str(reason): self._reasons[reason] for reason in Reason},
         )

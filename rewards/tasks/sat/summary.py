@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.stories import Rewrite, SatReason
-from rewards.measure import Summary, normal_interval
+from rewards.measure import Summary, t_interval
 from rewards.tasks.sat.compliance import Extra, keeps_conditions, length_ok
 
 
@@ -70,7 +70,7 @@ def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | No
         scored_rewrites=sum(row.score is not None for row in rewrites),
         mean=mean,
         std=std,
-        ci95=normal_interval(mean, std, n),
+        ci95=t_interval(mean, std, n),
         reasons={str(reason): reasons[reason] for reason in SatReason},
         compliant=len(compliant),
         length_ok=sum(length_ok(row.length or 0) for row in rewrites),

@@ -76,8 +76,8 @@ class GeneratorSettings:
         self._check_strength(backend)
         if backend in ("transformers", "vllm"):
             check_model(self.model)
-        named = {"backend": backend, "source": self.source or self.model, "base_url": base_url}
-        return replace(self, **named, max_new_tokens=limit)
+        source = self.source or self.model
+        return replace(self, backend=backend, source=source, base_url=base_url, max_new_tokens=limit)
 
     def _check_strength(self, backend: str) -> None:
         if backend != FRONTIER:

@@ -92,9 +92,9 @@ def _sign_flip_p(differences: np.ndarray, flips: int, rng: np.random.Generator) 
 def compare_independent(base: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> Comparison:
     """Compare two models by scores of shapes (n,) and (m,) that are not paired, such as the valid trials of DAT.
 
-    P-value and interval are Welch's: the papers' standard deviations over trials differ by a factor of 3.5 (ACL, Table 6), so
-    that neither Student's t-test nor shuffling trials between the models would be about the means alone. The effect is
-    Cohen's d_av.
+    P-value and interval are Welch's: the papers' standard deviations over trials differ by a factor of 3.5 (ACL, Table
+    6), so that neither Student's t-test nor shuffling trials between the models would be about the means alone. The
+    effect is Cohen's d_av.
 
     >>> result = compare_independent([1, 2, 3], [3, 4, 5])
     >>> result.difference, result.effect, round(result.p, 4)

@@ -136,8 +136,10 @@ def response_logits(model: Any, inputs: dict[str, Any], inner: Any) -> tuple[tor
         given = {name: value for name, value in inputs.items() if name != "labels"}
         return model(**given, use_cache=False).logits[:, :-1], labels[:, 1:]
     call = packed(ids, labels, layout)
-    del call["shift_labels"]
-    return _of_responses(model(**call, use_cache=False).logits, layout), labels[:, layout.prompt :]
+    # Only there: of the prompt nothing is asked, and a large vocabulary costs more than a small model's layers.
+    asked = _of_responses(torch.arange(len(call.pop("shift_labels")[0]), device=ids.device)[None], layout)
+    logits = model(**call, use_cache=False, logits_to_keep=asked.flatten()).logits
+    return logits[0].unflatten(0, asked.shape), labels[:, layout.prompt :]
 
 
 def _of_responses(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:

@@ -129,7 +129,8 @@ def test_what_is_public_is_documented_where_it_is_or_by_what_it_overrides():
     kinds, bare = FunctionType | property | cached_property | classmethod, []
     for name in (name for name in SOURCES if name.startswith("rewards/")):
         module = importlib.import_module(name.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
-        for kind in (kind for key, kind in vars(module).items() if inspect.isclass(kind) and not key.startswith("_")):
+        own = [kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == module.__name__]
+        for kind in (kind for kind in own if not kind.__name__.startswith("_")):
             methods = [key for key, value in vars(kind).items() if key[0] != "_" and isinstance(value, kinds)]
             documented = [
                 key for key in methods if any(vars(base)[key].__doc__ for base in kind.__mro__ if key in vars(base))

@@ -13,6 +13,7 @@ from rewards.embeddings import OpenAIEncoder
 from rewards.endpoint import client
 from rewards.endpoint.client import Endpoint
 from rewards.endpoint.pace import RetryPolicy, run_to_end
+from rewards.endpoint.profile import Profile
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)
@@ -120,14 +121,16 @@ def test_no_secret_is_shown_however_it_is_echoed(serve):
     assert "secret" not in str(caught.value)
 
 
-def test_organisation_and_project_go_with_the_key(serve, monkeypatch):
+def test_organisation_and_project_go_to_openai_alone(serve, monkeypatch):
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     url, requests = serve(lambda request, headers: (200, {}, request))
     post(Endpoint("m", url), [{"n": 1}])
     headers = {name.lower(): value for name, value in requests[0][1].items()}
-    assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "proj-1")
     assert headers["authorization"] == f"Bearer {KEY}"
+    assert not [name for name in headers if name.startswith("openai-")]
+    own = Endpoint("m", client.OFFICIAL)._headers
+    assert (own["OpenAI-Organization"], own["OpenAI-Project"]) == ("org-1", "proj-1")
 
 
 def test_the_encoder_is_patient_too(serve, monkeypatch):
@@ -141,9 +144,9 @@ def test_the_encoder_is_patient_too(serve, monkeypatch):
 
     url, requests = serve(reply)
     start = time.monotonic()
-    assert OpenAIEncoder("m", base_url=url).encode(["犬", "猫"]).tolist() == [[0, 1], [1, 1]]
+    assert OpenAIEncoder("m", Profile(base_url=url)).encode(["犬", "猫"]).tolist() == [[0, 1], [1, 1]]
     assert len(requests) == 5
     assert time.monotonic() - start >= 0.2
     troubles += [(503, {}, {"error": {"message": f"no luck for {KEY}"}})] * 4
     with pytest.raises(UserError, match=r"embeddings of openai:m at http.*HTTP 503: no luck for \*\*\* \(4 attempts\)"):
-        OpenAIEncoder("m", base_url=url).encode(["犬"])
+        OpenAIEncoder("m", Profile(base_url=url)).encode(["犬"])

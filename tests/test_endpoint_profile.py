@@ -68,6 +68,7 @@ def test_a_judge_that_wants_everything_its_own_way():
         assert ask(judge, "p")[0].text == VERDICT
         [body] = requests
     assert {k: v for k, v in body.items() if k != "messages"} == {
+        "authorization": f"Bearer {SECRET}",
         "model": "j",
         "max_completion_tokens": 1024,
         "reasoning_effort": "low",

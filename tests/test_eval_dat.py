@@ -37,7 +37,7 @@ def test_hand_worked_row() -> None:
     assert (summary.source, summary.num_responses, summary.valid, summary.valid_rate) == ("a", 5, 3, 0.6)
     assert summary.mean == pytest.approx(0.75)
     assert summary.std == pytest.approx(0.25)  # sqrt((0.0625 + 0.0625 + 0) / 2)
-    margin = 1.959964 * 0.25 / math.sqrt(3)
+    margin = 4.302653 * 0.25 / math.sqrt(3)  # Student's t of 2 degrees of freedom
     assert summary.ci95 == pytest.approx((0.75 - margin, 0.75 + margin))
     assert summary.unique_words == 4  # those of the invalid responses do not count
     assert summary.reasons == {str(r): int(r in ("format", "not_noun")) for r in Reason}

@@ -74,8 +74,9 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "<h1>&lt;題&gt;</h1>" in page
     criteria = cells_of(page, labels()["table12"][0])
-    assert criteria[0] == ["Model", "Fluency", "Flexibility", "Originality", "Elaboration", "Mean"]
-    assert criteria[1] == ["before", "4.00 35 / 35", "3.00 35 / 35", "2.00 35 / 35", "3.00 35 / 35", "3.00 35 / 35"]
+    assert criteria[0] == ["Model", "Fluency", "Flexibility", "Originality", "Elaboration", "Mean", "Whole answers"]
+    scores = ["4.00 35 / 35", "3.00 35 / 35", "2.00 35 / 35", "3.00 35 / 35", "3.00 35 / 35"]
+    assert criteria[1] == ["before", *scores, "100.00% 35 / 35"]
     assert criteria[2][3] == "3.00 34 / 35 +1.00"  # all differences are 1: there is no interval of them
     assert criteria[2][1] == "4.00 34 / 35 +0.00"
     changed = cells_of(page, labels()["changes"][0])

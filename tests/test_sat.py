@@ -150,7 +150,7 @@ def test_the_mean_is_over_stories() -> None:
     assert summary.mean == pytest.approx(0.6)  # of 0.3 and 0.9; over rewrites it were 0.5
     std = math.sqrt(2 * 0.3**2)
     assert summary.std == pytest.approx(std)
-    margin = 1.959964 * std / math.sqrt(2)
+    margin = 12.706205 * std / math.sqrt(2)  # Student's t of 1 degree of freedom
     assert summary.ci95 == pytest.approx((0.6 - margin, 0.6 + margin))
     assert summary.reasons == {"reasoning": 0, "empty": 2, "story_no_vector": 0, "no_vector": 0}
     assert summary.source == "m"

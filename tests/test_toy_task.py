@@ -91,7 +91,9 @@ def test_run_and_the_terminal(runs):
     assert (result["measures"]["lipogram"]["n"], result["measures"]["lipogram"]["of"]) == (5, 6)
     assert metrics(folder / "out" / "two" / "lipogram")["measures"]["lipogram"]["mean"] == 1
     assert printed.count("LIPOGRAM") == 3
-    assert re.search(r"Lipogram +100\.00%, 6 of 6", printed)  # all values are equal: no interval
+    assert re.search(
+        r"Lipogram +100\.00% \(54\.07% – 100\.00%\), 6 of 6", printed
+    )  # Clopper and Pearson: 0.025 ** (1 / 6)
     assert re.search(r"Lipogram +\d\d\.\d\d% \(\d\d\.\d\d% – \d\d\.\d\d%\), 5 of 6", printed)
     assert re.search(r"No score: empty +1 of 6", printed)
     assert re.search(r"Words +\d\.\d \(\d\.\d – \d\.\d\), 5 of 6", printed)
@@ -113,7 +115,7 @@ def test_report(runs, tmp_path):
     table = cells_of(page, '<h2><span lang="en">lipogram</span>', escape=False)
     rows = {row[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
-    assert rows["two"][0].startswith("100.00% 6 / 6 +")
+    assert rows["two"][0].startswith("100.00% 54.07% – 100.00% 6 / 6 +")
     assert re.fullmatch(r"\S+% \S+% – \S+% 5 / 6 \S+% \[\S+%, \S+%\]", rows["three"][0])
     changed = cells_of(page, "What changed")
     assert changed[0][-2:] == ["lipogram", "words"]

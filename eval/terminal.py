@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.run import TaskRun
 
-_COLOURS = {"": "", "up": "green", "down": "red"}
+_COLOURS = {"good": "green", "bad": "red"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,14 @@ def print_changes(tables: Sequence[Any]) -> None:
             table.add_column(Text(english(column)))
         for name, cells in page_table.rows:
             below = f"{english('from_base')} {page_table.against[name]}"
-            shown = [Text("\n".join((cell.value, *cell.small)), _COLOURS[cell.mark]) for cell in cells]
+            shown = [Text("\n".join((cell.value, *cell.small)), _colour(cell.mark)) for cell in cells]
             table.add_row(Text(f"{name}\n{below}"), *shown)
         _console().print(table)
         print_lines(english(note) for note in page_table.notes)
+
+
+def _colour(mark: str) -> str:
+    return next((_COLOURS[word] for word in mark.split() if word in _COLOURS), "")
 
 
 def _table(title: str, *, show_header: bool = True) -> Any:

@@ -97,8 +97,12 @@ class Cell:
     small: tuple[str, ...] = ()  # lines below it: its 95% interval, what it rests on (n of N)
     paper: str = ""  # the paper's figure
     change: str = ""  # the difference from the base model with its interval
-    mark: str = ""  # `up` or `down` where that difference is significant
+    mark: str = (
+        ""  # of a significant difference `up` or `down`; and, if it is not negligible, `good` or `bad`, and how much
+    )
     heat: float | None = None  # the number, where the table is a heat map
+    hover: str = ""  # what stands behind the number of a heat map: intervals
+    why: str = ""  # why there is no number: a label or a text
 
 
 def number(value: float | None, measure: Measure) -> str:

@@ -1,38 +1,55 @@
 """One place of a table: the number, what it rests on, the paper's figure, the difference from the base."""
 
+from collections import Counter
 from dataclasses import replace
 
 from eval.compare import Change
 from eval.summary import estimate_of
 from rewards.finished import Finished
-from rewards.measure import DASH, Cell, Measure, mean_cell, n_of, number
+from rewards.measure import DASH, Cell, Estimate, Measure, ends_text, mean_cell, n_of, number
 
 _EFFECT = Measure("effect", 2)
+_POINTS = " pp"
+_NEGLIGIBLE, _LARGE = 0.2, 0.8  # below and from on, in Cohen's d
 
 
-def estimate_cell(run: Finished, measure: Measure) -> Cell:
-    """A measure's mean, its interval, n of N."""
-    e = estimate_of(run, measure)
-    return replace(mean_cell(e.mean, run.shown(measure), (e.low, e.high), n_of(e.n, e.of)), heat=e.mean)
+def estimate_cell(run: Finished, measure: Measure, *, heat: bool = False) -> Cell:
+    """A measure's mean, its interval, n of N; in a heat map the interval is for whoever points at the cell."""
+    e, shown = estimate_of(run, measure), run.shown(measure)
+    if e.mean is None:
+        return Cell(DASH, (n_of(e.n, e.of),), why=_why_none(run, e))
+    if heat:
+        interval = ends_text((e.low, e.high), shown)
+        return Cell(number(e.mean, shown), (n_of(e.n, e.of),), heat=e.mean, hover=interval and f"95%: {interval}")
+    return mean_cell(e.mean, shown, (e.low, e.high), n_of(e.n, e.of))
+
+
+def _why_none(run: Finished, estimate: Estimate) -> str:
+    """How many have a value, and what became of the others."""
+    reasons = Counter(answer.reason for answer in run.answers() if answer.reason)
+    listed = ", ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(3))
+    return n_of(estimate.n, estimate.of) + (listed and f": {listed}")
 
 
 def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
-    """The cell with its difference from the base."""
+    """The cell with its difference from the base, in a heat map without its interval."""
     if change is None or change.difference is None:
         return cell
-    text = _signed(change.difference, measure)
-    if change.low is not None and change.high is not None:
-        text += f" [{_signed(change.low, measure)}, {_signed(change.high, measure)}]"
-    return replace(cell, change=text, mark=_mark(change))
+    text, interval = _signed(change.difference, measure), _interval(change, measure)
+    if cell.heat is None:
+        text += interval and f" {interval}"
+    elif interval:
+        cell = replace(cell, hover=f"{cell.hover}; {text} {interval}".removeprefix("; "))
+    return replace(cell, change=text, mark=_mark(change, measure))
 
 
 def change_cell(change: Change | None, measure: Measure) -> Cell:
     """A difference with interval, effect size, corrected p-value and n; where there is none, why."""
     if change is None:
-        return Cell(DASH)
+        return Cell(DASH, why="no_run")
     small = []
-    if change.low is not None and change.high is not None:
-        small.append(f"{_signed(change.low, measure)} – {_signed(change.high, measure)}")
+    if interval := _interval(change, measure):
+        small.append(interval)
     if change.effect is not None:
         small.append(f"d = {_signed(change.effect, _EFFECT)}")
     if change.p_holm is not None:
@@ -40,9 +57,9 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     if change.reason is not None:
         small.append(change.reason)
     if change.difference is None:
-        return Cell(DASH, tuple(small))
+        return Cell(DASH, tuple(small), why=change.reason or "")
     small.append(f"n = {change.n:,}" if change.n == change.of else f"n = {n_of(change.n, change.of)}")
-    return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change))
+    return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change, measure))
 
 
 def p_text(p: float, at_most: bool = False) -> str:
@@ -54,11 +71,26 @@ def p_text(p: float, at_most: bool = False) -> str:
     return "p < 0.001" if p < 0.001 else f"p {'≤' if at_most else '='} {p:.3f}"
 
 
+def _interval(change: Change, measure: Measure) -> str:
+    """The ends, of which only the last names the unit."""
+    if change.low is None or change.high is None:
+        return ""
+    return f"[{_signed(change.low, measure).removesuffix(_POINTS)}, {_signed(change.high, measure)}]"
+
+
 def _signed(value: float, measure: Measure) -> str:
-    return f"{'−' if value < 0 else '+'}{number(abs(value), measure)}"
+    """A difference; of shares it is in percentage points."""
+    size = f"{100 * abs(value):.2f}{_POINTS}" if measure.share else number(abs(value), measure)
+    return f"{'−' if value < 0 else '+'}{size}"
 
 
-def _mark(change: Change) -> str:
+def _mark(change: Change, measure: Measure) -> str:
+    """An arrow for what is significant; a colour if the effect is not negligible (Cohen, 1988), deep if it is large."""
     if not change.significant or not change.difference:
         return ""
-    return "up" if change.difference > 0 else "down"
+    size = abs(change.effect or 0.0)
+    marks = ["up" if change.difference > 0 else "down"]
+    if size >= _NEGLIGIBLE and measure.better:
+        marks.append("good" if change.difference * measure.better > 0 else "bad")
+        marks += ["deep"] * (size >= _LARGE)
+    return " ".join(marks)

@@ -17,7 +17,7 @@ from eval.report.labels import both, english, joined
 from eval.report.pictures import chart, radars
 from eval.report.reader import chunks, reading_order
 from eval.report.svg import SERIES
-from eval.report.tables import change_tables, overview, section_tables
+from eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
 from rewards.guard import Guard
 from rewards.page_parts import Radar, Ridge
 from rewards.task import Task
@@ -66,7 +66,8 @@ def write_evaluation(
     }
     first = _sections(models, tasks, against, cells)
     gains = guard_gains(tasks, models, against, guard) if guard else []
-    first |= {"changed": [*change_tables(models, changes), *guard_tables(gains)], "facts": _facts(models, tasks)}
+    changed = [*map(without_empty, change_tables(models, changes)), *guard_tables(gains)]
+    first |= {"changed": changed, "facts": _facts(models, tasks)}
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())
@@ -84,13 +85,13 @@ def _sections(
     models: Sequence[Evaluated], tasks: Sequence[type[Task]], against: Mapping[str, Evaluated], changes: Changes
 ) -> dict[str, Sequence[Any]]:
     """What the tasks' views declare: tables, after an overview, and pictures."""
-    tables, charts, every_radar = [overview(models, tasks)], [], []
+    tables, charts, every_radar = [without_empty(overview(models, tasks))], [], []
     for task in tasks:
         runs = [run for model in models if (run := model.run(task.name))]
         if not runs:
             continue
         declared, pictures = task.view.section(task.measures, runs)
-        tables += section_tables(task, models, declared, changes)
+        tables += map(without_empty, on_one_scale(section_tables(task, models, declared, changes)))
         for picture in pictures:
             if isinstance(picture, Radar):
                 if shown := radars(picture, task, models, against):

@@ -25,14 +25,40 @@ class PageTable:
     papers: tuple[tuple[str, ...], ...] = ()  # heading and rows of the same table in the paper, digit for digit
     translate: bool = False  # whether the rows' names are labels
     against: Mapping[str, str] = field(default_factory=dict)  # what a row's differences are from
+    scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
+    empty: tuple[tuple[str, tuple[str, ...]], ...] = ()  # why columns are left out: reason, and their labels
 
     def shade(self, cell: Cell) -> float | None:
-        """How strong a cell's colour is, 0 to 1, from the table's smallest number to its largest; None without one."""
-        if cell.heat is None:
+        """How strong a cell's colour is, 0 to 1, on the table's scale; None without one."""
+        if cell.heat is None or self.scale is None:
             return None
-        values = [other.heat for _, cells in self.rows for other in cells if other.heat is not None]
-        low, high = min(values), max(values)
+        low, high = self.scale
         return (cell.heat - low) / (high - low) if high > low else 0.0
+
+
+def on_one_scale(tables: Sequence[PageTable]) -> list[PageTable]:
+    """Heat maps of one task, in all of which a colour means the same number."""
+    values = [cell.heat for table in tables for _, cells in table.rows for cell in cells if cell.heat is not None]
+    scale = (min(values), max(values)) if values else None
+    return [replace(table, scale=scale) if _has_heat(table) else table for table in tables]
+
+
+def _has_heat(table: PageTable) -> bool:
+    return any(cell.heat is not None for _, cells in table.rows for cell in cells)
+
+
+def without_empty(table: PageTable) -> PageTable:
+    """The table without columns that have no value, and a reason instead; of an empty table only reasons are left."""
+    columns = [[cells[k] for _, cells in table.rows] for k in range(len(table.columns) - 1)]
+    kept = [k for k, cells in enumerate(columns) if any(cell.value != DASH for cell in cells)]
+    empty: dict[str, list[str]] = {}
+    for k, cells in enumerate(columns):
+        if k not in kept:
+            reasons = dict.fromkeys(cell.why or ", ".join(cell.small) or "not_measured" for cell in cells)
+            empty.setdefault("; ".join(reasons), []).append(table.columns[k + 1])
+    rows = tuple((name, tuple(cells[k] for k in kept)) for name, cells in table.rows) if kept else ()
+    names = (table.columns[0], *(table.columns[k + 1] for k in kept))
+    return replace(table, columns=names, rows=rows, empty=tuple((why, tuple(of)) for why, of in empty.items()))
 
 
 def overview(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> PageTable:
@@ -40,7 +66,7 @@ def overview(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> PageTa
     rows = []
     for model in models:
         runs = [(model.run(task.name), task.measures[0]) for task in tasks]
-        cells = [Cell(DASH) if run is None else replace(estimate_cell(run, m), heat=None) for run, m in runs]
+        cells = [Cell(DASH, why="no_run") if run is None else estimate_cell(run, m) for run, m in runs]
         rows.append((model.name, tuple(cells)))
     return PageTable("overview", ("model", *(task.name for task in tasks)), tuple(rows))
 
@@ -71,14 +97,21 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
         for column in table.columns:
             cell = column.cell(run) if column.cell else Cell(DASH)
             if column.measure is not None:
-                cell = estimate_cell(run, column.measure)
-                cell = cell if table.heat else replace(cell, heat=None)
+                cell = estimate_cell(run, column.measure, heat=table.heat)
             if (measure := column.measure or column.change) is not None:
                 cell = with_change(cell, changes.get((model.name, measure.name)), run.shown(measure))
             cells.append(replace(cell, paper=_figure(column, figures)))
         rows.append((model.name, tuple(cells)))
     columns = ("model", *(column.label for column in table.columns))
-    return PageTable(table.name, columns, tuple(rows), table.notes, _paper_rows(table.paper))
+    against = {model.name: base for model, _ in runs if (base := _base(changes, model, table))}
+    return PageTable(table.name, columns, tuple(rows), table.notes, _paper_rows(table.paper), against=against)
+
+
+def _base(changes: Changes, model: Evaluated, table: ModelTable) -> str | None:
+    """What the differences in a model's row are from; None if there are none."""
+    measures = [measure for column in table.columns if (measure := column.measure or column.change)]
+    own = (changes.get((model.name, measure.name)) for measure in measures)
+    return next((change.base for change in own if change and change.difference is not None), None)
 
 
 def change_tables(models: Sequence[Evaluated], by_group: Mapping[str, Changes]) -> list[PageTable]:

@@ -116,7 +116,7 @@ def test_report(runs, tmp_path):
     rows = {row[0].partition(" from ")[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
     assert rows["two"][0].startswith("100.00% 54.07% – 100.00% 6 / 6 +")
-    assert re.fullmatch(r"\S+% \S+% – \S+% 5 / 6 \S+% \[\S+%, \S+%\]", rows["three"][0])
+    assert re.fullmatch(r"\S+% \S+% – \S+% 5 / 6 \S+ pp \[\S+, \S+ pp\]", rows["three"][0])
     changed = cells_of(page, "What changed")
     assert changed[0][-2:] == ["lipogram", "words"]
     assert "n = 5 / 6" in next(row for row in changed if row[0] == "three from one")[-2]

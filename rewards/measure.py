@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 DASH = "–"
@@ -103,6 +103,8 @@ class Cell:
     heat: float | None = None  # the number, where the table is a heat map
     hover: str = ""  # what stands behind the number of a heat map: intervals
     why: str = ""  # why there is no number: a label or a text
+    # The same with all digits, shares from 0 to 1: `value`, `low`, `high`, `n`, `of` and what else it has, by its name.
+    exact: Mapping[str, float | str] = field(default_factory=dict)
 
 
 def number(value: float | None, measure: Measure) -> str:
@@ -131,14 +133,44 @@ def estimate_text(measure: Measure, estimate: Estimate) -> str:
     return f"{number(estimate.mean, measure)}{interval and f' ({interval})'}, {estimate.n:,} of {estimate.of:,}"
 
 
-def mean_cell(value: float | None, measure: Measure, ends: Ends | None = None, *small: str) -> Cell:
-    """A measure's value with its interval, if it has one, below it.
+def mean_cell(
+    value: float | None, measure: Measure, ends: Ends | None = None, counts: tuple[int, int] | None = None
+) -> Cell:
+    """A measure's value with its interval and its n of N, if it has them, below it.
 
-    >>> mean_cell(0.5, Measure("a", 2), (0.4, 0.6), "3 / 4").small
-    ('0.40 – 0.60', '3 / 4')
+    >>> cell = mean_cell(0.5, Measure("a", 2), (0.4, 0.6), (3, 4))
+    >>> cell.small, cell.exact
+    (('0.40 – 0.60', '3 / 4'), {'value': 0.5, 'low': 0.4, 'high': 0.6, 'n': 3, 'of': 4})
     """
-    interval = ends_text(ends, measure)
-    return Cell(number(value, measure), (interval, *small) if interval else small)
+    low, high = ends or (None, None)
+    n, of = counts or (None, None)
+    small = filter(None, (ends_text(ends, measure), n_of(*counts) if counts else ""))
+    exact = known(value=value, low=low, high=high, n=n, of=of)
+    return Cell(number(value, measure), tuple(small), exact=exact)
+
+
+def count_cell(count: float | None, *small: str) -> Cell:
+    """How many; `small` below it.
+
+    >>> count_cell(1234).value
+    '1,234'
+    """
+    return Cell(DASH if count is None else f"{count:,.0f}", small, exact=known(value=count))
+
+
+def share_cell(part: int, total: int) -> Cell:
+    """A share in percent, and n of N below it.
+
+    >>> share_cell(1, 4).value, share_cell(1, 4).small
+    ('25.00%', ('1 / 4',))
+    """
+    value = part / total if total else None
+    return Cell(percent(part, total), (n_of(part, total),), exact=known(value=value, n=part, of=total))
+
+
+def known(**numbers: float | str | None) -> dict[str, float | str]:
+    """What is not None."""
+    return {name: value for name, value in numbers.items() if value is not None}
 
 
 def n_of(part: int, total: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from eval.compare import Change
 from eval.summary import estimate_of
 from rewards.finished import Finished
-from rewards.measure import DASH, Cell, Estimate, Measure, ends_text, mean_cell, n_of, number
+from rewards.measure import DASH, Cell, Estimate, Measure, known, mean_cell, n_of, number
 
 _EFFECT = Measure("effect", 2)
 _POINTS = " pp"
@@ -17,11 +17,12 @@ def estimate_cell(run: Finished, measure: Measure, *, heat: bool = False) -> Cel
     """A measure's mean, its interval, n of N; in a heat map the interval is for whoever points at the cell."""
     e, shown = estimate_of(run, measure), run.shown(measure)
     if e.mean is None:
-        return Cell(DASH, (n_of(e.n, e.of),), why=_why_none(run, e))
+        return Cell(DASH, (n_of(e.n, e.of),), why=_why_none(run, e), exact=known(n=e.n, of=e.of))
+    cell = mean_cell(e.mean, shown, (e.low, e.high), (e.n, e.of))
     if heat:
-        interval = ends_text((e.low, e.high), shown)
-        return Cell(number(e.mean, shown), (n_of(e.n, e.of),), heat=e.mean, hover=interval and f"95%: {interval}")
-    return mean_cell(e.mean, shown, (e.low, e.high), n_of(e.n, e.of))
+        *interval, counts = cell.small
+        return replace(cell, small=(counts,), heat=e.mean, hover="".join(f"95%: {ends}" for ends in interval))
+    return cell
 
 
 def _why_none(run: Finished, estimate: Estimate) -> str:
@@ -40,7 +41,8 @@ def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
         text += interval and f" {interval}"
     elif interval:
         cell = replace(cell, hover=f"{cell.hover}; {text} {interval}".removeprefix("; "))
-    return replace(cell, change=text, mark=_mark(change, measure))
+    exact = known(change=change.difference, change_low=change.low, change_high=change.high, change_p=change.p_holm)
+    return replace(cell, change=text, mark=_mark(change, measure), exact={**cell.exact, **exact})
 
 
 def change_cell(change: Change | None, measure: Measure) -> Cell:
@@ -57,9 +59,11 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     if change.reason is not None:
         small.append(change.reason)
     if change.difference is None:
-        return Cell(DASH, tuple(small), why=change.reason or "")
+        return Cell(DASH, tuple(small), why=change.reason or "", exact=known(reason=change.reason))
+    exact = known(value=change.difference, low=change.low, high=change.high, effect=change.effect)
+    exact |= known(p=change.p, p_holm=change.p_holm, n=change.n, of=change.of, reason=change.reason)
     small.append(f"n = {change.n:,}" if change.n == change.of else f"n = {n_of(change.n, change.of)}")
-    return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change, measure))
+    return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change, measure), exact=exact)
 
 
 def p_text(p: float, at_most: bool = False) -> str:

@@ -1,7 +1,5 @@
 """What an evaluation found: tables beside the paper's, what changed, pictures, and every answer to read."""
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,11 +9,10 @@ from typing import Any
 from data.record import write_json, write_whole
 from eval.compare import Changes, all_changes, bases
 from eval.evaluated import Evaluated
-from eval.report import render, source
 from eval.report.guard import guard_gains, guard_tables
-from eval.report.labels import both, english, joined
 from eval.report.pictures import chart, radars
 from eval.report.reader import chunks, reading_order
+from eval.report.render import render
 from eval.report.svg import SERIES
 from eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
 from rewards.guard import Guard
@@ -47,22 +44,17 @@ def write_evaluation(
     cells = {key: change for group in changes.values() for key, change in group.items()}
     packed = chunks(models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
-    # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
-    digits = {task.name: task.measures[0].digits for task in reading_order(tasks)}
-    script = source("reader.js").replace("DIGITS_OF_KINDS", json.dumps(digits).replace("<", "\\u003c"))
     shared: dict[str, Any] = {
+        "styles": ("style.css", "evaluation.css"),
+        "scripts": ("tables.js", "reader.js"),
         "title": title,
-        "both": both,
-        "english": english,
-        "joined": joined,
-        "script": script,
-        # What the Content-Security-Policy calls this script, so that no other one runs.
-        "script_hash": "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "names": [(model.name, number % SERIES) for number, model in enumerate(models)],
         "ticked": {model.name for model in models if model.name not in against} | {models[-1].name},
         "pages": [page.name for page in pages],
         "words": [word for task in tasks for word in task.view.words],
-        "kinds": list(digits),
+        # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
+        "kinds": [task.name for task in reading_order(tasks)],
+        "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
     }
     first = _sections(models, tasks, against, cells)
     gains = guard_gains(tasks, models, against, guard) if guard else []

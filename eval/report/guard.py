@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from eval.evaluated import Evaluated, not_alike
 from eval.report.tables import PageTable
 from rewards.guard import Gain, Guard, gain
-from rewards.measure import DASH, Cell
+from rewards.measure import DASH, Cell, known
 from rewards.task import Task
 
 
@@ -57,4 +57,6 @@ def guard_tables(gains: Sequence[Guarded]) -> list[PageTable]:
 def _cell(gain: Gain | None) -> Cell:
     if gain is None:
         return Cell(DASH)
-    return Cell(f"{gain.deviations:+.2f}", (f"{gain.low:+.2f} – {gain.high:+.2f}", f"n = {gain.n:,}, {gain.base_n:,}"))
+    small = (f"{gain.low:+.2f} – {gain.high:+.2f}", f"n = {gain.n:,}, {gain.base_n:,}")
+    exact = known(value=gain.deviations, low=gain.low, high=gain.high, n=gain.n, base_n=gain.base_n)
+    return Cell(f"{gain.deviations:+.2f}", small, exact=exact)

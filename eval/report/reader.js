@@ -1,4 +1,3 @@
-"use strict";
 // Texts are set with textContent only: what a model wrote is never read as HTML.
 const root = document.documentElement;
 const byId = (id) => document.getElementById(id);
@@ -29,9 +28,8 @@ function word(key) {
   return found ? found.cloneNode(true) : document.createTextNode(key);
 }
 
-const digits = DIGITS_OF_KINDS;
-
 function startReader({ models, items }) {
+  const digits = JSON.parse(byId("reader").dataset.digits);
   const kinds = Object.keys(digits).filter((kind) => items.some((item) => item.kind === kind));
   const state = { kind: kinds[0], shown: [], place: 0 };
 

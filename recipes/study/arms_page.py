@@ -4,8 +4,8 @@ from pathlib import Path
 
 from data.markdown import bullets, plain, table
 from data.record import write_whole
-from eval.report import render
 from eval.report.plane import Spot, plane_chart
+from eval.report.render import render
 from study.arm import Arm
 from study.arms import PAPER
 from study.claims import Verdict

@@ -8,8 +8,8 @@ from typing import Any
 from data.published import METHODS
 from data.record import write_whole
 from data.schema import Reason, Response
-from eval.report import render
 from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from eval.report.render import render
 from rewards.guard import Gain
 from rewards.measure import percent
 from rewards.tasks.dat.summary import DatSummary

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from rewards.measure import Cell, Ends, Measure, mean_cell, normal_interval
+from rewards.measure import Cell, Ends, Measure, count_cell, mean_cell, normal_interval
 from rewards.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, LOOPHOLES, PARTS
 from rewards.tasks.dat.summary import DatSummary
 
@@ -30,9 +31,10 @@ def cell(values: Mapping[str, float], name: str) -> Cell:
     """
     value, digits = values.get(name), MEASURES[name].digits
     if value is not None and name in DIVERSITY:
-        return Cell(f"{value:,.0f}")
-    ends = _rounded(normal_interval(value, values.get(f"{name}_se"), 1), digits)
-    return mean_cell(value if value is None else round(value, digits) + 0.0, MEASURES[name], ends)
+        return count_cell(value)
+    exact = normal_interval(value, values.get(f"{name}_se"), 1)
+    shown = mean_cell(value if value is None else round(value, digits) + 0.0, MEASURES[name], _rounded(exact, digits))
+    return replace(shown, exact=mean_cell(value, MEASURES[name], exact).exact)
 
 
 def instrument_text(values: Mapping[str, float], name: str) -> str:

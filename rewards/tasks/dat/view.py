@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from rewards.measure import DASH, Cell, Measure, ends_text, mean_cell, number, percent
+from rewards.measure import DASH, Cell, Measure, count_cell, ends_text, mean_cell, number, percent
 from rewards.page_parts import Column, ModelTable, Point, ReaderItem, Ridge, Scatter, Section
 from rewards.tasks.dat.instrument_cells import cell, instrument_text, measured
 from rewards.tasks.dat.summary import DatSummary, FinishedDat
@@ -55,18 +55,17 @@ class DatView(View[FinishedDat]):
             return mean_cell(run.summary.mean, run.shown(score), run.summary.ci95)
 
         def std(run: FinishedDat) -> Cell:
-            return Cell(number(run.summary.std, run.shown(score)))
+            return mean_cell(run.summary.std, run.shown(score))
 
         def equal_words(run: FinishedDat) -> Cell:
-            count = words[str(run.folder)]
-            return Cell(DASH if count is None else f"{count:,.0f}", (f"n = {table.equal_size:,}",))
+            return count_cell(words[str(run.folder)], f"n = {table.equal_size:,}")
 
         def point(run: FinishedDat) -> Point | None:
             row, count = run.summary, words[str(run.folder)]
             return None if row.mean is None or count is None else Point(count, row.mean, *(row.ci95 or (None, None)))
 
         responses = (
-            Column("trials", cell=lambda run: Cell(f"{run.summary.num_responses:,}")),
+            Column("trials", cell=lambda run: count_cell(run.summary.num_responses)),
             Column("valid", cell=_valid, change=valid, paper="valid", figure=_figure),
             Column("mean", cell=mean, change=score, paper="mean"),
             Column("std", cell=std, paper="std"),
@@ -74,8 +73,8 @@ class DatView(View[FinishedDat]):
             Column("equal_words", cell=equal_words),
         )
         trials = (
-            Column("valid_trials", cell=lambda run: Cell(f"{run.summary.valid:,}")),
-            Column("attempts", cell=lambda run: Cell(f"{run.summary.num_responses:,}", (_rate(run.summary),))),
+            Column("valid_trials", cell=lambda run: count_cell(run.summary.valid)),
+            Column("attempts", cell=lambda run: count_cell(run.summary.num_responses, _rate(run.summary))),
             Column("mean", cell=mean),
             Column("std", cell=std),
         )
@@ -106,11 +105,11 @@ def _instrument(name: str) -> Callable[[FinishedDat], Cell]:
 
 
 def _valid(run: FinishedDat) -> Cell:
-    return Cell(f"{run.summary.valid:,}", (_rate(run.summary),))
+    return count_cell(run.summary.valid, _rate(run.summary))
 
 
 def _unique_words(run: FinishedDat) -> Cell:
-    return Cell(f"{run.summary.unique_words:,}")
+    return count_cell(run.summary.unique_words)
 
 
 def _figure(valid: str) -> str:

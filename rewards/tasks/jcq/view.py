@@ -6,7 +6,7 @@ from typing import Any
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from rewards.final_text import answer_state
-from rewards.measure import Cell, Estimate, Measure, estimate_text, mean_cell, n_of, percent
+from rewards.measure import Cell, Estimate, Measure, estimate_text, mean_cell, percent, share_cell
 from rewards.page_parts import Column, Entry, ModelTable, Radar, ReaderItem, RowTable, Section
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.tables import means
@@ -101,7 +101,7 @@ class JcqView(View[FinishedJcq]):
         rows = []  # tasks by criteria, over all models (ACL, table 5)
         for task in TASKS:
             cells = means([run.scores for run in runs], task)
-            shown = [mean_cell(cell.mean, measures[0], None, n_of(cell.scored, cell.asked)) for cell in cells]
+            shown = [mean_cell(cell.mean, measures[0], None, (cell.scored, cell.asked)) for cell in cells]
             rows.append((task, tuple(replace(s, heat=cell.mean) for s, cell in zip(shown, cells, strict=True))))
         tables = (
             table("table12", criteria, "jcq_by_criterion", "jcq_training_by_criterion"),
@@ -153,4 +153,5 @@ def _whole(run: FinishedJcq) -> Cell:
     states = run.metrics["answer_states"]
     answers = sum(states.values())
     others = (f"{n:,} {state}" for state, n in states.items() if n and state != "whole")
-    return Cell(percent(states["whole"], answers), (n_of(states["whole"], answers), *others))
+    cell = share_cell(states["whole"], answers)
+    return replace(cell, small=(*cell.small, *others), exact={**cell.exact, **states})

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from data.stories import load_stories
-from rewards.measure import DASH, Cell, Measure, ends_text, mean_cell, n_of, number, percent
+from rewards.measure import DASH, Cell, Measure, ends_text, mean_cell, number, percent, share_cell
 from rewards.page_parts import Column, Entry, ModelTable, Point, ReaderItem, Scatter, Section
 from rewards.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from rewards.tasks.sat.summary import SatSummary
@@ -60,8 +60,8 @@ class SatView(View[FinishedSat]):
             Column("mean", measures[0]),
             Column("compliant", cell=_compliant),
             Column("compliant_mean", cell=_mean_of_compliant),
-            Column("length", cell=lambda run: Cell(number(run.summary.mean_length, _LENGTH))),
-            Column("copied", cell=lambda run: Cell(number(run.summary.mean_copied, _COPIED))),
+            Column("length", cell=lambda run: mean_cell(run.summary.mean_length, _LENGTH)),
+            Column("copied", cell=lambda run: mean_cell(run.summary.mean_copied, _COPIED)),
         )
         table = ModelTable("table14", columns, ("sat_note", "scale_note"), paper="sat", training="sat_training")
         chart = Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", [_point(run) for run in runs])
@@ -85,12 +85,12 @@ class SatView(View[FinishedSat]):
 
 def _compliant(run: FinishedSat) -> Cell:
     row = run.summary
-    return Cell(percent(row.compliant, row.num_rewrites), (n_of(row.compliant, row.num_rewrites),))
+    return share_cell(row.compliant, row.num_rewrites)
 
 
 def _mean_of_compliant(run: FinishedSat) -> Cell:
     row = run.summary
-    return mean_cell(row.compliant_mean, _SCORE, None, n_of(row.compliant_stories, row.num_stories))
+    return mean_cell(row.compliant_mean, _SCORE, None, (row.compliant_stories, row.num_stories))
 
 
 def _point(run: FinishedSat) -> Point | None:

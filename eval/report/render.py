@@ -1,0 +1,81 @@
+"""A page of its template: one file that loads nothing, with its style, its scripts and what allows only these."""
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from data.schema import utf8_safe
+from eval.report import source
+from eval.report.labels import both, english, joined
+
+
+def render(
+    template: str | Path,
+    *,
+    styles: Sequence[str] = ("style.css",),
+    scripts: Sequence[str] = (),
+    **values: Any,
+) -> bytes:
+    """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `eval.report.charts`).
+
+    `template` is the name of a file beside this one, or the path of another, which may include those beside this one. A
+    name that is missing is an error.
+    """
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(both=both, english=english, joined=joined, breakable=breakable, sections=Sections())
+    script = "".join(map(source, scripts))
+    shared = {
+        "styles": styles,
+        "script": script,
+        # What the Content-Security-Policy calls this script, so that no other one runs.
+        "script_hash": "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    }
+    text = source(template) if isinstance(template, str) else template.read_text("utf-8")
+    return utf8_safe(environment.from_string(text).render(**shared, **values)).encode()
+
+
+class Sections:
+    """The sections of a page, in the order in which its template comes to them: its list of contents."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, str] = {}  # of each heading by its id: a label, or the title itself
+
+    def add(self, key: str) -> str:
+        """The id of a section's heading, by which a link finds it.
+
+        >>> sections = Sections()
+        >>> sections.add("What changed"), sections.add("What changed")
+        ('section-what-changed', 'section-what-changed-2')
+        """
+        identifier, number = f"section-{slug(key)}", 1
+        while identifier in self.keys:
+            number += 1
+            identifier = f"section-{slug(key)}-{number}"
+        self.keys[identifier] = key
+        return identifier
+
+
+def slug(title: str) -> str:
+    """A title as an id or the name of a file.
+
+    >>> slug("JCQ: by task"), slug("../x"), slug("課題")
+    ('jcq-by-task', 'x', '課題')
+    """
+    return re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
+
+
+def breakable(name: str) -> str:
+    """A name as HTML that may go on in the next line behind its separators, and not inside a word.
+
+    >>> breakable("org/a_b<c>")
+    'org/<wbr>a_<wbr>b&lt;c&gt;'
+    """
+    return re.sub(r"([/_@=:]+)(?=\w)", r"\1<wbr>", html.escape(name, quote=False))

@@ -70,7 +70,7 @@ def test_a_study_from_start_to_table_and_then_nothing(study):
     table = json.loads((study / "out" / "table" / "table11.json").read_text())
     assert [row["valid"] for row in table["rows"]] == [24, 24, 12, 24, 12, 12]
     assert table["equal_size"] == 12
-    assert "<h2>Table 11</h2>" in (study / "out" / "table" / "report.html").read_text("utf-8")
+    assert ">Table 11</h2>" in (study / "out" / "table" / "report.html").read_text("utf-8")
     log = (study / "out" / "logs" / "sft.log").read_text()
     assert log.startswith("$ ")
     assert "playing sft_dat.py" in log

@@ -112,7 +112,7 @@ def test_report(runs, tmp_path):
     evaluate(tmp_path, "report", runs[0] / "out", "--base", "one", "--output", "r.html")
     page = (tmp_path / "r.html").read_text("utf-8")
     assert cells_of(page, "At a glance")[0] == ["Model", "DAT", "lipogram"]
-    table = cells_of(page, '<h2><span lang="en">lipogram</span>', escape=False)
+    table = cells_of(page, "lipogram</h2>", escape=False)
     rows = {row[0].partition(" from ")[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
     assert rows["two"][0].startswith("100.00% 54.07% – 100.00% 6 / 6 +")

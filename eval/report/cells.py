@@ -41,7 +41,7 @@ def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
         text += interval and f" {interval}"
     elif interval:
         cell = replace(cell, hover=f"{cell.hover}; {text} {interval}".removeprefix("; "))
-    exact = known(change=change.difference, change_low=change.low, change_high=change.high, change_p=change.p_holm)
+    exact = known(change=change.difference, change_low=change.low, change_high=change.high, change_p_holm=change.p_holm)
     return replace(cell, change=text, mark=_mark(change, measure), exact={**cell.exact, **exact})
 
 
@@ -62,6 +62,7 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
         return Cell(DASH, tuple(small), why=change.reason or "", exact=known(reason=change.reason))
     exact = known(value=change.difference, low=change.low, high=change.high, effect=change.effect)
     exact |= known(p=change.p, p_holm=change.p_holm, n=change.n, of=change.of, reason=change.reason)
+    exact |= {"p_at_most": 1} if change.p_at_most else {}  # both are bounds
     small.append(f"n = {change.n:,}" if change.n == change.of else f"n = {n_of(change.n, change.of)}")
     return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change, measure), exact=exact)
 

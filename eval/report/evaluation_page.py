@@ -9,6 +9,7 @@ from typing import Any
 from data.record import write_json, write_whole
 from eval.compare import Changes, all_changes, bases
 from eval.evaluated import Evaluated
+from eval.report.exports import write_tables
 from eval.report.guard import guard_gains, guard_tables
 from eval.report.pictures import chart, radars
 from eval.report.reader import chunks, reading_order
@@ -32,7 +33,7 @@ def write_evaluation(
     most_bytes: int = MOST_BYTES,
     guard: Guard | None = None,
 ) -> list[Path]:
-    """Write the page and, beside it, `report.json`: the numbers with all their digits.
+    """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`eval.compare.bases`), `guard` a second encoder that scores
@@ -60,6 +61,7 @@ def write_evaluation(
     gains = guard_gains(tasks, models, against, guard) if guard else []
     changed = [*map(without_empty, change_tables(models, changes)), *guard_tables(gains)]
     first |= {"changed": changed, "facts": _facts(models, tasks)}
+    write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed])
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())

@@ -41,12 +41,15 @@ def joined(key: str) -> str:
 
 
 def both(key: str, tag: str = "span") -> str:
-    """A label in both languages as HTML; the page's style shows one of them.
+    """A label in both languages as HTML, of which the page's style shows one; where they are the same, once.
 
-    >>> both("sat")
-    '<span lang="en">SAT</span><span lang="ja">SAT</span>'
+    >>> both("sat"), both("std")
+    ('SAT', '<span lang="en">Std</span><span lang="ja">標準偏差</span>')
     """
-    pair = zip(("en", "ja"), labels().get(key, (key, key)), strict=True)
+    english, japanese = labels().get(key, (key, key))
+    if english == japanese:
+        return html.escape(english)
+    pair = zip(("en", "ja"), (english, japanese), strict=True)
     return "".join(f'<{tag} lang="{language}">{html.escape(text)}</{tag}>' for language, text in pair)
 
 

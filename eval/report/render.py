@@ -10,7 +10,9 @@ from typing import Any
 
 from data.schema import utf8_safe
 from eval.report import source
+from eval.report.exports import links, paper_name
 from eval.report.labels import both, english, joined
+from eval.report.names import Names
 
 
 def render(
@@ -30,7 +32,15 @@ def render(
     environment = Environment(
         loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals.update(both=both, english=english, joined=joined, breakable=breakable, sections=Sections())
+    environment.globals.update(
+        both=both,
+        english=english,
+        joined=joined,
+        breakable=breakable,
+        links=links,
+        paper_name=paper_name,
+        sections=Names(),
+    )
     script = "".join(map(source, scripts))
     shared = {
         "styles": styles,
@@ -40,36 +50,6 @@ def render(
     }
     text = source(template) if isinstance(template, str) else template.read_text("utf-8")
     return utf8_safe(environment.from_string(text).render(**shared, **values)).encode()
-
-
-class Sections:
-    """The sections of a page, in the order in which its template comes to them: its list of contents."""
-
-    def __init__(self) -> None:
-        self.keys: dict[str, str] = {}  # of each heading by its id: a label, or the title itself
-
-    def add(self, key: str) -> str:
-        """The id of a section's heading, by which a link finds it.
-
-        >>> sections = Sections()
-        >>> sections.add("What changed"), sections.add("What changed")
-        ('section-what-changed', 'section-what-changed-2')
-        """
-        identifier, number = f"section-{slug(key)}", 1
-        while identifier in self.keys:
-            number += 1
-            identifier = f"section-{slug(key)}-{number}"
-        self.keys[identifier] = key
-        return identifier
-
-
-def slug(title: str) -> str:
-    """A title as an id or the name of a file.
-
-    >>> slug("JCQ: by task"), slug("../x"), slug("課題")
-    ('jcq-by-task', 'x', '課題')
-    """
-    return re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
 
 
 def breakable(name: str) -> str:

@@ -22,7 +22,7 @@ class PageTable:
     columns: tuple[str, ...]  # labels of its columns; the first is that of the rows' names
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]  # name of each row and its cells
     notes: tuple[str, ...] = ()  # labels of what stands below it
-    papers: tuple[tuple[str, ...], ...] = ()  # heading and rows of the same table in the paper, digit for digit
+    papers: "PageTable | None" = None  # the same table in the paper, digit for digit
     translate: bool = False  # whether the rows' names are labels
     against: Mapping[str, str] = field(default_factory=dict)  # what a row's differences are from
     scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
@@ -78,7 +78,7 @@ def section_tables(
     tables = []
     for table in declared:
         if isinstance(table, RowTable):
-            paper = _paper_rows(table.paper)
+            paper = _papers(table.paper)
             tables.append(PageTable(table.name, table.columns, table.rows, papers=paper, translate=True))
             continue
         kind = table.kind
@@ -104,7 +104,7 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
         rows.append((model.name, tuple(cells)))
     columns = ("model", *(column.label for column in table.columns))
     against = {model.name: base for model, _ in runs if (base := _base(changes, model, table))}
-    return PageTable(table.name, columns, tuple(rows), table.notes, _paper_rows(table.paper), against=against)
+    return PageTable(table.name, columns, tuple(rows), table.notes, _papers(table.paper), against=against)
 
 
 def _base(changes: Changes, model: Evaluated, table: ModelTable) -> str | None:
@@ -132,12 +132,23 @@ def change_tables(models: Sequence[Evaluated], by_group: Mapping[str, Changes]) 
     return tables
 
 
-def _paper_rows(table: str | None) -> tuple[tuple[str, ...], ...]:
-    """Heading and rows of the papers' table of other models; nothing where there is none."""
+def _papers(table: str | None) -> PageTable | None:
+    """The papers' table of other models; None where there is none."""
     if table is None:
-        return ()
-    lines = load_text(table)
-    return (tuple(name.replace("_", " ") for name in lines[0]), *(tuple(line.values()) for line in lines))
+        return None
+    lines, rows = load_text(table), []
+    for line in lines:
+        name, *values = line.values()
+        rows.append((name, tuple(_printed(value) for value in values)))
+    return PageTable("papers_models", tuple(name.replace("_", " ") for name in lines[0]), tuple(rows))
+
+
+def _printed(text: str) -> Cell:
+    """What a paper prints, digit for digit."""
+    try:
+        return Cell(text, exact={"value": float(text)})
+    except ValueError:
+        return Cell(text)
 
 
 def _paper_row(table: str | None, model: Evaluated) -> dict[str, str]:

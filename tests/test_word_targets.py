@@ -8,7 +8,8 @@ import torch
 from grpo_runs import ROOT, flags, history
 from mini_model import build_mini
 from scipy.stats import chisquare
-from transformers import AutoTokenizer
+from tokenizers import Tokenizer, models, normalizers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from data.errors import UserError
 from eval.draw import SamplingOptions
@@ -19,7 +20,7 @@ from rewards.tasks.dat.task import Dat
 from rewards.tasks.dat.word_by_word import WordByWord
 from training.config import parse
 from training.sft_dpo import SftArguments, SftSettings, train_sft
-from training.word_targets import WordTargets, word_targets
+from training.word_targets import WordTargets, spell, word_targets
 
 USE = np.array([0.25, 0.2, 0.15, 0.15, 0.15, 0.1])
 
@@ -56,7 +57,8 @@ def test_the_loss_by_hand(words):
     tokens = [9, 4, 5, 6, 7, 8]  # of the nouns; 1 ends a list, 2 and 3 are its form
     logits = torch.randn(2, 8, 10, requires_grad=True)
     labels = torch.tensor([[-100, 2, 4, 3, 9, 2, 7, 1], [-100, 2, 4, 3, 9, 1, -100, -100]])  # the second one was cut
-    loss = WordTargets(words, tokens)(logits[:, :-1], labels[:, 1:])
+    spellings = [(token,) for token in tokens]
+    loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:])
     targets = words.targets(np.array([[1, 0, 4]]))[0]
     logs, expected = logits.detach().log_softmax(-1), 0.0
     for row in range(2):
@@ -75,9 +77,31 @@ def test_the_loss_by_hand(words):
     for place, share in zip([2, 4, 6], targets, strict=True):
         perfect[0, place - 1, tokens] = torch.tensor(share).clamp(min=1e-13).log()
     perfect.requires_grad_()
-    nouns = torch.where(torch.isin(labels[:1], torch.tensor(tokens)), labels[:1], -100)
-    WordTargets(words, tokens)(perfect[:, :-1], nouns[:, 1:]).backward()
-    assert perfect.grad.abs().max() < 1e-5
+    WordTargets(words, spellings)(perfect[:, :-1], labels[:1, 1:]).backward()
+    assert perfect.grad[0, [1, 3, 5]].abs().max() < 1e-5
+
+
+def test_a_word_of_several_tokens_has_a_target_for_each(words):
+    torch.manual_seed(1)
+    spellings = [(4,), (4, 5), (4, 5, 6), (4, 7), (8, 6), (9,)]  # 3 follows a word, 1 the last one
+    labels = torch.tensor([[-100, 4, 5, 3, 8, 6, 3, 4, 1, -100]])  # nouns 1, 4 and 0
+    logits = torch.randn(1, 10, 10)
+    targets, logs = words.targets(np.array([[1, 4, 0]]))[0], logits.log_softmax(-1)[0]
+    expected = 0.0
+    for shares, start, noun, end in zip(targets, (1, 4, 7), (1, 4, 0), (3, 3, 1), strict=True):
+        spelling = spellings[noun]
+        for depth in range(len(spelling) + 1):
+            likely = {k: shares[k] for k in range(6) if spellings[k][:depth] == spelling[:depth]}
+            for k, share in likely.items():
+                token = spellings[k][depth] if depth < len(spellings[k]) else end
+                expected -= share / sum(likely.values()) * float(logs[start + depth - 1, token])
+    loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:])
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_only_cut_lists_are_refused(words):
+    with pytest.raises(UserError, match="no response of a batch holds its whole list; give a larger max_length"):
+        WordTargets(words, [(4,), (5,), (6,), (7,), (8,), (9,)])(torch.zeros(1, 3, 10), torch.tensor([[4, 3, 5]]))
 
 
 # A model of 64 nouns
@@ -120,10 +144,20 @@ def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):
     run_task(Dat(settings), GeneratorSettings("random"), SamplingOptions(num_responses=16), random)
     with pytest.raises(UserError, match="word_targets needs responses whose words' distribution is known"):
         word_targets([random], AutoTokenizer.from_pretrained(mini))
-    with pytest.raises(UserError, match=r"of the 64 nouns, such as .*, are not one token"):
-        word_targets([table], _Spelling())
+    with pytest.raises(UserError, match="spells several of the nouns alike"):
+        spell(AutoTokenizer.from_pretrained(mini), ["無い語", "無い言"])
 
 
-class _Spelling:
-    def encode(self, word, **options):
-        return list(range(len(word) + 1))
+def test_words_are_spelt_as_lists_have_them(tmp_path):
+    """As byte pairs do: a space goes with the word's first characters, so that alone a word is another token."""
+    tokenizer = Tokenizer(
+        models.BPE(
+            vocab={t: k for k, t in enumerate([*"▁12.主義本社\n", "▁主", "主義", "▁本"])},
+            merges=[("▁", "主"), ("主", "義"), ("▁", "本")],
+        )
+    )
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    assert fast.convert_ids_to_tokens(fast.encode("主義")) == ["主義"]
+    spelt = [fast.convert_ids_to_tokens(list(tokens)) for tokens in spell(fast, ["主義", "本社", "社"])]
+    assert spelt == [["▁主", "義"], ["▁本", "社"], ["▁", "社"]]

@@ -1,7 +1,7 @@
 """SFT on lists of words whose distribution is known: the target of each word is that, and not the one word drawn.
 
 One drawn word of thousands says next to nothing about how it depends on the words before it; its distribution says it
-all. Needs words that are one token each.
+all. A word of several tokens has a target for each: how its nouns go on, among those that begin with the tokens before.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from trl import SFTTrainer
 
@@ -18,37 +19,73 @@ from generate.nouns import FrontierNouns
 from rewards.tasks import read_run, task_type
 from training.shared_prompt import response_logits
 
-_IGNORED = -100
+_IGNORED, _END = -100, -1
+_CHECKED = 64  # lists
 
 
 class WordTargets:
     """Cross-entropy of logits with a word's own distribution, and with the one token everywhere else.
 
-    `words` gives the distributions (`targets`, `bias`), `tokens` are its nouns' tokens. A
-    row that does not ask for just as many nouns as a list has (one that was cut) is imitated token by token.
+    `words` gives the distributions (`targets`, `bias`), `spellings` the tokens of each of its nouns as lists write it.
+    A row that does not hold just as many nouns as a list has (one that was cut) is imitated token by token.
     """
 
-    def __init__(self, words: Any, tokens: Sequence[int]) -> None:
+    def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
         self._words, self._places = words, len(words.bias)
-        self._tokens = torch.tensor(tokens)
-        self._noun = torch.full((int(self._tokens.max()) + 1,), -1)
-        self._noun[self._tokens] = torch.arange(len(tokens))
+        self._noun = {spelling: number for number, spelling in enumerate(spellings)}
+        self._lengths = sorted({len(spelling) for spelling in spellings}, reverse=True)
+        depths = range(self._lengths[0] + 1)
+        # What each noun's token at a depth is, and which nouns have the same tokens before it: (depths, nouns).
+        padded = [[*spelling, *[_END] * (len(depths) - len(spelling))] for spelling in spellings]
+        self._next = torch.tensor(padded).T.contiguous()
+        prefixes: dict[tuple[int, ...], int] = {}
+        self._prefix = np.array(
+            [[prefixes.setdefault(s[:j], len(prefixes)) if j <= len(s) else -1 for s in spellings] for j in depths]
+        )
+        # Where only one token can follow, its own target is that.
+        follows: dict[int, set[int]] = {}
+        for prefix, token in zip(self._prefix.ravel().tolist(), self._next.ravel().tolist(), strict=True):
+            follows.setdefault(prefix, set()).add(token)
+        self._open = np.array([prefix >= 0 and len(follows[prefix]) > 1 for prefix in range(len(prefixes))])
+
+    def find(self, tokens: Sequence[int]) -> list[tuple[int, int]]:
+        """The nouns in a row of tokens that a token follows (negative: none): where they begin, and their numbers."""
+        nouns, place = [], 0
+        while place < len(tokens):
+            spellings = (tuple(tokens[place : place + length]) for length in self._lengths)
+            spelling = next((spelling for spelling in spellings if spelling in self._noun), None)
+            end = place + len(spelling or ())
+            if spelling is not None and end < len(tokens) and tokens[end] >= 0:
+                nouns.append((place, self._noun[spelling]))
+            place = max(end, place + 1)
+        return nouns
 
     def __call__(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens)."""
-        logits, targets = logits.float(), labels
-        nouns = self._noun.to(labels.device)[targets.clamp(0, len(self._noun) - 1)]
-        nouns[(targets < 0) | (targets >= len(self._noun))] = -1
-        nouns[(nouns >= 0).sum(dim=1) != self._places] = -1
-        wanted = logits.gather(-1, targets.clamp(min=0)[..., None])[..., 0]
-        at = nouns >= 0
-        if at.any():
-            lists = nouns[at].view(-1, self._places)
-            shares = torch.from_numpy(self._words.targets(lists.cpu().numpy())).to(logits)
+        logits = logits.float()
+        wanted = logits.gather(-1, labels.clamp(min=0)[..., None])[..., 0]
+        nouns = [self.find(row) for row in labels.tolist()]
+        rows = [row for row, hits in enumerate(nouns) if len(hits) == self._places]
+        if not rows:
+            raise UserError("word_targets: no response of a batch holds its whole list; give a larger max_length")
+        lists = np.array([[noun for _, noun in nouns[row]] for row in rows])
+        shares = self._words.targets(lists).reshape(lists.size, -1)
+        row, noun = np.repeat(rows, self._places), lists.ravel()
+        start = np.array([place for row in rows for place, _ in nouns[row]])
+        lengths = (self._next.numpy() != _END).sum(axis=0)[noun]
+        end = labels.cpu()[row, start + lengths]  # what follows a word
+        for depth, (prefix, following) in enumerate(zip(self._prefix, self._next, strict=True)):
+            at = np.flatnonzero((lengths >= depth) & self._open[prefix[noun]])
+            if not len(at):
+                continue
+            likely = shares[at] * (prefix == prefix[noun[at]][:, None])
+            likely /= likely.sum(axis=1, keepdims=True)
+            tokens = torch.where(following == _END, end[at][:, None], following)
+            place = tuple(torch.from_numpy(index).to(logits.device) for index in (row[at], start[at] + depth))
+            scores = logits[place[0][:, None], place[1][:, None], tokens.to(logits.device)]
             # Not in place: `wanted` is part of the graph.
-            own = (shares.flatten(0, 1) * logits[at][:, self._tokens.to(labels.device)]).sum(dim=-1)
-            wanted = wanted.masked_scatter(at, own)
-        return (logits.logsumexp(dim=-1) - wanted)[targets != _IGNORED].sum()
+            wanted = wanted.index_put(place, (torch.from_numpy(likely).to(scores) * scores).sum(dim=-1))
+        return (logits.logsumexp(dim=-1) - wanted)[labels != _IGNORED].sum()
 
 
 class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
@@ -83,12 +120,30 @@ def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets
     task = kind(_of(kind.Settings, settings))
     generator = load_generator(_of(GeneratorSettings, settings), find_frontier=task.frontier)
     assert isinstance(generator, FrontierNouns)
-    nouns = generator.frontier.nouns
-    ids = [tokenizer.encode(noun, add_special_tokens=False) for noun in nouns]
-    if long := [noun for noun, tokens in zip(nouns, ids, strict=True) if len(tokens) != 1]:
-        reason = f"{len(long):,} of the {len(nouns):,} nouns, such as {long[0]}, are not one token of this tokenizer"
-        raise UserError(f"word_targets: {reason}; draw the lists from nouns that are (--nouns FILE)")
-    return WordTargets(generator.words, [tokens[0] for tokens in ids])
+    targets = WordTargets(generator.words, spell(tokenizer, generator.frontier.nouns))
+    for answer in generator.answer([""] * _CHECKED, 0, 0):
+        tokens = tokenizer.encode(f"{answer.text}\n1. ", add_special_tokens=False)
+        if len(targets.find(tokens)) != len(generator.words.bias):
+            raise UserError(f"word_targets: nouns are not to be told from what is around them in {answer.text!r}")
+    return targets
+
+
+def spell(tokenizer: Any, nouns: Sequence[str]) -> list[tuple[int, ...]]:
+    """The tokens of each noun as a numbered list has it, from behind the full stop to the line break."""
+    before = "1."
+    lines = tokenizer(
+        [f"{before} {noun}\n2. {noun}" for noun in nouns], add_special_tokens=False, return_offsets_mapping=True
+    )
+    spellings = []
+    for noun, ids, spans in zip(nouns, lines["input_ids"], lines["offset_mapping"], strict=True):
+        last = len(before) + 1 + len(noun)
+        own = [(token, end) for token, (start, end) in zip(ids, spans, strict=True) if len(before) <= start < last]
+        if not own or own[-1][1] != last:
+            raise UserError(f"word_targets: this tokenizer joins {noun} with the line break after it; leave it out")
+        spellings.append(tuple(token for token, _ in own))
+    if len(set(spellings)) < len(nouns):
+        raise UserError("word_targets: this tokenizer spells several of the nouns alike (unknown characters)")
+    return spellings
 
 
 def _of(settings: Any, values: dict[str, Any]) -> Any:

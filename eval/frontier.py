@@ -1,6 +1,6 @@
 """What `python -m eval frontier` does: both frontiers of a list of nouns under an encoder, as a page and as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,8 @@ from rewards.task import Task
 from rewards.tasks import task_types
 
 VALUES, PAGE = "frontier.json", "frontier.md"
+NAMES = {"free": "lists that are as random as they can be", "independent": "words that do not look at one another"}
+Curves = dict[str, list[tuple[float, float]]]  # name -> (unique words, mean) by growing strength
 _ABOUT = """\
 Lists of ten of {nouns:,} nouns, {lists:,} of them for every row; distance by {embedding_model}. *Free lists* have the
 greatest entropy that lists can have at their mean (p(list) ~ exp(strength x score)); *independent words* the greatest
@@ -76,6 +78,24 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
     write_whole(output / PAGE, page.encode())
     folder.finish({"rows": len(rows)})
     return PageRun(output, page, (VALUES, PAGE), False)
+
+
+def read_curves(values: Mapping[str, Any]) -> Curves:
+    """Both curves of a `frontier.json`."""
+    return {
+        name: [(row[kind]["unique_words"], row[kind]["mean"]) for row in values["rows"] if row[kind]]
+        for kind, name in NAMES.items()
+    }
+
+
+def curves_beside(runs: Iterable[Path], lists: int, encoder: str | None) -> Curves:
+    """The frontiers of so many lists by this encoder in a folder beside one of the runs, or one higher; else none."""
+    places = dict.fromkeys(place for run in runs for place in (run.parent, run.parent.parent))
+    for path in (path for place in places for path in sorted(place.glob(f"*/{VALUES}"))):
+        values = read_json(path)
+        if (values.get("lists"), values.get("embedding_model")) == (lists, encoder):
+            return read_curves(values)
+    return {}
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rewards.measure import Cell, Measure
@@ -64,13 +65,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """A picture: a point for each model; `name` and `salt` as in `Ridge`."""
+    """A picture beside the task's answer: a named point for each run; `name` and `salt` as in `Ridge`."""
 
     name: str
     salt: str
     across: str  # label of the x axis
     up: str  # label of the y axis
-    points: Sequence[Point | None]  # one for each run, in order; None draws nothing
+    points: Mapping[Path, Point]  # by the runs' folders; a run without one is not in it
+    about: str = ""  # what is true of this picture alone, beside its title
+    lists: int | None = None  # if x is unique words: in so many lists, and a frontier of as many belongs into it
+    encoder: str | None = None  # that y is of, and the frontier too
 
 
 @dataclass(frozen=True, slots=True)

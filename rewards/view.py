@@ -90,8 +90,8 @@ class View(Generic[Run]):
         pairs = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
         return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[Run]) -> Section:
-        """Tables and pictures of the report; `runs` are the best ones of the models that have any."""
+    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[Run]]) -> Section:
+        """Tables and pictures of the report; `runs` are the models' best ones by the study that they belong to."""
         return (ModelTable(measures[0].task, tuple(Column(measure.short, measure) for measure in measures)),), ()
 
     def settings_shown(self, run: Run) -> list[tuple[str, Any]]:

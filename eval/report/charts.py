@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from eval.report.svg import BASELINE, series, svg
-from rewards.page_parts import Point
 
 _BINS = 60
 _CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
@@ -96,24 +95,6 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
         axes.set(xlabel=across, ylim=(-0.1, len(arrays)))
 
     return svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), salt, f"Distribution of {across}s: " + ", ".join(scores))
-
-
-def scatter_chart(points: Mapping[str, Point | None], salt: str, across: str, up: str) -> str:
-    """A point per model with its interval; None keeps a model's colour and draws nothing."""
-
-    def draw(axes: Any) -> None:
-        for i, point in enumerate(points.values()):
-            if point is None:
-                continue
-            if point.low is not None and point.high is not None:
-                axes.plot([point.x] * 2, [point.low, point.high], color=series(i), linewidth=1.6, alpha=0.7)
-            axes.plot(point.x, point.y, color=series(i), marker="o", markersize=8, linestyle="none")
-        axes.set(xlabel=across, ylabel=up)
-        axes.margins(x=0.12, y=0.15)
-        axes.locator_params(axis="x", nbins=6)
-        axes.xaxis.set_major_formatter("{x:,.6g}")
-
-    return svg(draw, _CURVE_SIZE, salt, f"{up} against {across}")
 
 
 def radar_points(values: Sequence[float], least: float = 1.0, most: float = 5.0) -> str:

@@ -11,11 +11,13 @@ from eval.compare import Changes, all_changes, bases
 from eval.evaluated import Evaluated
 from eval.report.exports import write_tables
 from eval.report.guard import guard_gains, guard_tables
-from eval.report.pictures import chart, radars
+from eval.report.lead import lead
+from eval.report.pictures import Figure, plane, radars, ridge
 from eval.report.reader import chunks, reading_order
 from eval.report.render import render
 from eval.report.svg import SERIES
 from eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
+from rewards.finished import Finished
 from rewards.guard import Guard
 from rewards.page_parts import Radar, Ridge
 from rewards.task import Task
@@ -46,7 +48,7 @@ def write_evaluation(
     packed = chunks(models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     shared: dict[str, Any] = {
-        "styles": ("style.css", "evaluation.css"),
+        "styles": ("style.css", "evaluation.css", "lead.css"),
         "scripts": ("tables.js", "reader.js"),
         "title": title,
         "names": [(model.name, number % SERIES) for number, model in enumerate(models)],
@@ -78,21 +80,29 @@ def write_evaluation(
 def _sections(
     models: Sequence[Evaluated], tasks: Sequence[type[Task]], against: Mapping[str, Evaluated], changes: Changes
 ) -> dict[str, Sequence[Any]]:
-    """What the tasks' views declare: tables, after an overview, and pictures."""
-    tables, charts, every_radar = [without_empty(overview(models, tasks))], [], []
+    """Of each task its answer in a sentence and pictures; then what its view declares, tables after an overview."""
+    leads, tables, every_radar = [], [without_empty(overview(models, tasks))], []
+    charts: list[Figure] = []
     for task in tasks:
-        runs = [run for model in models if (run := model.run(task.name))]
-        if not runs:
+        if not (answer := lead(task, models, changes)):
             continue
+        runs: dict[Path | None, list[Finished]] = {}
+        for model in models:
+            if run := model.run(task.name):
+                runs.setdefault(model.study, []).append(run)
         declared, pictures = task.view.section(task.measures, runs)
         tables += map(without_empty, on_one_scale(section_tables(task, models, declared, changes)))
+        planes: list[Figure] = []
         for picture in pictures:
             if isinstance(picture, Radar):
                 if shown := radars(picture, task, models, against):
                     every_radar.append((picture.name, shown))
-            elif svg := chart(picture, task, models):
-                charts.append((picture.name, svg, isinstance(picture, Ridge)))  # a ridge takes the page's whole width
-    return {"tables": tables, "charts": charts, "radars": every_radar}
+            elif isinstance(picture, Ridge):
+                charts += filter(None, [ridge(picture, task, models)])
+            else:
+                planes += filter(None, [plane(picture, task, models)])
+        leads.append((answer, planes))
+    return {"leads": leads, "tables": tables, "charts": charts, "radars": every_radar}
 
 
 def _facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tuple[str, list[str]]]:

@@ -2,7 +2,9 @@
 
 import html
 import re
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from eval.report import source
 from rewards.task import Task
@@ -28,6 +30,12 @@ def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
         japanese.replace("{paired}", "、".join(japanese for _, japanese in pairings)),
     )
     return merged
+
+
+def filled(key: str, values: Mapping[str, Any]) -> tuple[str, str]:
+    """A label with values in its places, in English and in Japanese."""
+    text, japanese = labels()[key]
+    return text.format_map(values), japanese.format_map(values)
 
 
 def english(key: str) -> str:

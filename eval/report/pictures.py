@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from eval.evaluated import Evaluated
-from eval.report.charts import radar_points, ridge_chart, scatter_chart
+from eval.frontier import curves_beside
+from eval.report.charts import radar_points, ridge_chart
 from eval.report.labels import english, translate_chart
+from eval.report.plane import Spot, plane_chart
 from eval.report.svg import SERIES
 from eval.summary import estimate_of
 from rewards.page_parts import Radar, Ridge, Scatter
@@ -23,21 +26,42 @@ class ModelRadar:
     values: tuple[tuple[str, float], ...]
 
 
-def chart(picture: Ridge | Scatter, task: type[Task], models: Sequence[Evaluated]) -> str | None:
-    """A picture of all models, each in its colour whether it has a run or not, as SVG; None with nothing to draw."""
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture with what stands around it; `note` is a label and what stands in its places."""
+
+    name: str  # label of its title
+    svg: str
+    about: str = ""
+    wide: bool = False  # whether it takes the page's whole width
+    note: tuple[str, Mapping[str, Any]] | None = None
+
+
+def ridge(picture: Ridge, task: type[Task], models: Sequence[Evaluated]) -> Figure | None:
+    """Distributions of all models, each in its colour whether it has a run or not; None with nothing to draw."""
     runs = {model.name: model.run(task.name) for model in models}
-    if isinstance(picture, Ridge):
-        values = {name: run.by_answer(picture.measure) if run else () for name, run in runs.items()}
-        if not any(len(scores) for scores in values.values()):
-            return None
-        svg = ridge_chart(values, picture.salt, english(picture.axis))
-    else:
-        if not any(picture.points):
-            return None
-        points = dict(zip((name for name, run in runs.items() if run), picture.points, strict=True))
-        every = {name: points.get(name) for name in runs}
-        svg = scatter_chart(every, picture.salt, english(picture.across), english(picture.up))
-    return translate_chart(svg)
+    values = {name: run.by_answer(picture.measure) if run else () for name, run in runs.items()}
+    if not any(len(scores) for scores in values.values()):
+        return None
+    return Figure(picture.name, translate_chart(ridge_chart(values, picture.salt, english(picture.axis))), wide=True)
+
+
+def plane(picture: Scatter, task: type[Task], models: Sequence[Evaluated]) -> Figure | None:
+    """A named point for each model that has one, and the frontiers that lie beside the runs; None with no point."""
+    spots = []
+    for number, model in enumerate(models):
+        run = model.run(task.name)
+        if run and (point := picture.points.get(run.folder)):
+            ends = None if point.low is None or point.high is None else (point.low, point.high)
+            spots.append(Spot(model.name, (point.x, point.y), (), number % SERIES, ends))
+    if not spots:
+        return None
+    curves, note = {}, None
+    if picture.lists is not None:
+        curves = curves_beside(picture.points, picture.lists, picture.encoder)
+        note = None if curves else ("no_frontier", {"lists": picture.lists})
+    svg = plane_chart(spots, curves, english(picture.across), english(picture.up), picture.salt)
+    return Figure(picture.name, translate_chart(svg), picture.about, note=note)
 
 
 def radars(

@@ -19,6 +19,7 @@ class Spot:
     at: tuple[float, float]  # of its mean over seeds
     seeds: Sequence[tuple[float, float]]  # of each seed, drawn small
     colour: int  # number of the page's colour: 0 is grey
+    ends: tuple[float, float] | None = None  # interval of its height
 
 
 def plane_chart(
@@ -34,6 +35,8 @@ def plane_chart(
             colour = series(spot.colour)
             if len(spot.seeds) > 1:
                 axes.plot(*zip(*spot.seeds, strict=True), color=colour, marker="o", markersize=3, linestyle="none")
+            if spot.ends is not None:
+                axes.plot([spot.at[0]] * 2, spot.ends, color=colour, linewidth=1.6, alpha=0.7)
             axes.plot(*spot.at, color=colour, marker="o", markersize=9, alpha=0.85, linestyle="none")
         axes.set(xlabel=across, ylabel=up)
         axes.margins(x=0.14, y=0.08)

@@ -11,7 +11,7 @@ from typing import Any
 from data.schema import utf8_safe
 from eval.report import source
 from eval.report.exports import links, paper_name
-from eval.report.labels import both, english, joined
+from eval.report.labels import both, english, filled, joined
 from eval.report.names import Names
 
 
@@ -35,6 +35,7 @@ def render(
     environment.globals.update(
         both=both,
         english=english,
+        filled=filled,
         joined=joined,
         breakable=breakable,
         links=links,

@@ -3,11 +3,8 @@
 from pathlib import Path
 
 from data.record import read_json
-from eval.frontier import VALUES, FrontierOptions, frontier_curves
+from eval.frontier import VALUES, Curves, FrontierOptions, frontier_curves, read_curves
 from study.config import Study
-from study.result import Curves
-
-NAMES = {"free": "lists that are as random as they can be", "independent": "words that do not look at one another"}
 
 
 def frontiers(study: Study, lists: int) -> Curves:
@@ -18,8 +15,4 @@ def frontiers(study: Study, lists: int) -> Curves:
         nouns=study.random_nouns, embedding_model=study.sampling.get("embedding_model"), lists=lists
     )
     frontier_curves(folder := Path(study.step_folder(f"frontier-{lists}")), options)
-    rows = read_json(folder / VALUES)["rows"]
-    return {
-        name: [(row[kind]["unique_words"], row[kind]["mean"]) for row in rows if row[kind]]
-        for kind, name in NAMES.items()
-    }
+    return read_curves(read_json(folder / VALUES))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from rewards.measure import DASH, Cell, Measure, count_cell, ends_text, mean_cell, number, percent
@@ -45,10 +46,16 @@ class DatView(View[FinishedDat]):
             CardMetric("dat_unique_words", f"Unique words in valid responses ({of})", row.unique_words, args),
         ]
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
-        counted = {str(run.folder): run.settings["trials"] for run in runs if run.settings.get("trials")}
-        table = table11({str(run.folder): run.folder for run in runs}, trials=counted)
-        words = {row.summary.source: row.equal_size_words for row in table.rows}
+    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedDat]]) -> Section:
+        # Unique words are compared within a study only: a small one must not take the words of another's rows.
+        words, sizes, planes = dict[Path, float | None](), dict[Path, int](), list[Scatter]()
+        for study, own in runs.items():
+            counted = {str(run.folder): run.settings["trials"] for run in own if run.settings.get("trials")}
+            table = table11({str(run.folder): run.folder for run in own}, trials=counted)
+            words |= {run.folder: row.equal_size_words for run, row in zip(own, table.rows, strict=True)}
+            sizes |= {run.folder: table.equal_size for run in own}
+            planes.append(_plane(study, own, words, table.equal_size, len(planes)))
+        every = [run for own in runs.values() for run in own]
         score, valid = measures
 
         def mean(run: FinishedDat) -> Cell:
@@ -58,11 +65,7 @@ class DatView(View[FinishedDat]):
             return mean_cell(run.summary.std, run.shown(score))
 
         def equal_words(run: FinishedDat) -> Cell:
-            return count_cell(words[str(run.folder)], f"n = {table.equal_size:,}")
-
-        def point(run: FinishedDat) -> Point | None:
-            row, count = run.summary, words[str(run.folder)]
-            return None if row.mean is None or count is None else Point(count, row.mean, *(row.ci95 or (None, None)))
+            return count_cell(words[run.folder], f"n = {sizes[run.folder]:,}")
 
         responses = (
             Column("trials", cell=lambda run: count_cell(run.summary.num_responses)),
@@ -78,7 +81,7 @@ class DatView(View[FinishedDat]):
             Column("mean", cell=mean),
             Column("std", cell=std),
         )
-        names = measured([run.summary for run in runs])
+        names = measured([run.summary for run in every])
         instruments = tuple(Column(name, cell=_instrument(name)) for name in names)
         says = tuple(f"{name}_says" for name in names)
         tables = (
@@ -87,8 +90,7 @@ class DatView(View[FinishedDat]):
             ModelTable("table6", trials, kind="trials"),
         )
         ridges = Ridge("dat_chart", "ridges", "score_axis", score)
-        scatter = Scatter("words_chart", "words", "words_axis", "score_axis", [point(run) for run in runs])
-        return tables, (ridges, scatter)
+        return tables, (ridges, *planes)
 
     def settings_shown(self, run: FinishedDat) -> list[tuple[str, Any]]:
         return [("dat_encoder", run.scale.get("embedding_model")), ("dat_checker", run.scale.get("noun_checker"))]
@@ -98,6 +100,20 @@ class DatView(View[FinishedDat]):
 
     def reader(self, run: FinishedDat) -> Iterator[ReaderItem]:
         yield ReaderItem(("", ""), "", "DAT", "", [entry for _, entry in islice(self.entries(run), self.sample)])
+
+
+def _plane(
+    study: Path | None, runs: Sequence[FinishedDat], words: Mapping[Path, float | None], size: int, number: int
+) -> Scatter:
+    """Mean against unique words in as many valid responses as the study's smallest row has."""
+    points = {}
+    for run in runs:
+        row, count = run.summary, words[run.folder]
+        if row.mean is not None and count is not None:
+            points[run.folder] = Point(count, row.mean, *(row.ci95 or (None, None)))
+    about = f"{study.name}, n = {size:,}" if study else f"n = {size:,}"
+    encoder = runs[0].scale.get("embedding_model")
+    return Scatter("words_chart", f"words{number}", "words_axis", "score_axis", points, about, size, encoder)
 
 
 def _instrument(name: str) -> Callable[[FinishedDat], Cell]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
@@ -85,11 +86,12 @@ class JcqView(View[FinishedJcq]):
             where = {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
         return {"task_name": "Japanese Creativity Questions", **where}, rows
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> Section:
+    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedJcq]]) -> Section:
+        every = [run for own in runs.values() for run in own]
         by_name = {measure.name: measure for measure in measures}
         criteria = tuple(by_name[f"jcq/{criterion}"] for criterion in CRITERIA)
         tasks = tuple(by_name[f"jcq/{task}"] for task in TASKS)
-        benchmark = all(run.settings["questions_sha256"] == CONTENT_SHA256 for run in runs)
+        benchmark = all(run.settings["questions_sha256"] == CONTENT_SHA256 for run in every)
         notes = ("jcq_note", *(() if benchmark else ("trial_note",)), "scale_note")
 
         def table(name: str, columns: Sequence[Measure], paper: str, training: str) -> ModelTable:
@@ -100,7 +102,7 @@ class JcqView(View[FinishedJcq]):
 
         rows = []  # tasks by criteria, over all models (ACL, table 5)
         for task in TASKS:
-            cells = means([run.scores for run in runs], task)
+            cells = means([run.scores for run in every], task)
             shown = [mean_cell(cell.mean, measures[0], None, (cell.scored, cell.asked)) for cell in cells]
             rows.append((task, tuple(replace(s, heat=cell.mean) for s, cell in zip(shown, cells, strict=True))))
         tables = (

@@ -1,6 +1,7 @@
 """How SAT's results are shown: the distance, and how far the prompt's conditions were kept."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from data.stories import load_stories
@@ -55,7 +56,8 @@ class SatView(View[FinishedSat]):
             CardMetric("sat_compliance", f"SAT rewrites that keep every condition ({kept})", rate, counts),
         ]
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> Section:
+    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedSat]]) -> Section:
+        points = {run.folder: point for own in runs.values() for run in own if (point := _point(run))}
         columns = (
             Column("mean", measures[0]),
             Column("compliant", cell=_compliant),
@@ -64,7 +66,7 @@ class SatView(View[FinishedSat]):
             Column("copied", cell=lambda run: mean_cell(run.summary.mean_copied, _COPIED)),
         )
         table = ModelTable("table14", columns, ("sat_note", "scale_note"), paper="sat", training="sat_training")
-        chart = Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", [_point(run) for run in runs])
+        chart = Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", points)
         return (table,), (chart,)
 
     def settings_shown(self, run: FinishedSat) -> list[tuple[str, Any]]:

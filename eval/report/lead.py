@@ -1,0 +1,132 @@
+"""What the page begins with: for each task a sentence, and a picture of how far the models are from their base."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.compare import Change, Changes
+from eval.evaluated import Evaluated
+from eval.report.cells import change_cell, estimate_cell
+from eval.report.labels import filled
+from eval.report.svg import SERIES
+from eval.summary import estimate_of
+from rewards.finished import Finished
+from rewards.measure import DASH, Cell, Measure
+from rewards.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class LeadRow:
+    """A model in the picture: places are percent of its width."""
+
+    name: str
+    colour: int
+    cell: Cell  # the number with what stands behind it
+    base: str  # what it is a difference from; empty for a mean
+    at: float
+    low: float | None  # ends of the interval
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What a task's runs come out as."""
+
+    task: str
+    sentence: tuple[str, str]  # in English and in Japanese
+    rows: tuple[LeadRow, ...] = ()  # the best model first
+    zero: float | None = None  # where there is no difference, of a picture of differences
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    model: int  # its number on the page
+    cell: Cell
+    base: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+def lead(task: type[Task], models: Sequence[Evaluated], changes: Changes) -> Lead | None:
+    """Differences from the base, the best first; means where nothing can be compared. None without a run."""
+    measure = task.measures[0]
+    runs = {k: run for k, model in enumerate(models) if (run := model.run(task.name))}
+    if not runs:
+        return None
+    of_task = [change for model in models if (change := changes.get((model.name, measure.name)))]
+    compared = [change for change in of_task if change.difference is not None]
+    if compared:
+        numbers = {model.name: k for k, model in enumerate(models)}
+        values = [_difference(change, runs[numbers[change.model]], numbers[change.model]) for change in compared]
+        sentence = _compared(models, compared, values, measure)
+    else:
+        values = [_mean(k, run, measure) for k, run in runs.items() if estimate_of(run, measure).mean is not None]
+        sentence = _alone(models, runs, values, of_task, measure)
+    ends = [end for v in values for end in (v.value, v.low, v.high) if end is not None] + [0.0] * bool(compared)
+    rows = tuple(_row(models[v.model].name, v, ends) for v in _best_first(values, measure))
+    return Lead(task.name, sentence, rows, _place(0.0, ends) if compared else None)
+
+
+def _difference(change: Change, run: Finished, number: int) -> _Value:
+    cell = change_cell(change, run.shown(run.main))
+    return _Value(number, cell, change.base, change.difference or 0.0, change.low, change.high)
+
+
+def _mean(number: int, run: Finished, measure: Measure) -> _Value:
+    e = estimate_of(run, measure)
+    return _Value(number, estimate_cell(run, measure), "", e.mean or 0.0, e.low, e.high)
+
+
+def _best_first(values: Sequence[_Value], measure: Measure) -> list[_Value]:
+    return sorted(values, key=lambda v: -v.value * (measure.better or 1))
+
+
+def _row(name: str, v: _Value, ends: Sequence[float]) -> LeadRow:
+    low, high = (None if end is None else _place(end, ends) for end in (v.low, v.high))
+    return LeadRow(name, v.model % SERIES, v.cell, v.base, _place(v.value, ends), low, high)
+
+
+def _place(value: float, ends: Sequence[float]) -> float:
+    """Between 2 and 98 percent of the picture's width.
+
+    >>> _place(1.0, [0.0, 2.0])
+    50.0
+    """
+    width = max(ends) - min(ends)
+    return 2 + 96 * (value - min(ends)) / width if width else 50.0
+
+
+def _compared(
+    models: Sequence[Evaluated], compared: Sequence[Change], values: Sequence[_Value], measure: Measure
+) -> tuple[str, str]:
+    first = _best_first(values, measure)[0]
+    sign = measure.better or 1
+    ahead = sum(change.significant and (change.difference or 0.0) * sign > 0 for change in compared)
+    behind = sum(change.significant and (change.difference or 0.0) * sign < 0 for change in compared)
+    facts = {"n": len(compared), "ahead": ahead, "behind": behind, "base": first.base}
+    facts |= {"open": len(compared) - ahead - behind}
+    return _say("lead_compared", models[first.model].name, first.cell, facts)
+
+
+def _alone(
+    models: Sequence[Evaluated],
+    runs: Mapping[int, Finished],
+    values: Sequence[_Value],
+    changes: Sequence[Change],
+    measure: Measure,
+) -> tuple[str, str]:
+    """Why nothing is compared: nothing has a value, there is one model, or they are on different scales."""
+    if not values:
+        number, run = next(iter(runs.items()))
+        cell = estimate_cell(run, measure)
+        return _say("lead_empty", models[number].name, cell, {"why": cell.why})
+    first = _best_first(values, measure)[0]
+    reasons = dict.fromkeys(change.reason for change in changes if change.reason)
+    key = "lead_apart" if len(values) > 1 else "lead_one"
+    return _say(key, models[first.model].name, first.cell, {"why": "; ".join(reasons) or DASH})
+
+
+def _say(key: str, model: str, cell: Cell, facts: Mapping[str, object]) -> tuple[str, str]:
+    """A label's sentence about a model, in both languages."""
+    number = f"{cell.value} ({', '.join(cell.small)})" if cell.small else cell.value
+    return filled(key, {"model": model, "number": number, **facts})

@@ -1,0 +1,87 @@
+"""What a page of the report begins with: the answer in a sentence and a picture for each task."""
+
+import json
+import re
+
+import pytest
+from test_evaluation_page import english_text
+from whole_runs import dat_run, jcq_run
+
+from data.jcq import trial_questions
+from data.study_folder import StudyFolder, StudyRow, write_study
+from eval.evaluated import find_evaluated
+from eval.report.evaluation_page import write_evaluation
+
+QUESTIONS = trial_questions()
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """JCQ of a base, of a model that is better everywhere but by chance, and of one that is worse."""
+    folder = tmp_path_factory.mktemp("three")
+    for name, gain in (("base", 0), ("worse", -1), ("better", 1)):
+        jcq_run(folder / name, name, str, lambda q, gain=gain: _scores(q, gain))
+    return folder
+
+
+def _scores(question, gain):
+    if gain and QUESTIONS.index(question) % 7 == 0:
+        gain = 2 * gain  # differences that are all equal have no interval
+    return (3 + gain, 3, 3, 3)
+
+
+def page_of(folder, tmp_path, **options):
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]), **options)
+    return (tmp_path / "r.html").read_text("utf-8")
+
+
+def test_the_page_leads_with_the_answer_and_a_sorted_picture(three, tmp_path):
+    page = page_of(three, tmp_path, base="base")
+    before_tables = page.split("<table>", 1)[0]
+    text = english_text(before_tables)
+    number = r"\+0\.29 \(\[\+0\.\d\d, \+0\.\d\d\], d = \S+, p < 0\.001, n = 35\)"
+    assert re.search(rf"better is furthest ahead of its base base: {number}\.", text)
+    assert "Of 2 compared, 1 are ahead of their base (corrected p < 0.05), 1 behind, 0 not to be told apart." in text
+    rows = re.findall(
+        r'<span class="name">([^<]+)<small>.*?class="number ([a-z ]*)">([^<]+)<', before_tables, re.DOTALL
+    )
+    assert rows == [("better", "up good deep", "+0.29"), ("worse", "down bad deep", "−0.29")]
+    assert "One training run is one training run" in text
+
+
+def test_one_model_leads_with_its_mean(three, tmp_path):
+    page = page_of(three / "better", tmp_path)
+    assert re.search(
+        r"better has 3\.\d\d \(\d\.\d\d – \d\.\d\d, 35 / 35\); there is no second model here", english_text(page)
+    )
+    assert 'class="gains"' in page
+
+
+def test_nothing_scored_says_so_and_there_is_no_picture(tmp_path):
+    jcq_run(tmp_path / "a", "a", str, lambda q: None)
+    page = page_of(tmp_path / "a", tmp_path)
+    assert "No answer has a score (a: 0 / 35: 35 refused)." in english_text(page)
+    assert 'class="gains"' not in page
+    assert not re.search(r"<td[^>]*>–", page.split('id="packed"')[0])  # no table of dashes
+
+
+def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(tmp_path):
+    for study, bad in (("small", 28), ("large", 10)):
+        folder = tmp_path / study
+        dat_run(folder / "base", "base", seed=1, n=40, bad=bad)
+        dat_run(folder / "GRPO", "GRPO", seed=2, n=40, bad=0)
+        write_study(folder, StudyFolder(study, None, {n: StudyRow("m", folder / n) for n in ("base", "GRPO")}))
+    models = {model.name: model for model in find_evaluated([str(tmp_path)])}
+    sizes = {study: models[f"{study}/base"].run("dat").summary.valid for study in ("small", "large")}
+    assert sizes["small"] < sizes["large"]
+    at = {"mean": 0.9, "unique_words": 90.0, "perplexity": 80.0}
+    facts = {"lists": sizes["large"], "embedding_model": "ja-ginza", "rows": [{"free": at, "independent": None}] * 2}
+    (tmp_path / "large" / "frontier").mkdir()
+    (tmp_path / "large" / "frontier" / "frontier.json").write_text(json.dumps(facts), "utf-8")
+    page = page_of(tmp_path, tmp_path)
+    for study, size in sizes.items():
+        assert f"{study}, n = {size:,}" in page
+        assert page.count(f"<small>n = {size:,}</small>") == 2
+    assert page.count("lists that are as random as they can be</tspan>") == 1
+    assert f"No frontier of {sizes['small']} lists by this encoder lies beside the runs" in page
+    assert f"No frontier of {sizes['large']} lists" not in page

@@ -9,7 +9,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.published import METHODS
-from data.run_folder import MISSING, first_difference
+from data.run_folder import MISSING, first_difference, shortened
 from data.study_folder import StudyFolder, read_study
 from rewards.finished import Finished
 from rewards.tasks import finished_run
@@ -62,6 +62,13 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             if key in known.runs:
                 folders = f"{known.runs[key].folder} and {run.folder}"
                 raise UserError(f"{name} has two runs of one kind, {folders}; name the folders: NAME=DIR")
+            places_of = {other.written_at for other in known.runs.values()} | {run.written_at}
+            if not named and len(places_of - {None}) > 1:
+                servers = " and ".join(sorted(filter(None, places_of)))
+                raise UserError(
+                    f"{name} was answered by {servers}, which may be two models ({run.folder}); name the "
+                    f"folders: NAME=DIR, with one name for both if it is one model"
+                )
             models[name] = replace(known, runs={**known.runs, key: run})
     return tuple(models.values())
 
@@ -101,8 +108,12 @@ def not_alike(run: Finished, other: Finished) -> str | None:
     """The first thing on which their scores depend and in which they differ; None if they are on one scale."""
     difference = first_difference(run.scale, other.scale)
     if difference is None:
+        both_know = sorted(run.servers.keys() & other.servers.keys())
+        known, others = ({name: side.servers[name] for name in both_know} for side in (run, other))
+        difference = first_difference(known, others)
+    if difference is None:
         return None
-    key, before, after = ("not set" if value is MISSING else value for value in difference)
+    key, before, after = ("not set" if value is MISSING else shortened(value) for value in difference)
     return f"{key} is {before} and {after}"
 
 

@@ -51,9 +51,10 @@ class GeneratorSettings:
         values = deciding(self)
         if self.backend != FRONTIER:  # nothing of a language model's record
             values = {name: value for name, value in values.items() if name not in _OF_FRONTIER}
+        profile = read_profile(self.endpoint)
         if self.base_url:
-            values |= {"base_url": public_url(self.base_url)}
-        return values | {"endpoint": read_profile(self.endpoint).deciding() or None}
+            values |= {"base_url": profile.server_at(public_url(self.base_url))}
+        return values | {"endpoint": profile.deciding() or None}
 
     def settled(self, max_new_tokens: int = 256) -> Self:
         """With backend, source and length limit decided, after all checks without a model."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from data.prompts import messages
 from data.schema import Completion
 from generate.protocol import request_seeds
-from rewards.endpoint.client import OFFICIAL, Endpoint, Outcome
+from rewards.endpoint.bodies import Outcome
+from rewards.endpoint.client import OFFICIAL, Endpoint
 from rewards.endpoint.pace import RetryPolicy
 from rewards.endpoint.profile import NONE, read_profile
 
@@ -42,6 +43,8 @@ class OpenAIGenerator:
         self._settings, self._keep = settings, keep
         self._kept: Path | None = None  # the file of the latest batch
         self._form, self._request = self._accepted_form()
+        self._server = profile.server_at(self._endpoint.url)
+        self._models = tuple(self._endpoint.models)  # what the first reply said that it came from
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`, as many at once as `concurrency` says."""
@@ -59,6 +62,9 @@ class OpenAIGenerator:
                 declined = Completion("", "content_filter") if outcome.code == "content_filter" else None
                 if (completion := declined or outcome.value) is None:
                     raise self._endpoint.failure(outcome.error)
+                if self._models and len(self._endpoint.models) > 1:
+                    names = " and ".join(self._endpoint.models)
+                    raise self._endpoint.failure(f"replies came from {names}, and a run is of one model")
                 kept[missing[number]] = completion
                 if file:
                     row = [missing[number], completion.text, completion.finish_reason]
@@ -109,7 +115,8 @@ class OpenAIGenerator:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: no key, and no credentials in the address."""
-        server = {"generator": "openai", "model": self._settings.model, "base_url": self._endpoint.url}
+        of_server = {"server": self._server, "reply_model": next(iter(self._models), None)}
+        server = {"generator": "openai", "model": self._settings.model, **of_server}
         decoder = {"temperature": self.temperature, "top_p": 1.0, "request_form": self._form, "request": self._request}
         return server | decoder | {"max_new_tokens": self._settings.max_new_tokens}
 

@@ -73,6 +73,18 @@ class Finished:
         """What the scores depend on beside the model: runs in which it differs cannot be compared."""
         return dict(self.loaded.get("scorer", {}))
 
+    @property
+    def servers(self) -> dict[str, Any]:
+        """What is known of the servers that scored: two runs that both know something, and not the same, differ."""
+        return {}
+
+    @property
+    def written_at(self) -> str | None:
+        """The server that wrote the answers, and what it called the model; None where no server did, or none knows."""
+        decoder = self.loaded.get("decoder") or {}
+        names = [decoder.get("server"), decoder.get("reply_model")]
+        return " ".join(name for name in names if name) or None
+
     @cached_property
     def prompts(self) -> dict[str, str]:
         """Item -> what was asked."""

@@ -73,7 +73,7 @@ def test_a_judge_that_wants_everything_its_own_way():
         "max_completion_tokens": 1024,
         "reasoning_effort": "low",
     }
-    assert judge.parameters == {"temperature": "none", "max_tokens": 1024, "reasoning_effort": "low"}
+    assert judge.parameters == {"temperature": "none", "max_tokens": 1024, "reasoning_effort": "low", "server": url}
 
 
 def test_a_model_that_refuses_a_temperature_and_one_token():

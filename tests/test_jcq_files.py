@@ -8,9 +8,8 @@ import pytest
 from data.errors import UserError
 from data.jcq import Question
 from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.ledger import Judgement, Ledger, judgement_key
+from rewards.judges.ledger import Judgement, judgement_key
 from rewards.judges.protocol import Status
-from rewards.judges.run import judge_answers
 from rewards.task import Answer
 from rewards.tasks.jcq.files import (
     answers_path,
@@ -20,7 +19,6 @@ from rewards.tasks.jcq.files import (
     write_answers,
     write_jcq_judgements,
 )
-from rewards.tasks.jcq.rubric import JCQ_V1
 from rewards.tasks.jcq.task import asked_of
 
 VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
@@ -129,15 +127,11 @@ def test_bad_answers(tmp_path, content, message):
         read_answers(tmp_path / "no.jsonl")
 
 
-def test_imported_judgements_have_the_key_of_the_same_request(tmp_path, monkeypatch):
+def test_imported_judgements_have_the_key_of_the_same_request_but_for_its_server(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     judge = EndpointJudge("gpt-4o", base_url="http://127.0.0.1:9/v1", max_tokens=None)
     path = tmp_path / "j.jsonl"
     path.write_text(json.dumps({"answer_id": 3, "judgement": VERDICT}) + "\n")
     *_, imported = read_jcq_judgements(path, "gpt-4o", ASKED)
+    assert judge.parameters.pop("server") == "http://127.0.0.1:9/v1"
     assert imported.key == judgement_key("??", "三", judge.name, "jcq-v1", judge.parameters)
-    # So a ledger that holds them asks for nothing: nobody listens at this address.
-    with Ledger(tmp_path / "ledger.jsonl", (JCQ_V1,)) as ledger:
-        ledger.append(imported)
-    done = judge_answers(judge, JCQ_V1, ASKED[2:], tmp_path / "ledger.jsonl")
-    assert (done.requests, done.judgements) == (0, (imported,))

@@ -80,7 +80,8 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     assert len((tmp_path / "out" / "judgements.jsonl").read_text("utf-8").splitlines()) == 36
     assert files_with(tmp_path, KEY) == []
     facts = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["judge"]
-    assert facts == {"backend": "openai", "model": "j", "base_url": url, "temperature": 0.0, "max_tokens": 1024}
+    expected = {"model": "j", "base_url": url, "server": url, "temperature": 0.0, "max_tokens": 1024}
+    assert facts == {"backend": "openai", **expected}
 
 
 def test_jcq_does_not_judge_reasoning(tmp_path):

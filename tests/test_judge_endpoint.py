@@ -67,7 +67,7 @@ def test_the_request_and_the_reply(serve):
         "messages": [{"role": "user", "content": "評価して"}],
     }
     assert headers["Authorization"] == f"Bearer {KEY}"
-    assert judge.parameters == {"temperature": 0.0, "max_tokens": 1024}
+    assert judge.parameters == {"temperature": 0.0, "max_tokens": 1024, "server": judge.describe()["base_url"]}
 
 
 def test_a_judge_serves_one_event_loop_after_another(serve):

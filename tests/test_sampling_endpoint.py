@@ -238,7 +238,7 @@ def test_a_run_records_the_endpoint_but_no_secret(tmp_path):
     assert {r.finish_reason for r in rows} == {"stop", "content_filter"}
     recorded = (tmp_path / "config.json").read_text("utf-8")
     config = json.loads(recorded)
-    assert config["settings"]["base_url"] == config["loaded"]["decoder"]["base_url"] == url
+    assert config["settings"]["base_url"] == config["loaded"]["decoder"]["server"] == url
     assert KEY not in recorded
     assert "pass@" not in recorded
 

@@ -22,6 +22,7 @@ class CentredEncoder:
         unit = vectors.unit(nouns)
         self.mean = unit[unit.any(axis=1)].mean(axis=0)
         self.name = f"centred:{vectors.encoder.name}"
+        self.servers = vectors.servers
         self.revision = f"{vectors.encoder.revision}-{len(nouns)}-nouns"
 
     def encode(self, words: Sequence[str]) -> Matrix:

@@ -27,6 +27,7 @@ class ConsensusEncoder:
         encoders = [part.encoder for part in parts]
         self.name = "+".join(encoder.name for encoder in encoders)
         weighted = zip(weights, encoders, strict=True)
+        self.servers = tuple(server for part in parts for server in part.servers)
         self.revision = " + ".join(f"{weight:.4f} * {encoder.revision}" for weight, encoder in weighted)
 
     def encode(self, words: Sequence[str]) -> Matrix:

@@ -12,13 +12,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from data.errors import UserError
-from rewards.endpoint.bodies import UnusableReplyError
-from rewards.endpoint.client import Endpoint, Outcome
+from rewards.endpoint.bodies import Outcome, UnusableReplyError
+from rewards.endpoint.client import Endpoint
 from rewards.endpoint.profile import Profile
 from rewards.parse import HIRAGANA, JAPANESE, script_reason
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 Batches = list[list[int]]
+SERVED = "api"  # revision of an encoder of which only its server knows what it is
 _API_BATCH = 512
 _TOO_MUCH = (400, 413, 422)  # how servers refuse a batch that is too long for them
 # An endpoint takes 300,000 tokens at a time, and no tokenizer makes more tokens of a text than it has bytes.
@@ -59,7 +60,7 @@ class SentenceTransformerEncoder:
 class OpenAIEncoder:
     """An OpenAI-compatible embeddings endpoint, at OPENAI_BASE_URL if set; see `rewards.endpoint.client.Endpoint`."""
 
-    revision = "api"
+    revision = SERVED
 
     def __init__(self, model: str, profile: Profile | None = None) -> None:
         profile = profile or Profile()
@@ -68,6 +69,7 @@ class OpenAIEncoder:
         options |= {"concurrency": profile.concurrency or 4, "key_env": profile.key_env}
         self._endpoint = Endpoint(f"embeddings of {self.name}", profile.base_url, **options)
         self._most = profile.batch_size or _API_BATCH  # words in a request
+        self._size: int | None = None  # numbers in a vector
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions). A batch that the server refuses is halved, down to one word."""
@@ -77,9 +79,21 @@ class OpenAIEncoder:
             refused = self._ask(words, waiting, rows)
             self._most = min(self._most, *(len(batch) // 2 for batch in refused)) if refused else self._most
             waiting = [half for b in refused for half in (b[: len(b) // 2], b[len(b) // 2 :])]
-        if len(sizes := {len(row) for row in rows.values()}) > 1:
+        sizes = {len(row) for row in rows.values()} | ({self._size} if self._size else set())
+        if len(sizes) > 1:
             raise self._endpoint.failure(f"it returned vectors of {' and '.join(map(str, sorted(sizes)))} numbers")
+        self._size = max(sizes, default=None)
         return np.array([rows[k] for k in range(len(words))], dtype=np.float32)
+
+    @property
+    def servers(self) -> tuple[dict[str, Any], ...]:
+        """Where the vectors come from, and what the server calls it, for a run's record."""
+        return ({"encoder": self.name, "base_url": self._endpoint.url, "reply_models": self._endpoint.models},)
+
+    def _read(self, content: Any) -> list[list[float]]:
+        vectors = _read_vectors(content)
+        self._endpoint.replied(content)
+        return vectors
 
     def _ask(self, words: Sequence[str], batches: Batches, rows: dict[int, list[float]]) -> Batches:
         """Put the vectors of all batches into `rows`; returns those batches that were too much at once."""
@@ -99,7 +113,7 @@ class OpenAIEncoder:
         inputs = [[words[k] for k in batch] for batch in batches]
         body = {"model": self._model, "encoding_format": "float", **self._extra}
         bodies = [{**body, "input": texts} for texts in inputs]
-        self._endpoint.post_all("embeddings", bodies, _read_vectors, take)
+        self._endpoint.post_all("embeddings", bodies, self._read, take)
         return refused
 
 

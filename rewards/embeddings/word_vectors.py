@@ -5,13 +5,19 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from data.errors import UserError
-from rewards.embeddings.encoders import Encoder, Matrix
+from data.run_folder import NEAR, PROBE
+from rewards.embeddings.encoders import SERVED, Encoder, Matrix
 
+# What a server behind an encoder, or behind a part of one (`SERVED` in its revision), is known by.
+_PROBE = ("水", "理論", "走り")
+_SERVED = re.compile(rf"\b{SERVED}\b")
 _COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "dog", "book"]
 
 
@@ -22,7 +28,29 @@ class WordVectors:
         self.encoder = encoder
         self._rows: dict[str, int] = {}
         self._size, self._buffer = 0, np.empty((0, 0), np.float32)
-        self._disk = _DiskCache(cache_dir, encoder) if cache_dir else None
+        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir else None
+
+    @cached_property
+    def probe(self) -> Matrix | None:
+        """Unit vectors of three words, asked for anew; None where name and revision say all about the encoder."""
+        if not _SERVED.search(self.encoder.revision):
+            return None
+        vectors = np.asarray(self.encoder.encode(_PROBE), dtype=np.float64)
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-30)).astype(np.float32)
+
+    @property
+    def servers(self) -> tuple[dict[str, Any], ...]:
+        """Where an encoder's or its parts' servers are; they may move, if their vectors stay."""
+        return tuple(getattr(self.encoder, "servers", ()))
+
+    def describe(self) -> dict[str, Any]:
+        """What a result must say of its encoder, and of the server behind it, to be compared."""
+        described: dict[str, Any] = {"embedding_model": self.encoder.name, "embedding_revision": self.encoder.revision}
+        if self.probe is None:
+            return described
+        numbers = (" ".join(f"{value:.4f}" for value in vector) for vector in self.probe.tolist())
+        probe = dict(zip(_PROBE, numbers, strict=True))
+        return {**described, "embedding_dimensions": self.probe.shape[1], PROBE: probe}
 
     @property
     def matrix(self) -> Matrix:
@@ -91,13 +119,22 @@ class WordVectors:
 class _DiskCache:
     """Unit vectors in SQLite: safe to kill, safe to share between processes."""
 
-    def __init__(self, folder: Path, encoder: Encoder) -> None:
+    def __init__(self, folder: Path, encoder: Encoder, probe: Matrix | None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         key = f"{encoder.name}@{encoder.revision}"
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", key).strip("-")[:80]
-        self.path = folder / f"{slug}-{hashlib.blake2b(key.encode(), digest_size=6).hexdigest()}.sqlite"
+        stem = f"{slug}-{hashlib.blake2b(key.encode(), digest_size=6).hexdigest()}"
+        self.path = folder / f"{stem}.sqlite"
+        if probe is not None:
+            # One name can be many servers: theirs is the file whose vectors of the three words are near.
+            for self.path in sorted(folder.glob(f"{stem}-*.sqlite")):
+                if _near(self.load(_PROBE), probe):
+                    return
+            self.path = folder / f"{stem}-{hashlib.blake2b(probe.tobytes(), digest_size=6).hexdigest()}.sqlite"
         with self._open() as db:
             db.execute("CREATE TABLE IF NOT EXISTS vectors (word TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+        if probe is not None:
+            self.store(zip(_PROBE, probe, strict=True))
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -118,3 +155,9 @@ class _DiskCache:
         rows = ((word, vector.astype("<f4").tobytes()) for word, vector in vectors)
         with self._open() as db:
             db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
+
+
+def _near(vectors: dict[str, np.ndarray], probe: Matrix) -> bool:
+    """Whether these are the probe's vectors, to `NEAR` in each number."""
+    known = [vectors.get(word, np.zeros(0)) for word in _PROBE]
+    return all(len(a) == len(b) and np.abs(a - b).max() <= NEAR for a, b in zip(known, probe, strict=True))

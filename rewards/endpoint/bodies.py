@@ -1,8 +1,23 @@
-"""What the bodies of replies hold, whatever a server makes of the form."""
+"""What comes of a request, and what the bodies of replies hold, whatever a server makes of the form."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
+Value = TypeVar("Value")
 Usage = tuple[int | None, int | None]  # prompt and completion tokens, None where the server does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Value]):
+    """What came of one request, after as many attempts as it took."""
+
+    value: Value | None = None  # what was read from the reply
+    error: str | None = None  # why there is none, in one masked line
+    status: int | None = None  # HTTP's, of an error
+    code: str | None = None  # the server's own word for an error, such as content_filter
+    usage: tuple[Usage, ...] = ((None, None),)  # of every attempt: a failed one may have been paid for all the same
+    again: bool = False  # whether another attempt may help,
+    wait: float | None = None  # and in how many seconds, if the server says so
 
 
 class UnusableReplyError(ValueError):
@@ -10,12 +25,14 @@ class UnusableReplyError(ValueError):
 
 
 class ChatReply(NamedTuple):
-    """The first choice of a chat completion, what the model wrote or said instead, and how it ended."""
+    """The first choice of a chat completion: what the model wrote or said instead, how it ended, and who says so."""
 
     text: str | None
     refusal: str | None
     finish_reason: str | None
     id: str | None
+    model: str | None = None  # the server's own name for what replied, which may be another than was asked for
+    fingerprint: str | None = None  # the server's own word for how it is set up
 
 
 def read_chat(content: Any) -> ChatReply:

@@ -8,15 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from tqdm import tqdm
 
 from data.errors import UserError
-from data.schema import utf8_safe
 from data.secrets import public_url, secrets_of
-from rewards.endpoint.bodies import ChatReply, UnusableReplyError, Usage, read_chat, read_usage
+from rewards.endpoint.bodies import ChatReply, Outcome, UnusableReplyError, Usage, Value, read_chat, read_usage
 from rewards.endpoint.pace import RetryPolicy, for_each, retry_after, run_to_end
 from rewards.endpoint.profile import KEY_ENV
 
@@ -24,21 +23,6 @@ OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
 _LONG = 10.0  # seconds
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-
-Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[Value]):
-    """What came of one request, after as many attempts as it took."""
-
-    value: Value | None = None  # what was read from the reply
-    error: str | None = None  # why there is none, in one masked line
-    status: int | None = None  # HTTP's, of an error
-    code: str | None = None  # the server's own word for an error, such as content_filter
-    usage: tuple[Usage, ...] = ((None, None),)  # of every attempt: a failed one may have been paid for all the same
-    again: bool = False  # whether another attempt may help,
-    wait: float | None = None  # and in how many seconds, if the server says so
 
 
 class Endpoint:
@@ -87,6 +71,7 @@ class Endpoint:
         self.proven = False  # whether it has ever answered: then a refusal is about one request, not about all
         self._under_way = self._doubtful = 0  # requests, and those of them that wait to learn whether it is proven
         self._said = -math.inf  # when a long wait was last spoken of
+        self.models: list[str] = []  # the names by which the server called what replied, in order of arrival
 
     async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Value]) -> Outcome[Value]:
         """One request to `path` below the address, sent as often as it takes or the policy allows.
@@ -181,7 +166,19 @@ class Endpoint:
 
     def chat_reply(self, content: Any) -> ChatReply:
         """The reply in a body (JSON, or None if it is none) of `chat/completions`, masked."""
-        return ChatReply(*(None if value is None else self._mask(str(value)) for value in read_chat(content)))
+        reply = ChatReply(*(None if value is None else self._mask(str(value)) for value in read_chat(content)))
+        model, fingerprint = self.replied(content)
+        return reply._replace(model=model, fingerprint=fingerprint)
+
+    def replied(self, content: Any) -> tuple[str | None, str | None]:
+        """What a body says of what replied: the model and how it is set up, masked; None where it does not."""
+        names = [content.get(name) if isinstance(content, dict) else None for name in ("model", "system_fingerprint")]
+        model, fingerprint = (self._line(str(name)) if name else None for name in names)
+        if model and model not in self.models:
+            self.models.append(model)
+            if len(self.models) > 1:
+                tqdm.write(f"{self.label} at {self.url}: replies come from {model} now", file=sys.stderr)
+        return model, fingerprint
 
     def _mask(self, text: str) -> str:
         for secret in self._secrets:
@@ -237,4 +234,5 @@ class Endpoint:
 
     def _line(self, text: str) -> str:
         # Masked first: a cut through the middle of a key would leave half of it.
-        return utf8_safe(" ".join(self._mask(text).split())[:300])
+        printable = "".join(character if character.isprintable() else " " for character in self._mask(text))
+        return " ".join(printable.split())[:300]

@@ -25,6 +25,7 @@ class Profile:
     """
 
     base_url: str | None = None  # up to /v1
+    server: str | None = None  # what it is called in records, for one whose address moves (a job on a cluster)
     key_env: str = KEY_ENV  # the environment's variable that holds the key, which is sent to this role's server only
     temperature: float | str | None = None  # `none` sends no temperature (and no top_p or seed): for models without
     limit_name: str | None = None  # what the limit on new tokens is called, `none` sends no limit
@@ -65,6 +66,10 @@ class Profile:
         if self.reasoning_effort:
             values["reasoning_effort"] = self.reasoning_effort
         return values | dict(self.extra_body or {})
+
+    def server_at(self, url: str) -> str:
+        """What a record says of where the server is; `url` has no credentials."""
+        return self.server or url
 
     def deciding(self) -> dict[str, Any]:
         """What of it can change a reply, for a run's record and the keys of judgements."""

@@ -42,6 +42,7 @@ class EndpointJudge:
             profile = replace(profile, limit_name="max_completion_tokens")
         self._settings = {"model": model, **profile.decoder({"temperature": temperature, "max_tokens": max_tokens})}
         self.parameters: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **profile.deciding()}
+        self.parameters["server"] = profile.server_at(self._endpoint.url)
 
     async def ask(self, prompt: str) -> Reply:
         """One reply, with the tokens of every attempt that it took; None where a reply came and does not say them."""
@@ -78,7 +79,8 @@ class EndpointJudge:
         chat = self._endpoint.chat_reply(content)
         kept = (chat.text or chat.refusal or chat.text, chat.finish_reason, chat.id)
         text, finish_reason, reply_id = (None if value is None else utf8_safe(value) for value in kept)
-        return Reply(text=text, refused=chat.refusal is not None, finish_reason=finish_reason, id=reply_id)
+        reply = Reply(text=text, refused=chat.refusal is not None, finish_reason=finish_reason, id=reply_id)
+        return replace(reply, model=chat.model, fingerprint=chat.fingerprint)
 
 
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:

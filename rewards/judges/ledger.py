@@ -38,6 +38,8 @@ class Judgement:
     cost: float | None = None  # in the price's currency; None if the price or the tokens are not known
     error: str | None = None
     time: str | None = None  # of its arrival, UTC
+    reply_model: str | None = None
+    fingerprint: str | None = None
 
 
 def judgement_key(question: str, answer: str, judge: str, prompt: str, parameters: dict[str, Any]) -> str:
@@ -71,7 +73,14 @@ def _checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
         # Scores by a rubric that is not among `rubrics` are somebody else's.
         if not numbers or not all(rubric.fits(scores) for rubric in rubrics if rubric.name == row["prompt"]):
             raise ValueError(f"scores {scores}")
-    for name, kind in (("prompt_tokens", int), ("completion_tokens", int), ("cost", float | int), ("reply", str)):
+    for name, kind in (
+        ("prompt_tokens", int),
+        ("completion_tokens", int),
+        ("cost", float | int),
+        ("reply", str),
+        ("reply_model", str),
+        ("fingerprint", str),
+    ):
         if row.get(name) is not None and not isinstance(row[name], kind):
             raise TypeError(f"{name} is {row[name]!r}")
     return Judgement(**{**row, "status": status})

@@ -31,6 +31,8 @@ class Reply:
     prompt_tokens: int | None = None  # as the endpoint says, all paid attempts together
     completion_tokens: int | None = None  # likewise
     error: str | None = None  # why there is no reply
+    model: str | None = None  # what the endpoint says replied
+    fingerprint: str | None = None  # the endpoint's word for how it was set up
 
 
 class Judge(Protocol):

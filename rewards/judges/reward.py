@@ -129,8 +129,12 @@ class JudgeReward(Reward):
         return {f"judge_{name}": completion.facts.get(name) for name in ("status", "scores")}
 
     def describe(self) -> dict[str, Any]:
-        """What decides the rewards, for the run's record: not the judge's address, which may move, nor the ledger's."""
-        judge = {"model": self.judge.name, **self.judge.parameters}
+        """What decides the rewards, for the run's record: not where the judge or the ledger is, which may move.
+
+        Each line of the ledger says what replied, and another server's judgements have other keys.
+        """
+        decides = {name: value for name, value in self.judge.parameters.items() if name != "server"}
+        judge = {"model": self.judge.name, **decides}
         return {"rubric": self.rubric.name, "criterion": self.criterion, "scale": self.scale, "judge": judge}
 
     def close(self) -> None:

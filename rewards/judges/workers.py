@@ -120,6 +120,7 @@ class Workers:
                 continue
             refused = line.status is Status.REFUSED and ending(line.finish_reason) is not Ending.FILTERED
             reply = Reply(line.reply, refused, line.finish_reason, line.reply_id, error=line.error)
+            reply = replace(reply, model=line.reply_model, fingerprint=line.fingerprint)
             judgement = replace(self._judgement(key, reply), cost=0.0)
             if (judgement.status, judgement.scores) != (line.status, line.scores):
                 self.ledger.append(judgement)
@@ -142,7 +143,8 @@ class Workers:
         }
         cost = self.price.cost(reply.prompt_tokens, reply.completion_tokens) if self.price else None
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return Judgement(*what, reply=reply.text, reply_id=reply.id, **facts, cost=cost, time=time)
+        facts |= {"reply_id": reply.id, "reply_model": reply.model, "fingerprint": reply.fingerprint}
+        return Judgement(*what, reply=reply.text, **facts, cost=cost, time=time)
 
     def _most(self, key: str) -> float:
         """The most that asking about this answer can cost; about one of an earlier run, what the longest one can."""

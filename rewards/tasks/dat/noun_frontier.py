@@ -23,10 +23,10 @@ class NounFrontier:
         rows = np.array(vectors.rows(nouns))
         self.nouns = [noun for noun, row in zip(nouns, rows.tolist(), strict=True) if row >= 0]
         self.unit = vectors.matrix[rows[rows >= 0]]
-        self._encoder, self._left_out = vectors.encoder, len(nouns) - len(self.nouns)
+        self._vectors, self._left_out = vectors, len(nouns) - len(self.nouns)
         if len(self.nouns) <= NUM_WORDS or len(set(self.nouns)) < len(self.nouns):
             needed = f"the frontier needs more than {NUM_WORDS} distinct nouns that have a vector, each given once"
-            raise UserError(f"{needed}; {len(set(self.nouns))} of {len(nouns)} have one in {self._encoder.name}")
+            raise UserError(f"{needed}; {len(set(self.nouns))} of {len(nouns)} have one in {vectors.encoder.name}")
 
     def draw(self, strength: float, count: int, rng: np.random.Generator) -> list[list[str]]:
         """Lists of ten nouns, p(list) ~ exp(strength * score)."""
@@ -48,5 +48,4 @@ class NounFrontier:
 
     def describe(self) -> dict[str, Any]:
         """What a record must hold to draw them again."""
-        encoder = {"embedding_model": self._encoder.name, "embedding_revision": self._encoder.revision}
-        return {"nouns": len(self.nouns), "nouns_without_vector": self._left_out, **encoder}
+        return {"nouns": len(self.nouns), "nouns_without_vector": self._left_out, **self._vectors.describe()}

@@ -147,12 +147,11 @@ class DatScorer:
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""
-        noun_rules, encoder = getattr(self.checker, "rules", None), self.vectors.encoder
+        noun_rules = getattr(self.checker, "rules", None)
         return {
             "noun_checker": self.checker.name,
             "noun_rules": _as_dict(noun_rules, NounRules) if noun_rules else None,
-            "embedding_model": encoder.name,
-            "embedding_revision": encoder.revision,
+            **self.vectors.describe(),
             "dat_rules": _as_dict(self.rules, DatRules),
         }
 

@@ -64,6 +64,9 @@ class Dat(Task):
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()
 
+    def facts(self) -> dict[str, Any]:
+        return {"encoder_servers": servers} if (servers := self.scorer.vectors.servers) else {}
+
     def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
         """The table's columns as Arrow arrays, where that spares a million Python objects."""
         import pyarrow as pa

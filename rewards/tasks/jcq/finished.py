@@ -28,8 +28,15 @@ class FinishedJcq(Finished):
     @property
     def scale(self) -> dict[str, Any]:
         # A verdict that was not cut does not depend on the limit, and one that was has no scores.
-        judge = {name: value for name, value in self.settings["judge"].items() if name != "max_tokens"}
+        judge = {name: v for name, v in self.settings["judge"].items() if name not in ("max_tokens", "server")}
         return {"judge": judge, "questions_sha256": self.settings.get("questions_sha256")}
+
+    @property
+    def servers(self) -> dict[str, Any]:
+        """Where the judge is, and what replied. Judgements that were brought in do not say."""
+        models = sorted({line.reply_model for line in self.judgements if line and line.reply_model})
+        known = {"the judge's server": self.settings["judge"].get("server"), "what judged": ", ".join(models)}
+        return {name: value for name, value in known.items() if value}
 
     @cached_property
     def questions(self) -> dict[str, Question]:

@@ -81,6 +81,12 @@ def answer_states(answers: Sequence[Answer]) -> dict[str, int]:
     return {state: count[state] for state in STATES}
 
 
+def judged_by(judgements: Sequence[Judgement | None]) -> list[dict[str, Any]]:
+    """How many judgements came from which model, in the server's own words and in which set-up; most first."""
+    count = Counter((line.reply_model, line.fingerprint) for line in judgements if line and line.reply)
+    return [{"model": m, "fingerprint": f, "judgements": n} for (m, f), n in count.most_common()]
+
+
 def length_and_score(answers: Sequence[Answer], judgements: Sequence[Judgement | None]) -> dict[str, Any]:
     """Spearman's correlation of an answer's characters and its mean score, over the n answers that have one.
 

@@ -27,7 +27,7 @@ from rewards.tasks.jcq.files import (
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.judging import JcqSettings, import_judgements, judging_settings
 from rewards.tasks.jcq.rubric import JCQ_RUBRICS
-from rewards.tasks.jcq.tables import answer_states, length_and_score, means, model_scores
+from rewards.tasks.jcq.tables import answer_states, judged_by, length_and_score, means, model_scores
 from rewards.tasks.jcq.view import JcqView
 
 
@@ -129,6 +129,7 @@ class Jcq(Task):
             "prompt": self.settings.judge_prompt,
             "num_questions": len(scores.questions),
             "statuses": judged.statuses,
+            "judged_by": judged_by(judged.judgements),
             "answer_states": answer_states(answers),
             "length": length_and_score(answers, judged.judgements),
             "means": {name: run.interval(column) for name, column in columns.items()},

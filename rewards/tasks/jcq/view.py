@@ -1,5 +1,6 @@
 """How JCQ's results are shown: means by criterion and by task, each with its n of N."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,12 +48,19 @@ class JcqView(View[FinishedJcq]):
         return {**cells, "Judge's tokens": f"{tokens}, {cost}"}
 
     def notes(self, metrics: Mapping[str, Any]) -> list[str]:
-        states = metrics["answer_states"]
+        states, judges = metrics["answer_states"], Counter[str]()
+        for row in metrics["judged_by"]:
+            judges[row["model"]] += row["judgements"]
+        notes = []
+        if len(judges) > 1:
+            counts = ", ".join(f"{n:,} by {name or 'an unnamed model'}" for name, n in judges.most_common())
+            notes.append(f"MIXED: the server says that {counts} judged; take a new folder, and one judge for all.")
         cut, answers = states["truncated"], sum(states.values())
         if cut <= _MOST_CUT * answers:
-            return []
+            return notes
         share = f"{cut:,} of {answers:,} answers ({percent(cut, answers)})"
-        return [f"CUT OFF: {share} reached the limit and were judged without their end; raise --max-new-tokens."]
+        notes.append(f"CUT OFF: {share} reached the limit and were judged without their end; raise --max-new-tokens.")
+        return notes
 
     def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
         values: Values = {}

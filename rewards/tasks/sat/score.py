@@ -48,8 +48,7 @@ class SatScorer:
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""
-        encoder = {"embedding_model": self.vectors.encoder.name, "embedding_revision": self.vectors.encoder.revision}
-        return {**encoder, "text_limit": TEXT_LIMIT, "length_band": list(LENGTH_BAND)}
+        return {**self.vectors.describe(), "text_limit": TEXT_LIMIT, "length_band": list(LENGTH_BAND)}
 
     def score(self, rewrites: Sequence[Rewrite], stories: Sequence[str] | None = None) -> list[Rewrite]:
         """The rewrites with score or reason and compliance; what an earlier scorer said is replaced.

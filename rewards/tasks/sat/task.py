@@ -59,6 +59,9 @@ class Sat(Task):
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()
 
+    def facts(self) -> dict[str, Any]:
+        return {"encoder_servers": servers} if (servers := self.scorer.vectors.servers) else {}
+
     def read_answers(self, path: Path, source: str | None) -> list[Answer]:
         """Rewrites: JSONL with the columns story_id and text (see `data.stories`); scores in it are made anew."""
         rows = read_rewrites(path, {story.id for story in self.stories}, source)

@@ -121,7 +121,10 @@ def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
     assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == ["採点できません", *[VERDICT] * 34]
     assert len(rows_of(folder / "answers/m.jsonl")) == 35
     with server(lambda body: both({"messages": [{"content": "# 出力形式"}]})) as (other, _):
-        # The address is no part of a judge's identity: a server that moved judges on.
         command[command.index("--judge-base-url") + 1] = other
-        assert evaluate(tmp_path, *command, "--retry-failed").returncode == 0
+        refused = evaluate(tmp_path, *command, "--retry-failed")
+        assert f'judge.server = "{url}", but now it is "{other}"' in refused.stderr
+        # A server that moved judges on, if it is said to be the one that was there.
+        moved = ("--judge-endpoint", f"{{server: '{url}'}}")
+        assert evaluate(tmp_path, *command, *moved, "--retry-failed").returncode == 0
     assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == [VERDICT] * 35

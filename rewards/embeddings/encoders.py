@@ -127,7 +127,7 @@ def _read_vectors(content: Any) -> list[list[float]]:
     if places != list(range(len(items))):
         raise UnusableReplyError("the reply's embeddings are not numbered from 0")
     for vector in vectors:
-        if not isinstance(vector, list) or not all(type(value) in (int, float) for value in vector):
+        if not vector or not isinstance(vector, list) or not all(type(value) in (int, float) for value in vector):
             raise UnusableReplyError("an embedding of the reply is no list of numbers")
     return vectors
 

@@ -34,8 +34,8 @@ class Endpoint:
 
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
     `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
-    request would get past 401 or an exhausted quota; nor, as long as the server is not `proven`, past 403, 404 and a
-    closed port. HTTP is spoken directly: OpenAI's client package takes twice the time per request and hides what a
+    request would get past 401, 402 or an exhausted quota; nor, until the server is `proven`, past 403, 404 and a closed
+    port. HTTP is spoken directly: OpenAI's client package takes twice the time per request and hides what a
     broken server sent.
     """
 
@@ -210,7 +210,7 @@ class Endpoint:
         with suppress(ValueError, RecursionError):
             content = json.loads(response.content)
         status, columns = response.status_code, content if isinstance(content, dict) else {}
-        if status != 200 or (columns.get("error") and not {"choices", "data"} & set(columns)):
+        if not 200 <= status < 300 or (columns.get("error") and not {"choices", "data"} & set(columns)):
             wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
             return self._refusal(status, columns.get("error"), response.text, wait)
         try:
@@ -223,9 +223,9 @@ class Endpoint:
     def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> Outcome[Any]:
         detail = error if isinstance(error, dict) else {"message": error}
         line, code = self._line(f"HTTP {status}: {detail.get('message') or text}"), detail.get("code")
-        if status == 200:  # some servers pass on the status of another one like this
+        if status < 300:  # some servers pass on the status of another one like this
             status = code if type(code) is int and 400 <= code < 600 else 500
-        if status == 401 or code == "insufficient_quota":
+        if status in (401, 402) or code == "insufficient_quota":
             raise self.failure(line)
         if status == 429 and wait is not None and wait > self._retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")

@@ -8,6 +8,7 @@ behind them; a slot whose row has ended takes the next row; a token costs one un
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -16,9 +17,48 @@ from transformers import DynamicCache
 
 from data.errors import UserError
 from generate.prefix_cache import SharedPrefixCache, shared_attention
+from models.probe import why_not_equal
 from models.traits import why_not_shared, without_adapter
 
 _BLOCK = 512
+_trials: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()  # of each model that was tried: why not
+
+
+def why_not_sampled(model: Any, length: int) -> str | None:
+    """Why `sample_tokens` cannot draw from `model` up to `length` tokens, prompt included, or None if it can.
+
+    What the model says of itself comes first (`models.traits.why_not_shared`), then a trial, once for each model.
+    """
+    if reason := why_not_shared(model, length):
+        return reason
+    if model not in _trials:
+        _trials[model] = _trial(model)
+    return _trials[model]
+
+
+def _trial(model: Any) -> str | None:
+    """Two tokens of each of two slots behind a prompt of four, beside the forward pass of both rows."""
+    device, vocabulary = next(model.parameters()).device, model.config.get_text_config().vocab_size
+    prompt, own = torch.arange(4, 8, device=device), torch.arange(8, 12, device=device).view(2, 2)
+    rows = torch.cat([prompt.expand(2, -1), own], dim=1) % vocabulary
+
+    def steps() -> Tensor:
+        filled = DynamicCache()
+        model(input_ids=rows[:1, :4], past_key_values=filled, use_cache=True, logits_to_keep=1)
+        cache = SharedPrefixCache(filled, 2, 2)
+        with shared_attention(model):
+            return torch.stack([_step(model, cache, rows[:, 4 + k], 4) for k in range(2)], dim=1)
+
+    return why_not_equal(model, lambda: model(input_ids=rows, use_cache=False).logits[:, 4:], steps)
+
+
+def _step(model: Any, cache: SharedPrefixCache, tokens: Tensor, prompt: int) -> Tensor:
+    """Logits (slots, vocabulary) behind one more token of each slot; `prompt` is the prompt's length."""
+    inputs = {"input_ids": tokens[:, None], "position_ids": (prompt + cache.lengths)[:, None]}
+    cache.begin_step()
+    logits: Tensor = model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+    cache.lengths += 1
+    return logits
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
@@ -33,14 +73,14 @@ def sample_tokens(
 ) -> list[list[int]]:
     """Draw one response per row of `uniforms` from the model's own distribution, nothing truncated: its new token ids.
 
-    `model` is a causal language model in evaluation mode (see `models.traits.why_not_shared`), a PEFT model too.
+    `model` is a causal language model in evaluation mode (see `why_not_sampled`), a PEFT model too.
     `uniforms` are numbers in [0, 1), shape (responses, most new tokens): `uniforms[r, t]` decides r's token t.
     A response keeps its end token, one of `ends`. `slots` are decoded at once; as each ends, the next takes its place.
     """
     n, most = uniforms.shape
     if n == 0:
         return []
-    if reason := why_not_shared(model, len(prompt) + most):
+    if reason := why_not_sampled(model, len(prompt) + most):
         name = type(without_adapter(model)).__name__
         raise UserError(f"{name} cannot share its prompt among samples: {reason}")
     device = next(model.parameters()).device
@@ -56,13 +96,6 @@ def sample_tokens(
     tokens[:, 0] = draw(logits, random[:, 0], temperature, history)
     live = torch.nonzero(~torch.isin(tokens[:, 0], stop))[:, 0]
 
-    def forward(cache: SharedPrefixCache, step: Tensor) -> Tensor:
-        inputs = {"input_ids": step[:, None], "position_ids": (len(prompt) + cache.lengths)[:, None]}
-        cache.begin_step()
-        logits = model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
-        cache.lengths += 1
-        return logits
-
     with shared_attention(model):
         # Responses to one prompt begin alike: an equal history is computed once. While others wait for a slot, only as
         # long as few histories stand for all: from then on no slot may be idle.
@@ -75,7 +108,7 @@ def sample_tokens(
             places = stem.follow(starts[0])
             step = torch.empty_like(starts[1])
             step[places], history[live] = starts[1], places[which]
-            tokens[live, t] = draw(forward(stem, step), random[live, t], temperature, history[live])
+            tokens[live, t] = draw(_step(model, stem, step, len(prompt)), random[live, t], temperature, history[live])
             lengths[live] += 1
             live = live[~torch.isin(tokens[live, t], stop)]
         else:
@@ -83,7 +116,7 @@ def sample_tokens(
         rows, waiting = live[:slots], live[slots:]
         cache = stem.branch(history[rows])
         while len(rows):
-            logits = forward(cache, tokens[rows, cache.lengths])
+            logits = _step(model, cache, tokens[rows, cache.lengths], len(prompt))
             token = draw(logits, random[rows, cache.lengths], temperature)
             tokens[rows, cache.lengths] = token
             lengths[rows] += 1

@@ -1,8 +1,8 @@
 """A transformers model as a generator, and the shared-prefix sampler as GRPO's generation."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from data.errors import UserError
 from data.schema import Completion
 from generate.protocol import entropy
 from models.processes import freed_memory_kept
-from models.traits import encode_prompt, encode_text, end_tokens, why_not_shared
+from models.traits import encode_prompt, encode_text, end_tokens, in_eval_mode
 
 
 class TransformersGenerator:
@@ -48,7 +48,7 @@ class TransformersGenerator:
         counts = Counter(prompts)
         # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
         several = {text for text, count in counts.items() if count > 1 or len(counts) == 1}
-        shared = {text for text in several if not why_not_shared(self._model, len(ids[text]) + self._max_new_tokens)}
+        shared = {text for text in several if not self._obstacle(len(ids[text]))}
         uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
         rows = [row for row, text in enumerate(prompts) if text in shared]
         others = [row for row, text in enumerate(prompts) if text not in shared]
@@ -63,6 +63,11 @@ class TransformersGenerator:
         texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
         reasons = ["stop" if response[-1] in self._ends else "length" for response in tokens]
         return [Completion(text, reason) for text, reason in zip(texts, reasons, strict=True)]
+
+    def _obstacle(self, prompt: int) -> str | None:
+        from generate.shared_prefix import why_not_sampled
+
+        return why_not_sampled(self._model, prompt + self._max_new_tokens)
 
     def _shared(self, prompts: list[list[int]], uniforms: np.ndarray) -> list[list[int]]:
         from generate.shared_prefix import sample_each
@@ -102,21 +107,10 @@ class TransformersGenerator:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
-        obstacle = why_not_shared(self._model, self._max_new_tokens)
+        obstacle = self._obstacle(0)
         shared = "shared_prefix, model.generate for a prompt asked once"
         sampler = f"model.generate ({obstacle})" if obstacle else shared
         return {"generator": "transformers", "sampler": sampler, **self._decoder}
-
-
-@contextmanager
-def in_eval_mode(model: Any) -> Iterator[None]:
-    """The model in evaluation mode; afterwards in the one in which it came."""
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)
 
 
 class SharedPrefixRollout:

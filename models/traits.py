@@ -1,5 +1,7 @@
 """What whoever samples or trains must know of a model: can its prompt be shared, how it takes one, what ends it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from data.prompts import Message, as_prompt
@@ -32,6 +34,17 @@ def why_not_shared(model: Any, length: int) -> str | None:
 def without_adapter(model: Any) -> Any:
     """The transformers model inside a PEFT model, or the model itself."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+@contextmanager
+def in_eval_mode(model: Any) -> Iterator[None]:
+    """The model in evaluation mode; afterwards in the one in which it came."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
 
 
 def encode_prompt(tokenizer: Any, prompt: str | list[Message], **template_arguments: Any) -> list[int]:

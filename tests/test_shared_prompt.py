@@ -10,7 +10,7 @@ from trl.trainer.utils import add_fused_lm_head
 
 from models.tiny import build_tokenizer
 from models.traits import without_adapter
-from training.shared_prompt import _layout, packed, response_logits, share_prompt
+from training.shared_prompt import _attend, _layout, packed, response_logits, share_prompt
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
 
@@ -99,7 +99,7 @@ def test_logits_of_the_responses_are_the_same_with_the_prompt_computed_once(make
     (labels, alone, before), (same, together, after) = results
     rows, tokens = inputs["input_ids"].shape
     # One prompt without its last token, which each response brings, and each response without its own last one.
-    assert shapes == [(rows, tokens), (1, len(PROMPT) - 1 + rows * LONGEST)]
+    assert (shapes[0], shapes[-1]) == ((rows, tokens), (1, len(PROMPT) - 1 + rows * LONGEST))
     assert torch.equal(labels, same)
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-4)
@@ -283,3 +283,24 @@ def test_the_trainers_share(method, lora, tmp_path):
     assert len(models) == (1 if lora or method == "sft" else 2)
     assert all(seen)
     assert {rows for shapes in seen for rows, _ in shapes} == {1}
+
+
+def test_other_numbers_in_the_trial_are_a_warning_and_the_plain_way(monkeypatch, caplog):
+    (model, shapes), inputs = fused(llama()), batch()
+    repeated = model(**inputs, fused_lm_head=True)
+    assert share_prompt(model)
+    # As if the rows' own tokens were seen by all rows of the packed row.
+    monkeypatch.setattr(
+        "training.shared_prompt._behind_prompt", lambda states, shared, rows: states[:, :, : shared + 3]
+    )
+    for _ in range(2):
+        assert torch.equal(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs)
+    assert shapes == [(5, 16)] * 3
+    assert caplog.text.count("the prompt is computed again") == 1
+    assert "LlamaForCausalLM gave other numbers" in caplog.text
+
+
+def test_the_mask_of_a_packed_row_is_no_mask_without_it():
+    states, marker = torch.zeros((1, 2, 5, 4)), torch.ones((1, 1, 1, 1), dtype=torch.bool)
+    with pytest.raises(RuntimeError, match="was not told how a packed row attends"):
+        _attend(torch.nn.Linear(1, 1), states, states, states, marker)

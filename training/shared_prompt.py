@@ -7,19 +7,24 @@ micro-batch becomes one row: a prompt, then its responses side by side, then the
 
 import functools
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from models.probe import why_not_equal
 from models.traits import why_not_shared, without_adapter
 
 logger = logging.getLogger(__name__)
 
 _NAME, _PLAIN = "sozo_shared_prompt", "sdpa"
+_AGAIN = "the prompt is computed again for every response: %s"
 # What a trainer may pass beside ids, mask and labels without changing what the packed row has to be.
 _HARMLESS = {"use_cache", "return_dict", "num_items_in_batch"}
+_trials: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # of each model that was tried: does it give the same?
 _PER_TOKEN = ("log_probs", "entropy", "log_sum_sq_probs", "mean_logits", "is_top1", "label_mask")
 
 
@@ -28,7 +33,8 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
 
     Calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`) get the same numbers, up to
     rounding. Every other call goes through untouched, and so does a batch in which no two rows have the same prompt, or
-    one longer than a sliding window. Which models can: `models.traits.why_not_shared`, with sdpa.
+    one longer than a sliding window. Which models can: `models.traits.why_not_shared`, with sdpa, and then only what
+    gives the plain forward's numbers in a trial at the first such call; otherwise a warning, and all stays plain.
     """
     model = without_adapter(model)
     config, fused, reason = model.config.get_text_config(), model.forward, why_not_shared(model, 0)
@@ -36,14 +42,17 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
         reason = f"attn_implementation is {config._attn_implementation}, not {_PLAIN}"
     if reason:
         if say:
-            logger.warning("the prompt is computed again for every response: %s", reason)
+            logger.warning(_AGAIN, reason)
         return False
     # For good and not for one forward pass: gradient checkpointing attends again in the backward pass.
     config._attn_implementation = _NAME
 
     @functools.wraps(type(model).forward)
     def forward(*args: Any, **kwargs: Any) -> Any:
-        layout = None if args or not kwargs.get("fused_lm_head") else _layout(kwargs)
+        # Every process has its trial at its first call, whatever its batch: under ZeRO-3 all must compute as often.
+        if args or not kwargs.get("fused_lm_head") or not _equal(model, fused):
+            return fused(*args, **kwargs)
+        layout = _layout(kwargs)
         if layout is None or why_not_shared(model, kwargs["input_ids"].shape[1]):
             return fused(*args, **kwargs)
         kept = {name: kwargs[name] for name in _HARMLESS & set(kwargs)}
@@ -55,6 +64,30 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
 
     model.forward = forward
     return True
+
+
+def _equal(model: Any, forward: Callable[..., Any]) -> bool:
+    """Does a packed row give what the plain forward gives? Tried once, on two prompts of two responses each."""
+    if model in _trials:
+        return _trials[model]
+    config, device = model.config.get_text_config(), next(model.parameters()).device
+    ids = torch.arange(4, 32, device=device).view(4, 7) % config.vocab_size
+    ids[1, :4], ids[3, :4] = ids[0, :4], ids[2, :4]
+    labels = torch.cat([torch.full_like(ids[:, :4], -100), ids[:, 4:]], dim=1)
+
+    def shared() -> torch.Tensor:
+        layout = _layout({"input_ids": ids, "labels": labels})
+        assert layout is not None
+        call = packed(ids, labels, layout)
+        del call["shift_labels"]
+        return _of_responses(forward(**call, use_cache=False).logits, layout)
+
+    reason = why_not_equal(model, lambda: forward(input_ids=ids, use_cache=False).logits[:, 3:-1], shared)
+    if reason:
+        config._attn_implementation = _PLAIN
+        logger.warning(_AGAIN, reason)
+    _trials[model] = reason is None
+    return _trials[model]
 
 
 @dataclass(frozen=True)
@@ -130,8 +163,8 @@ def response_logits(model: Any, inputs: dict[str, Any], inner: Any) -> tuple[tor
     The prompt is computed once if `share_prompt` was told so of `inner`, which is `model` without what distributes it.
     """
     ids, labels, inner = inputs["input_ids"], inputs["labels"], without_adapter(inner)
-    able = inner.config.get_text_config()._attn_implementation == _NAME and not why_not_shared(inner, ids.shape[1])
-    layout = _layout(inputs) if able else None
+    able = inner.config.get_text_config()._attn_implementation == _NAME and _equal(inner, model)
+    layout = _layout(inputs) if able and not why_not_shared(inner, ids.shape[1]) else None
     if layout is None:
         given = {name: value for name, value in inputs.items() if name != "labels"}
         return model(**given, use_cache=False).logits[:, :-1], labels[:, 1:]
@@ -168,6 +201,10 @@ def _attend(
     """
     plain = AttentionInterface()[_PLAIN]
     if shared_prompts is None:
+        if attention_mask is not None and attention_mask.shape == (1, 1, 1, 1) and query.shape[2] > 1:
+            # The mask of a packed row hides nothing by itself: tokens would see the future.
+            name = type(module).__name__
+            raise RuntimeError(f"{name} was not told how a packed row attends; set share_prompt: false, and report it")
         return plain(module, query, key, value, attention_mask, **kwargs)
     parts, tokens = shared_prompts
     attended, start = [], 0

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 
 import pytest
 from test_evaluation_page import english_text
@@ -85,3 +86,27 @@ def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many
     assert page.count("lists that are as random as they can be</tspan>") == 1
     assert f"No frontier of {sizes['small']} lists by this encoder lies beside the runs" in page
     assert f"No frontier of {sizes['large']} lists" not in page
+
+
+def test_a_box_says_what_the_numbers_rest_on(three, tmp_path):
+    page = page_of(three, tmp_path, base="base")
+    facts = english_text(page.split('<dl class="facts card">', 1)[1].split("</dl>", 1)[0])
+    date = datetime.now(UTC).date().isoformat()
+    assert facts.startswith(f"This page{date}")
+    assert re.search(r"git [0-9a-f]{12}", facts)
+    assert f"Runs begun{date}" in facts
+    assert "Judgebackend openai, model judge-a" in facts
+    assert "JCQ: cost of judging" in facts
+
+
+def test_models_are_named_with_revisions_and_how_they_were_asked(tmp_path):
+    dat_run(tmp_path / "a", "a", seed=0)
+    path = tmp_path / "a" / "config.json"
+    config = json.loads(path.read_bytes())
+    config["settings"] |= {"model": "/home/me/org/name", "temperature": 0.7, "max_new_tokens": 99, "seed": 3}
+    config["loaded"] |= {"model_sha256": "0123456789abcdef"}
+    path.write_text(json.dumps(config), "utf-8")
+    facts = english_text(page_of(tmp_path, tmp_path).split('<dl class="facts card">', 1)[1])
+    assert "name, sha256 0123456789ab (a)" in facts
+    assert "/home/me" not in facts
+    assert "dat: temperature 0.7, max_new_tokens 99, seed 3" in facts

@@ -10,6 +10,7 @@ from data.record import write_json, write_whole
 from eval.compare import Changes, all_changes, bases
 from eval.evaluated import Evaluated
 from eval.report.exports import write_tables
+from eval.report.facts import facts
 from eval.report.guard import guard_gains, guard_tables
 from eval.report.lead import lead
 from eval.report.pictures import Figure, plane, radars, ridge
@@ -62,7 +63,7 @@ def write_evaluation(
     first = _sections(models, tasks, against, cells)
     gains = guard_gains(tasks, models, against, guard) if guard else []
     changed = [*map(without_empty, change_tables(models, changes)), *guard_tables(gains)]
-    first |= {"changed": changed, "facts": _facts(models, tasks)}
+    first |= {"changed": changed, "facts": facts(models, tasks)}
     write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed])
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
@@ -103,17 +104,3 @@ def _sections(
                 planes += filter(None, [plane(picture, task, models)])
         leads.append((answer, planes))
     return {"leads": leads, "tables": tables, "charts": charts, "radars": every_radar}
-
-
-def _facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tuple[str, list[str]]]:
-    """What the numbers rest on, by label; a value that all models share is said once."""
-    facts: dict[str, dict[str, list[str]]] = {}
-    for model in models:
-        for task in tasks:
-            for name, value in task.view.settings_shown(run) if (run := model.run(task.name)) else ():
-                if value is not None:
-                    facts.setdefault(name, {}).setdefault(str(value), []).append(model.name)
-    return [
-        (name, [value if len(values) == 1 else f"{value} ({', '.join(names)})" for value, names in values.items()])
-        for name, values in facts.items()
-    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from rewards.final_text import answer_state
-from rewards.measure import Cell, Estimate, Measure, estimate_text, mean_cell, percent, share_cell
+from rewards.measure import DASH, Cell, Estimate, Measure, estimate_text, mean_cell, percent, share_cell
 from rewards.page_parts import Column, Entry, ModelTable, Radar, ReaderItem, RowTable, Section
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from rewards.tasks.jcq.tables import means
@@ -128,6 +128,7 @@ class JcqView(View[FinishedJcq]):
             ("jcq_judge", judge["model"]),
             ("jcq_prompt", judge["prompt"]),
             ("jcq_states", ", ".join(states) or "0"),
+            ("jcq_cost", _cost(run.metrics)),
         ]
         return [*asked, ("jcq_questions", f"{len(run.questions):,}"), ("jcq_failed", ", ".join(failed) or "0")]
 
@@ -152,6 +153,12 @@ class JcqView(View[FinishedJcq]):
     def reader_item(self, run: FinishedJcq, item: str, entries: Sequence[Entry]) -> ReaderItem:
         question = run.questions[item]
         return ReaderItem((item, question.question), question.task, item, question.question, entries)
+
+
+def _cost(metrics: Mapping[str, Any]) -> str:
+    """In the prices' currency, of all replies; a dash where some price or number of tokens is not known."""
+    tokens = f"{metrics['prompt_tokens']:,} + {metrics['completion_tokens']:,} tokens"
+    return f"{DASH if metrics['unknown_cost'] else format(metrics['cost'], '.4f')}, {tokens}"
 
 
 def _n_of_all(n: int, answers: int) -> str:

@@ -98,7 +98,7 @@ class Entry:
     text: str
     score: float | None
     status: str | None  # why there is no score, or how its judgement ended
-    more: Mapping[str, Any] = field(default_factory=dict)  # `marks` (name -> value), `note` (a text), `facts`
+    more: Mapping[str, Any] = field(default_factory=dict)  # `marks` (name -> value), `note`, `facts`, `states`
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,15 +23,29 @@ function element(tag, className, text) {
   return made;
 }
 
+const words = new Map([...(byId("words")?.content.children ?? [])].map((node) => [node.dataset.key, node]));
+
 function word(key) {
-  const found = byId("words").content.querySelector(`[data-key="${key}"]`);
-  return found ? found.cloneNode(true) : document.createTextNode(key);
+  return words.get(key)?.cloneNode(true) ?? document.createTextNode(key);
+}
+
+// A word where no markup can be: in the language that is shown.
+function label(key) {
+  const node = words.get(key);
+  return node ? (node.querySelector(`[lang="${root.lang}"]`) ?? node).textContent : key;
+}
+
+// What an answer can be filtered by: whether it has a score, why it has none, and what is wrong with the answer itself.
+function states(entry) {
+  const scored = entry.score !== null && entry.score !== undefined;
+  const reasons = entry.status && entry.status !== "ok" ? [`score:${entry.status}`] : [];
+  return [scored ? "scored" : "unscored", ...reasons, ...(entry.states ?? []).map((state) => `answer:${state}`)];
 }
 
 function startReader({ models, items }) {
   const digits = JSON.parse(byId("reader").dataset.digits);
   const kinds = Object.keys(digits).filter((kind) => items.some((item) => item.kind === kind));
-  const state = { kind: kinds[0], shown: [], place: 0 };
+  const state = { kind: kinds[0], shown: [], place: 0, linked: null };
 
   const chosen = () => [...byId("models").querySelectorAll("input:checked")].map((box) => Number(box.value));
 
@@ -48,13 +62,42 @@ function startReader({ models, items }) {
     return before === null || after === null ? null : after - before;
   }
 
+  const passes = (entry) => !byId("status").value || states(entry).includes(byId("status").value);
+
+  function fill(select, options) {
+    const value = select.value;
+    select.replaceChildren(
+      ...[["", label("all")], ...options].map(([key, text]) => {
+        const option = element("option", "", text);
+        option.value = key;
+        return option;
+      }),
+    );
+    select.value = options.some(([key]) => key === value) ? value : "";
+    select.parentNode.hidden = options.length < 2;
+  }
+
+  // What there is to filter by in this tab and these models, with how many answers have it.
+  function offer() {
+    const own = items.filter((item) => item.kind === state.kind);
+    fill(byId("group"), [...new Set(own.map((item) => item.group))].map((group) => [group, label(group)]));
+    const counts = new Map();
+    for (const item of own)
+      for (const key of chosen().flatMap((model) => item.entries[model].flatMap(states))) counts.set(key, (counts.get(key) ?? 0) + 1);
+    const text = (key) => key.split(":").map(label).join(": ");
+    fill(byId("status"), [...counts].sort().map(([key, count]) => [key, `${text(key)} (${count})`]));
+  }
+
   function list() {
     const wanted = byId("search").value.trim().toLowerCase();
     const holds = (item) =>
       [item.title, item.group, item.text, ...item.entries.flat().map((entry) => entry.text)].some((text) =>
         text.toLowerCase().includes(wanted),
       );
-    state.shown = items.filter((item) => item.kind === state.kind && (!wanted || holds(item)));
+    const group = byId("group").value;
+    const status = (item) => !byId("status").value || chosen().some((model) => item.entries[model].some(passes));
+    const kept = (item) => (!group || item.group === group) && status(item);
+    state.shown = items.filter((item) => item.kind === state.kind && kept(item) && (!wanted || holds(item)));
     const sign = { gain: -1, loss: 1 }[byId("order").value];
     if (sign) {
       const worth = new Map(state.shown.map((item) => [item, gain(item)]));
@@ -82,10 +125,14 @@ function startReader({ models, items }) {
     return element("span", "badge valid", entry.score.toFixed(digits[state.kind]));
   }
 
-  function card(entry, number) {
+  function card(item, model, entry, number) {
     const made = element("article", "card response");
+    const link = element("a", "", `#${number + 1}`);
+    link.href = `#${["answer", item.kind, item.id, models[model], number + 1].map(encodeURIComponent).join("/")}`;
+    if (state.linked === entry) made.classList.add("linked");
+    if (!passes(entry)) made.classList.add("other");
     const header = element("header");
-    header.append(element("span", "", `#${number + 1}`), badge(entry));
+    header.append(link, badge(entry));
     made.append(header);
     if (entry.marks) {
       const marks = element("ol", "words");
@@ -115,16 +162,24 @@ function startReader({ models, items }) {
     return made;
   }
 
+  // A model's name, which goes on in the next line behind its separators only.
+  function named(name) {
+    const heading = element("h3");
+    for (const part of name.split(/(?<=[/_@=:])(?=\w)/)) heading.append(part, document.createElement("wbr"));
+    return heading;
+  }
+
   function show() {
     const item = state.shown[state.place];
     byId("item").value = state.place;
+    byId("count").textContent = `${item ? state.place + 1 : 0} / ${state.shown.length}`;
     byId("asked").replaceChildren();
     byId("answers").replaceChildren();
     if (!item) return;
     byId("asked").append(element("small", "", `${item.title} ${item.group}`), item.text);
     for (const model of chosen()) {
       const column = element("section");
-      column.append(element("h3", "", models[model]), ...item.entries[model].map(card));
+      column.append(named(models[model]), ...item.entries[model].map((entry, number) => card(item, model, entry, number)));
       byId("answers").append(column);
     }
   }
@@ -135,21 +190,55 @@ function startReader({ models, items }) {
     show();
   }
 
+  function choose(kind) {
+    state.kind = kind;
+    for (const button of byId("kinds").children) button.setAttribute("aria-pressed", String(button.dataset.kind === kind));
+    offer();
+    list();
+  }
+
+  // The answer that the address names, whatever was filtered before.
+  function open() {
+    const parts = location.hash.slice(1).split("/");
+    if (parts[0] !== "answer") return;
+    let names;
+    try {
+      names = parts.slice(1).map(decodeURIComponent);
+    } catch {
+      names = [];
+    }
+    const [kind, id, name, number] = names;
+    const model = models.indexOf(name);
+    const linked = items.find((item) => item.kind === kind && item.id === id && item.entries[model]?.[number - 1]);
+    byId("elsewhere").hidden = Boolean(linked);
+    if (!linked) return;
+    byId("search").value = byId("group").value = byId("status").value = "";
+    byId("models").querySelector(`[value="${model}"]`).checked = true;
+    choose(kind);
+    state.place = state.shown.indexOf(linked);
+    state.linked = linked.entries[model][number - 1];
+    show();
+    byId("answers").querySelector(".linked").scrollIntoView({ block: "center" });
+  }
+
   for (const kind of kinds) {
     const button = element("button");
     button.type = "button";
+    button.dataset.kind = kind;
     button.append(word(kind));
-    button.setAttribute("aria-pressed", String(kind === state.kind));
-    button.addEventListener("click", () => {
-      state.kind = kind;
-      for (const other of byId("kinds").children) other.setAttribute("aria-pressed", String(other === button));
-      list();
-    });
+    button.addEventListener("click", () => choose(kind));
     byId("kinds").append(button);
   }
   byId("search").addEventListener("input", list);
-  byId("order").addEventListener("change", list);
-  byId("models").addEventListener("change", () => (byId("order").value === "asked" ? show() : list()));
+  for (const id of ["order", "group", "status"]) byId(id).addEventListener("change", list);
+  byId("models").addEventListener("change", () => {
+    const item = state.shown[state.place];
+    offer();
+    list();
+    state.place = Math.max(0, state.shown.indexOf(item));
+    show();
+  });
+  byId("language").addEventListener("click", offer);
   byId("item").addEventListener("change", (event) => {
     state.place = Number(event.target.value);
     show();
@@ -157,7 +246,9 @@ function startReader({ models, items }) {
   byId("previous").addEventListener("click", () => walk(-1));
   byId("next").addEventListener("click", () => walk(1));
   byId("reader").hidden = false;
-  list();
+  choose(kinds[0]);
+  open();
+  addEventListener("hashchange", open);
 }
 
 const packed = byId("packed");

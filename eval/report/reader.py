@@ -43,7 +43,7 @@ def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, 
             items[item.key] = item
             entries[item.key][number] += map(_entry, item.entries)
     for key, item in items.items():
-        own = {"kind": task.name, "group": item.group, "title": item.title, "text": item.text}
+        own = {"kind": task.name, "id": key[0], "group": item.group, "title": item.title, "text": item.text}
         yield {**own, "entries": entries[key]}
 
 

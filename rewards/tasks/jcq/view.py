@@ -22,7 +22,7 @@ class JcqView(View[FinishedJcq]):
 
     files = ("config.json", LEDGER, "responses")
     artifacts = (LEDGER, ANSWERS, QUESTIONS)
-    words = CRITERIA
+    words = (*CRITERIA, *TASKS)
 
     def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
         answers, questions = sum(metrics["statuses"].values()), metrics["num_questions"]
@@ -146,8 +146,9 @@ class JcqView(View[FinishedJcq]):
                 answer_state(answer.text, answer.finish_reason),
                 str(judgement.status) if judgement else None,
             )
-            facts = {"length": len(answer.text), "extras": [] if state == "whole" else [state]}
-            more = {"marks": scores, "note": judgement.reply if judgement else None, "facts": facts}
+            states = [] if state == "whole" else [state]
+            facts = {"length": len(answer.text), "extras": states}
+            more = {"marks": scores, "note": judgement.reply if judgement else None, "facts": facts, "states": states}
             yield answer.item, Entry(answer.text, mean, status, more)
 
     def reader_item(self, run: FinishedJcq, item: str, entries: Sequence[Entry]) -> ReaderItem:

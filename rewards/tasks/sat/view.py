@@ -78,7 +78,8 @@ class SatView(View[FinishedSat]):
     def entries(self, run: FinishedSat) -> Iterator[tuple[str, Entry]]:
         for row in run.rewrites:
             facts = {"length": row.length, "one_line": row.one_line, "extras": row.extras}
-            yield row.story_id, Entry(row.text, row.score, row.reason, {"facts": facts})
+            states = [*(["truncated"] if row.finish_reason == "length" else []), *(row.extras or ())]
+            yield row.story_id, Entry(row.text, row.score, row.reason, {"facts": facts, "states": states})
 
     def reader_item(self, run: FinishedSat, item: str, entries: Sequence[Entry]) -> ReaderItem:
         story = run.stories[item]

@@ -78,6 +78,7 @@ def report(
     base: Base = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
     guard: Annotated[str | None, typer.Option(help="A second encoder that nobody trained on, such as e5.")] = None,
+    published: Annotated[bool, typer.Option(help="The paper's models too, as rows of tables and pictures.")] = False,
 ) -> None:
     """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
     from eval.evaluated import find_evaluated
@@ -85,7 +86,8 @@ def report(
     from rewards.guard import Guard
 
     second = Guard(guard) if guard else None
-    pages = write_evaluation(output, find_evaluated(runs), base=base, title=title, guard=second)
+    models = find_evaluated(runs)
+    pages = write_evaluation(output, models, base=base, title=title, guard=second, with_published=published)
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 

@@ -14,7 +14,7 @@ from data.jcq import trial_questions
 from eval.evaluated import find_evaluated
 from eval.report.evaluation_page import write_evaluation
 from eval.report.exports import csv_text, escape, files, latex
-from eval.report.tables import PageTable
+from eval.report.page_table import PageTable
 from rewards.measure import Cell, Measure, mean_cell, share_cell
 
 SCORE = Measure("a", 2)

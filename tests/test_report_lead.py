@@ -5,13 +5,14 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from test_evaluation_page import english_text
+from test_evaluation_page import cells_of, english_text
 from whole_runs import dat_run, jcq_run
 
 from data.jcq import trial_questions
 from data.study_folder import StudyFolder, StudyRow, write_study
 from eval.evaluated import find_evaluated
 from eval.report.evaluation_page import write_evaluation
+from eval.report.labels import labels
 
 QUESTIONS = trial_questions()
 
@@ -110,3 +111,21 @@ def test_models_are_named_with_revisions_and_how_they_were_asked(tmp_path):
     assert "name, sha256 0123456789ab (a)" in facts
     assert "/home/me" not in facts
     assert "dat: temperature 0.7, max_new_tokens 99, seed 3" in facts
+
+
+def test_the_papers_models_are_rows_when_they_are_asked_for(three, tmp_path):
+    plain = page_of(three, tmp_path, base="base")
+    assert "(paper)" not in plain
+    page = page_of(three, tmp_path, base="base", with_published=True)
+    table = {row[0]: row for row in cells_of(page, labels()["table12"][0])}
+    (gpt,) = [row for name, row in table.items() if name.startswith("GPT-4o (paper)")]
+    assert gpt[0] == "GPT-4o (paper) the paper's: other encoder, judge"
+    assert gpt[1:6] == ["4.10", "4.28", "2.73", "3.47", "3.64"]
+    lead = page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0].replace("<wbr>", "")
+    # Trained models against their own base, as the paper prints them: JCQ mean of GRPO minus that of the base.
+    (row,) = re.findall(r'<span class="name">Swallow-8B, GRPO \(paper\).*?</li>', lead, re.DOTALL)
+    assert re.search(r'class="number ">[+−]0\.\d\d<', row)
+    assert "GPT-4o" not in lead
+    assert "GPT-4o (paper)" in page.split("The four criteria")[-1]  # a radar
+    overview = {row[0]: row for row in cells_of(page, labels()["overview"][0])}
+    assert overview["GPT-4o (paper) the paper's: other encoder, judge"][1] == "3.64"

@@ -4,7 +4,8 @@ import pytest
 
 from eval.compare import Change
 from eval.report.cells import change_cell, with_change
-from eval.report.tables import PageTable, on_one_scale, without_empty
+from eval.report.page_table import PageTable
+from eval.report.tables import on_one_scale, without_empty
 from rewards.measure import DASH, Cell, Measure
 
 SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/copied", 2, better=-1)

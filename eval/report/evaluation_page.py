@@ -13,7 +13,9 @@ from eval.report.exports import write_tables
 from eval.report.facts import facts
 from eval.report.guard import guard_gains, guard_tables
 from eval.report.lead import lead
+from eval.report.page_table import PageTable
 from eval.report.pictures import Figure, plane, radars, ridge
+from eval.report.published import published_values
 from eval.report.reader import chunks, reading_order
 from eval.report.render import render
 from eval.report.svg import SERIES
@@ -35,12 +37,14 @@ def write_evaluation(
     title: str = "sozo",
     most_bytes: int = MOST_BYTES,
     guard: Guard | None = None,
+    with_published: bool = False,
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`eval.compare.bases`), `guard` a second encoder that scores
-    the answers too. Returns the pages, `path` first.
+    the answers too; `with_published` makes the paper's models rows of tables and pictures. Returns the pages, `path`
+    first.
     """
     tasks = list(task_types().values())
     against = bases(models, base)
@@ -60,7 +64,7 @@ def write_evaluation(
         "kinds": [task.name for task in reading_order(tasks)],
         "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
     }
-    first = _sections(models, tasks, against, cells)
+    first = _sections(models, tasks, against, cells, with_published)
     gains = guard_gains(tasks, models, against, guard) if guard else []
     changed = [*map(without_empty, change_tables(models, changes)), *guard_tables(gains)]
     first |= {"changed": changed, "facts": facts(models, tasks)}
@@ -79,28 +83,39 @@ def write_evaluation(
 
 
 def _sections(
-    models: Sequence[Evaluated], tasks: Sequence[type[Task]], against: Mapping[str, Evaluated], changes: Changes
+    models: Sequence[Evaluated],
+    tasks: Sequence[type[Task]],
+    against: Mapping[str, Evaluated],
+    changes: Changes,
+    with_published: bool,
 ) -> dict[str, Sequence[Any]]:
     """Of each task its answer in a sentence and pictures; then what its view declares, tables after an overview."""
-    leads, tables, every_radar = [], [without_empty(overview(models, tasks))], []
+    leads, every_radar = [], []
+    tables: list[PageTable] = []
     charts: list[Figure] = []
+    means: dict[str, dict[str, float]] = {}  # of the paper's models
     for task in tasks:
-        if not (answer := lead(task, models, changes)):
-            continue
         runs: dict[Path | None, list[Finished]] = {}
         for model in models:
             if run := model.run(task.name):
                 runs.setdefault(model.study, []).append(run)
+        if not runs:
+            continue
         declared, pictures = task.view.section(task.measures, runs)
-        tables += map(without_empty, on_one_scale(section_tables(task, models, declared, changes)))
+        theirs = published_values(declared, task.measures[:1]) if with_published else []
+        means[task.name] = {model.name: values[0] for model, values in theirs}
+        shown = section_tables(task, models, declared, changes, with_published=with_published)
+        tables += map(without_empty, on_one_scale(shown))
         planes: list[Figure] = []
         for picture in pictures:
             if isinstance(picture, Radar):
-                if shown := radars(picture, task, models, against):
-                    every_radar.append((picture.name, shown))
+                papers = published_values(declared, picture.measures, training=False) if with_published else []
+                if group := radars(picture, task, models, against, papers):
+                    every_radar.append((picture.name, group))
             elif isinstance(picture, Ridge):
                 charts += filter(None, [ridge(picture, task, models)])
             else:
                 planes += filter(None, [plane(picture, task, models)])
-        leads.append((answer, planes))
+        leads.append((lead(task, models, changes, theirs), planes))
+    tables.insert(0, without_empty(overview(models, tasks, means)))
     return {"leads": leads, "tables": tables, "charts": charts, "radars": every_radar}

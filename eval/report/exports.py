@@ -12,7 +12,7 @@ from data.record import write_whole
 from data.schema import utf8_safe
 from eval.report.labels import english
 from eval.report.names import Names
-from eval.report.tables import PageTable
+from eval.report.page_table import PageTable
 from rewards.measure import DASH, Cell
 
 _FIRST = ("value", "low", "high", "n", "of")

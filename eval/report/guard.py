@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eval.evaluated import Evaluated, not_alike
-from eval.report.tables import PageTable
+from eval.report.page_table import PageTable
 from rewards.guard import Gain, Guard, gain
 from rewards.measure import DASH, Cell, known
 from rewards.task import Task

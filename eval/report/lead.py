@@ -1,16 +1,17 @@
 """What the page begins with: for each task a sentence, and a picture of how far the models are from their base."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eval.compare import Change, Changes
 from eval.evaluated import Evaluated
 from eval.report.cells import change_cell, estimate_cell
 from eval.report.labels import filled
+from eval.report.published import Published
 from eval.report.svg import SERIES
 from eval.summary import estimate_of
 from rewards.finished import Finished
-from rewards.measure import DASH, Cell, Measure
+from rewards.measure import DASH, Cell, Measure, mean_cell
 from rewards.task import Task
 
 
@@ -25,6 +26,7 @@ class LeadRow:
     at: float
     low: float | None  # ends of the interval
     high: float | None
+    published: bool = False  # whether it is the paper's
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,51 +41,76 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    model: int  # its number on the page
+    name: str
+    colour: int
     cell: Cell
     base: str
     value: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
+    published: bool = False
 
 
-def lead(task: type[Task], models: Sequence[Evaluated], changes: Changes) -> Lead | None:
-    """Differences from the base, the best first; means where nothing can be compared. None without a run."""
+def lead(
+    task: type[Task],
+    models: Sequence[Evaluated],
+    changes: Changes,
+    papers: Sequence[tuple[Published, tuple[float, ...]]] = (),
+) -> Lead:
+    """Differences from the base, the best first; means where nothing can be compared. There must be a run.
+
+    `papers` are the paper's models with their means: their differences are from their own bases.
+    """
     measure = task.measures[0]
     runs = {k: run for k, model in enumerate(models) if (run := model.run(task.name))}
-    if not runs:
-        return None
     of_task = [change for model in models if (change := changes.get((model.name, measure.name)))]
     compared = [change for change in of_task if change.difference is not None]
     if compared:
         numbers = {model.name: k for k, model in enumerate(models)}
         values = [_difference(change, runs[numbers[change.model]], numbers[change.model]) for change in compared]
-        sentence = _compared(models, compared, values, measure)
+        sentence = _compared(compared, values, measure)
     else:
-        values = [_mean(k, run, measure) for k, run in runs.items() if estimate_of(run, measure).mean is not None]
+        scored = [(k, run) for k, run in runs.items() if estimate_of(run, measure).mean is not None]
+        values = [_mean(models[k].name, k, run, measure) for k, run in scored]
         sentence = _alone(models, runs, values, of_task, measure)
+    values += _published(papers, measure, bool(compared))
     ends = [end for v in values for end in (v.value, v.low, v.high) if end is not None] + [0.0] * bool(compared)
-    rows = tuple(_row(models[v.model].name, v, ends) for v in _best_first(values, measure))
+    rows = tuple(_row(v, ends) for v in _best_first(values, measure))
     return Lead(task.name, sentence, rows, _place(0.0, ends) if compared else None)
 
 
 def _difference(change: Change, run: Finished, number: int) -> _Value:
     cell = change_cell(change, run.shown(run.main))
-    return _Value(number, cell, change.base, change.difference or 0.0, change.low, change.high)
+    return _Value(change.model, number, cell, change.base, change.difference or 0.0, change.low, change.high)
 
 
-def _mean(number: int, run: Finished, measure: Measure) -> _Value:
+def _mean(name: str, number: int, run: Finished, measure: Measure) -> _Value:
     e = estimate_of(run, measure)
-    return _Value(number, estimate_cell(run, measure), "", e.mean or 0.0, e.low, e.high)
+    return _Value(name, number, estimate_cell(run, measure), "", e.mean or 0.0, e.low, e.high)
+
+
+def _published(papers: Sequence[tuple[Published, tuple[float, ...]]], measure: Measure, compared: bool) -> list[_Value]:
+    """The paper's means; or, of the models that it trained, differences: it prints no intervals."""
+    means = {model.name: values[0] for model, values in papers}
+    shown = replace(measure, digits=min(measure.digits, 3))
+    if not compared:
+        return [_Value(name, 0, mean_cell(mean, shown), "", mean, published=True) for name, mean in means.items()]
+    values = []
+    for model, _ in papers:
+        if model.base in means:
+            change = Change(model.name, model.base, measure.name, means[model.name] - means[model.base])
+            cell = replace(change_cell(change, shown), small=())
+            values.append(_Value(model.name, 0, cell, model.base, change.difference or 0.0, published=True))
+    return values
 
 
 def _best_first(values: Sequence[_Value], measure: Measure) -> list[_Value]:
     return sorted(values, key=lambda v: -v.value * (measure.better or 1))
 
 
-def _row(name: str, v: _Value, ends: Sequence[float]) -> LeadRow:
+def _row(v: _Value, ends: Sequence[float]) -> LeadRow:
     low, high = (None if end is None else _place(end, ends) for end in (v.low, v.high))
-    return LeadRow(name, v.model % SERIES, v.cell, v.base, _place(v.value, ends), low, high)
+    return LeadRow(v.name, v.colour % SERIES, v.cell, v.base, _place(v.value, ends), low, high, v.published)
 
 
 def _place(value: float, ends: Sequence[float]) -> float:
@@ -96,16 +123,14 @@ def _place(value: float, ends: Sequence[float]) -> float:
     return 2 + 96 * (value - min(ends)) / width if width else 50.0
 
 
-def _compared(
-    models: Sequence[Evaluated], compared: Sequence[Change], values: Sequence[_Value], measure: Measure
-) -> tuple[str, str]:
+def _compared(compared: Sequence[Change], values: Sequence[_Value], measure: Measure) -> tuple[str, str]:
     first = _best_first(values, measure)[0]
     sign = measure.better or 1
     ahead = sum(change.significant and (change.difference or 0.0) * sign > 0 for change in compared)
     behind = sum(change.significant and (change.difference or 0.0) * sign < 0 for change in compared)
     facts = {"n": len(compared), "ahead": ahead, "behind": behind, "base": first.base}
     facts |= {"open": len(compared) - ahead - behind}
-    return _say("lead_compared", models[first.model].name, first.cell, facts)
+    return _say("lead_compared", first.name, first.cell, facts)
 
 
 def _alone(
@@ -123,7 +148,7 @@ def _alone(
     first = _best_first(values, measure)[0]
     reasons = dict.fromkeys(change.reason for change in changes if change.reason)
     key = "lead_apart" if len(values) > 1 else "lead_one"
-    return _say(key, models[first.model].name, first.cell, {"why": "; ".join(reasons) or DASH})
+    return _say(key, first.name, first.cell, {"why": "; ".join(reasons) or DASH})
 
 
 def _say(key: str, model: str, cell: Cell, facts: Mapping[str, object]) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from eval.frontier import curves_beside
 from eval.report.charts import radar_points, ridge_chart
 from eval.report.labels import english, translate_chart
 from eval.report.plane import Spot, plane_chart
+from eval.report.published import Published
 from eval.report.svg import SERIES
 from eval.summary import estimate_of
 from rewards.page_parts import Radar, Ridge, Scatter
@@ -65,14 +66,19 @@ def plane(picture: Scatter, task: type[Task], models: Sequence[Evaluated]) -> Fi
 
 
 def radars(
-    picture: Radar, task: type[Task], models: Sequence[Evaluated], against: Mapping[str, Evaluated]
+    picture: Radar,
+    task: type[Task],
+    models: Sequence[Evaluated],
+    against: Mapping[str, Evaluated],
+    papers: Sequence[tuple[Published, tuple[float, ...]]] = (),
 ) -> list[ModelRadar]:
-    """One for each model that has all values."""
+    """One for each model that has all values, and for the paper's."""
     every = {}
     for model in models:
         run = model.run(task.name)
         means = [estimate_of(run, measure).mean for measure in picture.measures] if run else []
         every[model.name] = tuple(mean for mean in means if mean is not None)
+    every |= {model.name: values for model, values in papers}
     complete = {name: values for name, values in every.items() if len(values) == len(picture.measures)}
     points = {name: radar_points(values, picture.least, picture.most) for name, values in complete.items()}
     shown = []
@@ -81,5 +87,6 @@ def radars(
             base = against.get(name)
             beside = (base.name, points[base.name]) if base and base.name in points else None
             named = tuple(zip((measure.short for measure in picture.measures), complete[name], strict=True))
-            shown.append(ModelRadar(name, number % SERIES, points[name], beside, named))
+            colour = number % SERIES if number < len(models) else 0
+            shown.append(ModelRadar(name, colour, points[name], beside, named))
     return shown

@@ -1,39 +1,18 @@
 """The evaluation page's tables: what the tasks' views declare, filled with numbers, the paper's figures and changes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from data.published import load_text
 from eval.compare import Changes, groups
 from eval.evaluated import Evaluated
 from eval.report.cells import change_cell, estimate_cell, with_change
 from eval.report.labels import labels
+from eval.report.page_table import PageTable
+from eval.report.published import figure, paper_row, papers, published_rows
 from rewards.finished import Finished
-from rewards.measure import DASH, Cell
-from rewards.page_parts import Column, ModelTable, RowTable
+from rewards.measure import DASH, Cell, mean_cell
+from rewards.page_parts import ModelTable, RowTable
 from rewards.task import Task
-
-
-@dataclass(frozen=True, slots=True)
-class PageTable:
-    """A table of the page."""
-
-    name: str  # label of its title
-    columns: tuple[str, ...]  # labels of its columns; the first is that of the rows' names
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]  # name of each row and its cells
-    notes: tuple[str, ...] = ()  # labels of what stands below it
-    papers: "PageTable | None" = None  # the same table in the paper, digit for digit
-    translate: bool = False  # whether the rows' names are labels
-    against: Mapping[str, str] = field(default_factory=dict)  # what a row's differences are from
-    scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
-    empty: tuple[tuple[str, tuple[str, ...]], ...] = ()  # why columns are left out: reason, and their labels
-
-    def shade(self, cell: Cell) -> float | None:
-        """How strong a cell's colour is, 0 to 1, on the table's scale; None without one."""
-        if cell.heat is None or self.scale is None:
-            return None
-        low, high = self.scale
-        return (cell.heat - low) / (high - low) if high > low else 0.0
 
 
 def on_one_scale(tables: Sequence[PageTable]) -> list[PageTable]:
@@ -61,38 +40,56 @@ def without_empty(table: PageTable) -> PageTable:
     return replace(table, columns=names, rows=rows, empty=tuple((why, tuple(of)) for why, of in empty.items()))
 
 
-def overview(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> PageTable:
-    """One line a model: the first measure of each task."""
+def overview(
+    models: Sequence[Evaluated], tasks: Sequence[type[Task]], papers: Mapping[str, Mapping[str, float]]
+) -> PageTable:
+    """One line a model: the first measure of each task; `papers` are the paper's models' means by task."""
     rows = []
     for model in models:
         runs = [(model.run(task.name), task.measures[0]) for task in tasks]
         cells = [Cell(DASH, why="no_run") if run is None else estimate_cell(run, m) for run, m in runs]
         rows.append((model.name, tuple(cells)))
-    return PageTable("overview", ("model", *(task.name for task in tasks)), tuple(rows))
+    theirs = dict.fromkeys(name for means in papers.values() for name in means)
+    for name in theirs:
+        means = [(papers.get(task.name, {}).get(name), task.measures[0]) for task in tasks]
+        rows.append(
+            (name, tuple(mean_cell(mean, replace(measure, digits=min(measure.digits, 3))) for mean, measure in means))
+        )
+    columns = ("model", *(task.name for task in tasks))
+    return PageTable("overview", columns, tuple(rows), published=frozenset(theirs))
 
 
 def section_tables(
-    task: type[Task], models: Sequence[Evaluated], declared: Sequence[ModelTable | RowTable], changes: Changes
+    task: type[Task],
+    models: Sequence[Evaluated],
+    declared: Sequence[ModelTable | RowTable],
+    changes: Changes,
+    *,
+    with_published: bool = False,
 ) -> list[PageTable]:
-    """The tables that a task's view declares; one of a kind of runs only where they stand beside better ones."""
+    """The tables that a task's view declares; one of a kind of runs only where they stand beside better ones.
+
+    The paper's models are rows of them if that is wanted, else a table below.
+    """
     tables = []
     for table in declared:
         if isinstance(table, RowTable):
-            paper = _papers(table.paper)
+            paper = papers(table.paper)
             tables.append(PageTable(table.name, table.columns, table.rows, papers=paper, translate=True))
             continue
         kind = table.kind
         shown = [(m, m.run(task.name) if kind is None else m.runs.get((task.name, kind))) for m in models]
         runs = [(model, run) for model, run in shown if run]
         if kind is None or any(run is not model.run(task.name) for model, run in runs):
-            tables.append(_model_table(table, runs, changes))
+            shown_table = _model_table(table, runs, changes)
+            tables.append(_with_published(shown_table, table) if with_published else shown_table)
     return tables
 
 
 def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], changes: Changes) -> PageTable:
     rows = []
     for model, run in runs:
-        figures = _paper_row(table.training, model)
+        figures = paper_row(table.training, model)
         cells = []
         for column in table.columns:
             cell = column.cell(run) if column.cell else Cell(DASH)
@@ -100,11 +97,16 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
                 cell = estimate_cell(run, column.measure, heat=table.heat)
             if (measure := column.measure or column.change) is not None:
                 cell = with_change(cell, changes.get((model.name, measure.name)), run.shown(measure))
-            cells.append(replace(cell, paper=_figure(column, figures)))
+            cells.append(replace(cell, paper=figure(column, figures)))
         rows.append((model.name, tuple(cells)))
     columns = ("model", *(column.label for column in table.columns))
     against = {model.name: base for model, _ in runs if (base := _base(changes, model, table))}
-    return PageTable(table.name, columns, tuple(rows), table.notes, _papers(table.paper), against=against)
+    return PageTable(table.name, columns, tuple(rows), table.notes, papers(table.paper), against=against)
+
+
+def _with_published(shown: PageTable, table: ModelTable) -> PageTable:
+    rows = tuple(published_rows(table))
+    return replace(shown, rows=shown.rows + rows, papers=None, published=frozenset(name for name, _ in rows))
 
 
 def _base(changes: Changes, model: Evaluated, table: ModelTable) -> str | None:
@@ -130,37 +132,3 @@ def change_tables(models: Sequence[Evaluated], by_group: Mapping[str, Changes]) 
         if rows:
             tables.append(PageTable(name, columns, rows, ("changes_note",), against=base))
     return tables
-
-
-def _papers(table: str | None) -> PageTable | None:
-    """The papers' table of other models; None where there is none."""
-    if table is None:
-        return None
-    lines, rows = load_text(table), []
-    for line in lines:
-        name, *values = line.values()
-        rows.append((name, tuple(_printed(value) for value in values)))
-    return PageTable("papers_models", tuple(name.replace("_", " ") for name in lines[0]), tuple(rows))
-
-
-def _printed(text: str) -> Cell:
-    """What a paper prints, digit for digit."""
-    try:
-        return Cell(text, exact={"value": float(text)})
-    except ValueError:
-        return Cell(text)
-
-
-def _paper_row(table: str | None, model: Evaluated) -> dict[str, str]:
-    """The row of the papers' table of trained models that a row of a study of the paper's model has figures from."""
-    if table is None or model.method is None or model.paper_model is None:
-        return {}
-    models = ("", model.paper_model) if model.method == "random" else (model.paper_model,)
-    return next((row for row in load_text(table) if row["method"] == model.method and row["model"] in models), {})
-
-
-def _figure(column: Column, row: dict[str, str]) -> str:
-    """The paper's figure in a column; empty where there is none."""
-    measure = column.measure
-    name = column.paper or (measure and (measure.paper or measure.short.replace(" ", "_"))) or ""
-    return column.figure(text) if (text := row.get(name)) else ""

@@ -1,11 +1,14 @@
 """Any OpenAI-compatible endpoint as a generator: a vLLM server, `transformers serve`, SGLang, llama.cpp, OpenAI."""
 
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from data.prompts import messages
 from data.schema import Completion
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from generate.load import GeneratorSettings
 
 _PATH = "chat/completions"
+_OF_ONE_PROMPT = (400, 403, 404, 413, 422)  # what may be refused for its own sake, while others are answered
+_GIVE_UP_AFTER = 20  # prompts refused, and none answered: that is no prompt's own fault
 
 
 class OpenAIGenerator:
@@ -26,7 +31,8 @@ class OpenAIGenerator:
 
     A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
     seeds the process: only `concurrency=1` is repeatable). What fails after all attempts (see `Endpoint`) ends the
-    batch. A reply without text is an empty response, and so is a prompt that a content filter declines. In `keep`, the
+    batch. A reply without text is an empty response, and so is a prompt that is declined while others of its batch are
+    answered: `finish_reason` is then content_filter or error. In `keep`, the
     folder of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for the rest.
     """
 
@@ -52,6 +58,7 @@ class OpenAIGenerator:
         path = self._file(batch)
         kept = _read_kept(path) if path else {}
         missing = [k for k in range(len(prompts)) if k not in kept]
+        refused: dict[int, Outcome[Completion]] = {}
         # Unbuffered: once a completion is written, killing the process does not lose it.
         with path.open("ab", buffering=0) if path else nullcontext() as file:
             if file and file.tell():
@@ -61,7 +68,10 @@ class OpenAIGenerator:
                 # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
                 declined = Completion("", "content_filter") if outcome.code == "content_filter" else None
                 if (completion := declined or outcome.value) is None:
-                    raise self._endpoint.failure(outcome.error)
+                    refused[missing[number]] = outcome
+                    if outcome.status not in _OF_ONE_PROMPT or not (kept or len(refused) < _GIVE_UP_AFTER):
+                        raise self._endpoint.failure(outcome.error)
+                    return
                 if self._models and len(self._endpoint.models) > 1:
                     names = " and ".join(self._endpoint.models)
                     raise self._endpoint.failure(f"replies came from {names}, and a run is of one model")
@@ -72,7 +82,12 @@ class OpenAIGenerator:
 
             bodies = [self._body(prompts[k], seeds[k], self._request) for k in missing]
             self._endpoint.post_all(_PATH, bodies, self._read, keep)
-        return [kept[k] for k in range(len(prompts))]
+        if refused:
+            error = next(iter(refused.values())).error
+            if not kept:
+                raise self._endpoint.failure(error)
+            tqdm.write(f"{self.name}: {len(refused)} of {len(prompts)} prompts were refused ({error})", file=sys.stderr)
+        return [kept.get(k) or Completion("", "error") for k in range(len(prompts))]
 
     def _file(self, batch: int) -> Path | None:
         """Where a batch is kept. Who asks for the next one has written the one before, which can go."""

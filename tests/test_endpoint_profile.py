@@ -1,10 +1,11 @@
 """A profile for each role: what is sent, where the key goes, and what is refused before anything is sent."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
-from judge_server import VERDICT
+from judge_server import VERDICT, JudgeServer
 from judge_server import completion as judged
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server
@@ -103,3 +104,33 @@ def test_extra_body_and_key_reach_the_encoder_and_only_its_server():
     assert np.shape(vectors) == (3, 2)
     assert [len(body["input"]) for body in sorted(seen, key=lambda body: -len(body["input"]))] == [2, 1]
     assert {body["dimensions"] for body in seen} == {2}
+
+
+def test_a_key_goes_to_its_own_role_only_and_not_along_with_a_redirect(monkeypatch, tmp_path):
+    monkeypatch.setenv("JUDGE_KEY", "sk-judge-0123456789")
+    monkeypatch.setenv("ENCODER_KEY", "sk-encoder-0123456789")
+
+    def embedded(body):
+        return 200, {"data": [{"index": k, "embedding": [1.0, k]} for k in range(len(body["input"]))]}
+
+    def elsewhere(request, headers):
+        return 307, {"Location": f"{judge_url}/chat/completions"}, b""
+
+    with (
+        server(lambda body: (200, judged())) as (judge_url, of_judge),
+        server(lambda body: completion("犬")) as (url, of_writer),
+        server(embedded) as (encoder_url, of_encoder),
+    ):
+        judge = {"base_url": judge_url, "key_env": "JUDGE_KEY"}
+        ask(endpoint_judge(JudgeSettings("j", judge_endpoint=json.dumps(judge))), "p")
+        load_generator(GeneratorSettings("m", endpoint=f"{{base_url: '{url}', key_env: MY_KEY}}")).answer(["p"], 0, 0)
+        make_encoder("openai:e", endpoint={"base_url": encoder_url, "key_env": "ENCODER_KEY"}).encode(["犬"])
+        keys = [{body["authorization"] for body in requests} for requests in (of_judge, of_writer, of_encoder)]
+        assert keys == [{"Bearer sk-judge-0123456789"}, {f"Bearer {SECRET}"}, {"Bearer sk-encoder-0123456789"}]
+        moved = JudgeServer(elsewhere)
+        threading.Thread(target=moved.serve_forever, args=(0.01,), daemon=True).start()
+        endpoint = f"{{base_url: '{moved.url}', key_env: MY_KEY}}"
+        assert ask(endpoint_judge(JudgeSettings("j", judge_endpoint=endpoint)), "p")[0].text == VERDICT
+        moved.shutdown()
+        moved.server_close()
+        assert of_judge[-1]["authorization"] is None

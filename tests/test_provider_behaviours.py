@@ -17,7 +17,6 @@ from judge_server import VERDICT, JudgeServer
 from judge_server import completion as reply_of
 
 from data.errors import UserError
-from data.schema import Completion
 from generate.load import GeneratorSettings
 from generate.openai_endpoint import OpenAIGenerator
 from rewards.embeddings import OpenAIEncoder
@@ -215,6 +214,11 @@ TABLE = {
         "replies came from m-1 and m-2, and a run is of one model",
     ),
     "writer: content filter as a 400": (WRITER, then(ok(), error(400, code="content_filter")), ["", ""]),
+    "writer: 403 on one prompt": (
+        WRITER,
+        lambda request: error(403, "flagged") if "二" in request["messages"][0]["content"] else ok("犬"),
+        ["犬", ""],
+    ),
     "writer: a 400 about every prompt": (WRITER, then(ok(), error(400, "too long")), "HTTP 400: too long"),
     "embeddings: another size later": (ENCODER, then(vectors([1, 2], [1, 2], [1, 2, 3])), "vectors of 2 and 3 numbers"),
     "embeddings: empty vectors": (ENCODER, then(vectors([], [], [])), "no list of numbers"),
@@ -275,7 +279,7 @@ def judged(url, folder, timeout):
 def written(url, folder, timeout):
     writer = OpenAIGenerator(GeneratorSettings("m", base_url=url, concurrency=1, max_new_tokens=64).settled())
     completions = writer.answer(["一", "二"], 0, 0)
-    assert all(isinstance(completion, Completion) for completion in completions)
+    assert all(completion.text or completion.finish_reason != "stop" for completion in completions)
     return [completion.text for completion in completions]
 
 

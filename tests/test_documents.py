@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from typer.main import get_command
 from data.schema import write_columns
 from eval.__main__ import _VARIADIC, make_app
 from eval.flags import spread
+from rewards.endpoint.profile import Profile, read_profile
 from training.config import parse
 
 ROOT = Path(__file__).parents[1]
@@ -147,6 +149,9 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
     if "arms" in values:  # a study's
         arms = read_arms(values["arms"], values["seeds"], FLAGS)
         assert read_claims(values.get("claims", []), {arm.name: arm for arm in arms}) is not None
+        return
+    if values.keys() <= {field.name for field in fields(Profile)}:
+        assert read_profile(values) == Profile(**values)
         return
     settings = yaml.safe_load((ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8")) | values
     if "reward_funcs" in settings:  # for all tasks: none of their own rewards, and what these can be told

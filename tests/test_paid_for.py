@@ -62,6 +62,13 @@ def test_a_second_reading_asks_nobody_and_reads_as_one_reads_today(tmp_path):
     assert (again.cost, len(read_judgements(tmp_path / "j", (JCQ_V1,)))) == (240.0, 4)
 
 
+def test_a_second_reading_takes_another_price(tmp_path):
+    judge = FakeJudge(lambda p: VERDICT)
+    assert judge_answers(judge, JCQ_V1, ANSWERS[:1], tmp_path / "j", price=Price(1e6, 1e6)).cost == 120.0
+    assert judge_answers(judge, JCQ_V1, ANSWERS[:1], tmp_path / "j", price=Price(2e6, 2e6)).cost == 120.0  # as paid
+    assert judge_answers(judge, JCQ_V1, ANSWERS[:1], tmp_path / "j", price=Price(2e6, 2e6), reparse=True).cost == 240.0
+
+
 def test_a_price_that_comes_later_prices_what_was_asked_before(tmp_path):
     judge = FakeJudge(lambda p: VERDICT)
     assert judge_answers(judge, JCQ_V1, ANSWERS[:3], tmp_path / "j").unknown_cost == 3

@@ -85,7 +85,8 @@ def judge_answers(
             this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server counted hold. An
             attempt that never answered is not counted: only the server knows whether it was paid for.
         retry_failed: Ask again for everything that has no scores.
-        reparse: Ask nobody; read the replies in the ledger once more, as they would be read today.
+        reparse: Ask nobody; read the replies in the ledger once more, as they would be read today, and reckon their
+            cost by `price`.
     """
     check_budget(judge, price, max_cost)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)
@@ -101,7 +102,7 @@ def judge_answers(
             workers.read_again(latest(lines))
         else:
             run_to_end(workers.ask_all(_in_turn(_due(lines, first, retry_failed), first)))
-        judging = judging_of(lines, keys, price)
+        judging = judging_of(lines, keys, price, again=reparse)
         return replace(judging, requests=workers.requests, cost_at_most=workers.budget.spent, stopped=workers.stopped)
 
 
@@ -119,14 +120,19 @@ def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: d
     return tuple(judgement_key(answer.question, answer.answer, judge, prompt, parameters) for answer in answers)
 
 
-def judging_of(lines: Sequence[Judgement], keys: Sequence[str], price: Price | None = None) -> Judging:
-    """What holds of the answers with these keys, by the lines of a ledger; `price` is for lines that have no cost."""
+def judging_of(
+    lines: Sequence[Judgement], keys: Sequence[str], price: Price | None = None, *, again: bool = False
+) -> Judging:
+    """What holds of the answers with these keys, by the lines of a ledger.
+
+    `price` is for lines that have no cost; `again`, for all whose tokens are known.
+    """
     now, wanted = latest(lines), set(keys)
     lines = [line for line in lines if line.key in wanted]
-    costs = [
-        price.cost(line.prompt_tokens, line.completion_tokens) if line.cost is None and price else line.cost
-        for line in lines
-    ]
+    costs = []
+    for line in lines:
+        now_worth = price.cost(line.prompt_tokens, line.completion_tokens) if price else None
+        costs.append(now_worth if line.cost is None or (again and now_worth is not None) else line.cost)
     return Judging(
         judgements=tuple(now.get(key) for key in keys),
         prompt_tokens=sum(line.prompt_tokens or 0 for line in lines),

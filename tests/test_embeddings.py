@@ -442,3 +442,21 @@ def test_a_model_is_loaded_whole_under_zero3(tiny_bert):
 def test_a_first_batch_of_rare_words_only_is_no_broken_encoder():
     encoder = FakeEncoder({"水": [1.0, 0.0]})
     assert WordVectors(encoder).rows([f"鼴{i}" for i in range(12)]) == [-1] * 12
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "package"),
+    [
+        ({"tokenizer_class": "MLukeTokenizer"}, "sentencepiece"),
+        ({"tokenizer_class": "BertJapaneseTokenizer", "mecab_kwargs": {"mecab_dic": "unidic_lite"}}, "unidic-lite"),
+    ],
+    ids=["GLuCoSE", "simcse"],
+)
+def test_a_tokenizer_without_its_package_names_it(tokenizer, package, tmp_path, monkeypatch):
+    from rewards.embeddings import encoders
+
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+    monkeypatch.setattr(encoders, "find_spec", lambda name: None if name == package.replace("-", "_") else object())
+    with pytest.raises(UserError, match=rf"needs the package {package}: pip install 'sozo\[paper\]'$"):
+        make_encoder(str(tmp_path))

@@ -99,8 +99,10 @@ def test_the_papers_settings(name, processes):
         "task": "dat",
         "noun_checker": "jumanpp",
         "embedding_model": "pkshatech/GLuCoSE-base-ja-v2",
+        "embedding_revision": None,  # a place to fill: no commit is written from memory
         "scale": 10.0,
     }
+    assert model.model_revision is None
 
 
 @pytest.mark.parametrize("processes", [1, 8])

@@ -334,3 +334,26 @@ def test_reward_functions_that_are_not_there(path, arguments, message):
 def test_one_checkpoint_is_too_few_to_resume_from():
     with pytest.raises(UserError, match="use 2 or more"):
         parse_grpo([*TINY, "--save_total_limit", "1"])
+
+
+def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(monkeypatch, tmp_path):
+    import transformers
+    from trl import ModelConfig
+
+    from training.models import pin_revision
+
+    asked = []
+
+    def config(name, revision=None):
+        asked.append((name, revision))
+        return type("Config", (), {"_commit_hash": "0a1b2c"})
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", config)
+    model = ModelConfig(model_name_or_path="org/model", model_revision=None)
+    assert pin_revision(model) == model.model_revision == "0a1b2c"
+    assert asked == [("org/model", None)]
+    for local in (str(tmp_path), "tiny"):
+        model = ModelConfig(model_name_or_path=local)
+        assert pin_revision(model) is None
+        assert model.model_revision == "main"
+    assert len(asked) == 1

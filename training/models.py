@@ -7,10 +7,22 @@ from typing import Any
 from trl import ModelConfig
 
 from data.errors import UserError
-from models.load import is_adapter, load_tokenizer, merge_adapter
+from models.load import is_adapter, load_tokenizer, merge_adapter, pinned
 from models.tiny import TINY, ensure_tiny
 
 logger = logging.getLogger(__name__)
+
+
+def pin_revision(model: ModelConfig) -> str | None:
+    """Replace the revision of a hub model by the commit it stands for, which is returned; None for all else.
+
+    So model, tokenizer and reference are of one commit, and a run that resumes refuses another.
+    """
+    name = model.model_name_or_path
+    if name in (None, TINY) or Path(str(name)).is_dir():
+        return None
+    _, model.model_revision = pinned(str(name), model.model_revision)
+    return model.model_revision
 
 
 def model_path(model: ModelConfig, training: Any) -> str:

@@ -19,7 +19,7 @@ from data.run_folder import RunFolder
 from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from models.processes import keep_freed_memory, quiet_libraries
 from training.claim import hide_token, resolved_settings, split
-from training.models import model_path, training_tokenizer
+from training.models import model_path, pin_revision, training_tokenizer
 from training.tracking import BarOnly, RunRecorder, wandb_run
 
 logger = logging.getLogger(__name__)
@@ -50,10 +50,11 @@ def train(
     if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
-    new, first = not folder.begun, training.process_index == 0
+    new, first, commit = not folder.begun, training.process_index == 0, pin_revision(model)
     if first:
         name = Path(str(model.model_name_or_path))
-        folder.start({"model_sha256": folder_sha256(name) if name.is_dir() else None}, {"free": free})
+        weights = {"model_sha256": folder_sha256(name) if name.is_dir() else None, "model_commit": commit}
+        folder.start(weights, {"free": free})
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
 
     quiet_libraries(use_cpu=training.use_cpu)

@@ -111,7 +111,7 @@ def _sample(study: Study, arm: Arm, name: str, count: int, seed: int, drawn: int
     """Draw `count` responses of an arm's model with the random numbers of `drawn`."""
     model, step = _model(study, arm, seed)
     left_out = {"launcher"} | (_MODEL_FLAGS if model in OF_NOUNS else set())
-    options = {key: str(value) for key, value in study.sampling.items() if key not in left_out}
+    options = {key: str(v) for key, v in study.sampling.items() if key not in left_out and v is not None}
     options |= {"nouns": study.random_nouns} if model in OF_NOUNS and study.random_nouns else {}
     options |= {} if arm.train else dict(arm.flags)
     flags = {

@@ -3,6 +3,7 @@
 import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -99,3 +100,15 @@ def test_the_generator_is_better_than_what_it_asks():
     valid = [sum(s is not None for s in score([c.text for c in g.answer(prompts, 0, 0)])) for g in (nouns, best)]
     assert valid[0] < valid[1]
     assert best.describe()["of"] == nouns.describe()
+
+
+def test_the_example_of_a_page_has_numbers_in_every_table_and_says_who_judged():
+    page = (ROOT / "examples" / "evaluation.html").read_text("utf-8")
+    assert "JCQ was graded by a script" in page.split("</h1>", 1)[0]
+    tables = re.findall(r"<tbody>(.*?)</tbody>", page, re.DOTALL)
+    assert len(tables) > 8
+    for table in tables:
+        cells = re.findall(r"<td[^>]*>([^<]*)", table)
+        assert sum(cell.strip() not in ("", "–") for cell in cells) > len(cells) / 2
+    assert page.count('<ol class="gains"') == 3
+    assert not re.search(r"/(root|home|work|tmp)/", page)

@@ -65,7 +65,7 @@ def report(path: Path, **changes: Any) -> str:
 class Page(HTMLParser):
     """Tags, attributes and text of a page, with a check that every tag is closed in its turn."""
 
-    VOID = ("meta", "use", "path", "rect")
+    VOID = ("meta", "use", "path", "rect", "wbr")
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -97,9 +97,8 @@ class Page(HTMLParser):
 
 def test_what_a_model_wrote_is_text_and_nothing_else(tmp_path: Path) -> None:
     page = report(tmp_path / "r.html")
-    assert "<script" not in page
     parsed = Page(page)
-    assert "script" not in parsed.tags
+    assert parsed.tags.count("script") == page.count("<script") == 1  # the one that sorts tables
     text = "".join(parsed.words)
     # Title and heading, a fact, two tables, a legend, a curve; ten responses before, ten after with a word each.
     assert text.count(EVIL) == 2 + 1 + 2 + 1 + 1 + 10 + 20
@@ -110,8 +109,8 @@ def test_the_page_loads_nothing(tmp_path: Path) -> None:
     parsed = Page(report(tmp_path / "r.html"))
     for name, value in parsed.attributes:
         if name in ("src", "href", "xlink:href", "action", "data", "srcset"):
-            assert value.startswith("#"), (name, value)
-    assert not {"link", "img", "iframe", "object", "script"} & set(parsed.tags)
+            assert value.startswith(("#", "data:text/plain;charset=utf-8;base64,")), (name, value)
+    assert not {"link", "img", "iframe", "object"} & set(parsed.tags)
     assert not re.search(r"@import|url\((?!#)", (tmp_path / "r.html").read_text("utf-8"))
 
 
@@ -165,7 +164,6 @@ def test_a_curve_needs_a_value_per_step() -> None:
 
 def test_a_study_stands_beside_the_paper(tmp_path: Path) -> None:
     page = report(tmp_path / "r.html", table=TABLE)
-    assert "<script" not in page
     parsed = Page(page)
     text = re.sub(r"\s+", " ", " ".join(parsed.words))
     for expected in (

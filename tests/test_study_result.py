@@ -177,8 +177,12 @@ def test_the_page_leads_with_the_plane_and_escapes(found, tmp_path):
     words = " ".join(" ".join(parsed.words).split())
     for said in ("Study <x>", "held", "cannot be said", "0.9050 ± 0.0635", "Share of the responses", "trained as in"):
         assert said in words, said
+    claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()
+    assert claims[0] == '"Claim","It needs","Found","Found low","Found high","Found n","So it","Said"'
+    assert (tmp_path / "p-tables" / "the-arms.tex").is_file()
     assert page.count("badge valid") == 1
-    assert not [value for name, value in parsed.attributes if name in ("src", "href") and not value.startswith("#")]
+    links = [value for name, value in parsed.attributes if name in ("src", "href")]
+    assert not [link for link in links if not link.startswith(("#", "data:text/plain;"))]
 
 
 def test_the_plane_shows_every_arm_and_every_seed():

@@ -55,6 +55,7 @@ def write_evaluation(
     shared: dict[str, Any] = {
         "styles": ("style.css", "evaluation.css", "lead.css"),
         "scripts": ("tables.js", "reader.js"),
+        "bilingual": True,
         "title": title,
         "names": [(model.name, number % SERIES) for number, model in enumerate(models)],
         "ticked": {model.name for model in models if model.name not in against} | {models[-1].name},

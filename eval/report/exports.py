@@ -79,7 +79,7 @@ def csv_text(table: PageTable) -> str:
         cells = [_exact(cells[column]) for _, cells in table.rows]
         parts = dict.fromkeys((*_FIRST, *(part for cell in cells for part in cell)))
         # What no cell of the column has gets no column of its own.
-        for part in [part for part in parts if part == "value" or any(part in cell for cell in cells)]:
+        for part in [part for part in parts if any(part in cell for cell in cells)] or ["value"]:
             headings.append(heading if part == "value" else f"{heading} {part}")
             for row, cell in zip(rows, cells, strict=True):
                 row.append(cell.get(part, ""))
@@ -121,7 +121,7 @@ def _line(text: str) -> str:
 def latex(table: PageTable, name: str) -> str:
     """A `table` of the package booktabs: each cell's number, and below it in small what stands below it on the page."""
     first, *columns = table.columns
-    starred = any(cell.mark for _, cells in table.rows for cell in cells)
+    starred = any(_star(cell) for _, cells in table.rows for cell in cells)
     note = " $^{*}$: corrected p below 0.05." if starred else ""
     lines = [
         "% \\usepackage{booktabs}; where there is Japanese, LuaLaTeX or upLaTeX with a Japanese class",
@@ -140,11 +140,15 @@ def latex(table: PageTable, name: str) -> str:
 
 def _stack(cell: Cell) -> list[str]:
     """The lines of a cell, of which a significant difference has a star."""
-    star = "$^{*}$" if cell.mark else ""
+    star = _star(cell)
     change = cell.change if cell.change not in cell.hover else ""
     small = [*cell.small, *filter(None, cell.hover.split("; ")), change, cell.paper and f"paper {cell.paper}"]
     lines = [_small(line) + star * (bool(cell.change) and cell.change in line) for line in small if line]
     return [escape(cell.value) + ("" if cell.change else star), *lines]
+
+
+def _star(cell: Cell) -> str:
+    return "$^{*}$" if cell.mark.startswith(("up", "down")) else ""
 
 
 def _small(text: str) -> str:

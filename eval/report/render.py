@@ -19,13 +19,14 @@ def render(
     template: str | Path,
     *,
     styles: Sequence[str] = ("style.css",),
-    scripts: Sequence[str] = (),
+    scripts: Sequence[str] = ("tables.js",),
+    bilingual: bool = False,
     **values: Any,
 ) -> bytes:
     """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `eval.report.charts`).
 
     `template` is the name of a file beside this one, or the path of another, which may include those beside this one. A
-    name that is missing is an error.
+    name that is missing is an error. Labels are in English, or in Japanese too.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -33,7 +34,7 @@ def render(
         loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.globals.update(
-        both=both,
+        both=both if bilingual else lambda key: html.escape(english(key)),
         english=english,
         filled=filled,
         joined=joined,

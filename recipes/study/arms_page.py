@@ -4,8 +4,12 @@ from pathlib import Path
 
 from data.markdown import bullets, plain, table
 from data.record import write_whole
+from eval.report.exports import write_tables
+from eval.report.page_table import PageTable
 from eval.report.plane import Spot, plane_chart
 from eval.report.render import render
+from eval.statistics.seeds import SeedInterval
+from rewards.measure import Cell, count_cell, known
 from study.arm import Arm
 from study.arms import PAPER
 from study.claims import Verdict
@@ -50,6 +54,32 @@ def cells(result: Result, arm: Arm) -> list[tuple[str, str]]:
     return shown
 
 
+def arms_table(result: Result) -> PageTable:
+    """The arms, by measure."""
+    rows = []
+    for arm in result.study.rows:
+        shown = [count_cell(len(arm.seeds))]
+        for name, (value, half) in zip(result.measures, cells(result, arm), strict=True):
+            shown.append(Cell(value, (half,) if half else (), exact=_exact(result.interval(name, arm))))
+        rows.append((arm.name, tuple(shown)))
+    return PageTable("The arms", ("Arm", "Seeds", *(heading(name, result) for name in result.measures)), tuple(rows))
+
+
+def claims_table(result: Result) -> PageTable:
+    """What was said beforehand, and what came out."""
+    rows = []
+    for v in result.verdicts:
+        texts = (Cell(v.claim.asked), Cell(found(v), exact=_exact(v.interval)), Cell(v.verdict), Cell(said(result, v)))
+        rows.append((v.claim.name, texts))
+    return PageTable("Claims", ("Claim", "It needs", "Found", "So it", "Said"), tuple(rows))
+
+
+def _exact(interval: SeedInterval | None) -> dict[str, float | str]:
+    if interval is None:
+        return {}
+    return known(value=interval.mean, low=interval.low, high=interval.high, n=interval.seeds)
+
+
 def found(verdict: Verdict) -> str:
     """What came out, with the interval."""
     if (interval := verdict.interval) is None:
@@ -83,16 +113,16 @@ def to_markdown(result: Result) -> str:
 
 def write_page(path: Path, result: Result, title: str, chart: str) -> None:
     """Write the page, whole or not at all; `chart` is the `plane`."""
+    arms, claims = arms_table(result), claims_table(result)
+    write_tables(path.with_name(f"{path.stem}-tables"), [claims, arms])
     page = render(
         Path(__file__).with_name("arms.html"),
+        arms=arms,
+        claims=claims,
+        hints={heading(name, result): MEASURES[name].sentence for name in result.measures},
         title=title,
         result=result,
         plane=chart,
         groups=GROUPS,
-        measures=MEASURES,
-        heading=heading,
-        cells=cells,
-        found=found,
-        said=said,
     )
     write_whole(path, page)

@@ -3,37 +3,46 @@
 import math
 from collections.abc import Mapping
 
-from rewards.tasks.dat.instrument_cells import difference, difference_text, instrument_text, measured
+from eval.report.page_table import PageTable
+from rewards.measure import Cell
+from rewards.tasks.dat.instrument_cells import cell, difference, difference_text, instrument_text, measured
 from rewards.tasks.dat.instruments import DIVERSITY
 from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import DatView
 
 
-def instrument_rows(table: Table11) -> list[dict[str, tuple[str, str]]]:
-    """Of each row its instruments by heading: the number, and what the row has more than `base`; empty without any.
+def instrument_table(table: Table11) -> PageTable:
+    """Of each row its instruments: the number, and what the row has more than `base`; without rows if there are none.
 
     Perplexity and inverse Simpson are at equal sample size.
     """
     labels, base, names = DatView().labels(), _base(table), measured([row.summary for row in table.rows])
+    columns = {}
+    for name in ("mean", *names):
+        size = f" in {table.equal_size:,} valid" if name in DIVERSITY else ""
+        columns[name] = (labels[name][0] if name in labels else "Mean") + size
     rows = []
-    for row in table.rows:
-        own, cells = _values(row), {"Row": (row.summary.source, "")}
-        for name in ("mean", *names):
-            heading = labels[name][0] if name in labels else "Mean"
-            size = f" in {table.equal_size:,} valid" if name in DIVERSITY else ""
-            cells[heading + size] = instrument_text(own, name), difference_text(own, base, name) if own != base else ""
-        rows.append(cells)
-    return rows if names else []
+    for row in table.rows if names else ():
+        own, cells = _values(row), []
+        for name in columns:
+            more = difference_text(own, base, name) if own != base else ""
+            shown = (more,) if more else ()
+            cells.append(Cell(instrument_text(own, name), shown, exact=cell(own, name).exact))
+        rows.append((row.summary.source, tuple(cells)))
+    title = "What the mean is made of, and how the words are chosen"
+    return PageTable(title, ("Row", *columns.values()), tuple(rows))
 
 
 def instrument_markdown(table: Table11) -> list[str]:
     """The lines of a table of them, differences below the numbers, and a sentence on each."""
-    rows = instrument_rows(table)
-    lines = [f"| {' | '.join(rows[0])} |", f"|---|{'---:|' * (len(rows[0]) - 1)}"] if rows else []
-    for row in rows:
-        cells = [f"{value}<br>{more}" if more else value.replace("|", "\\|") for value, more in row.values()]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, "", *(f"- {text}" for text in explanations(table))] if rows else []
+    shown = instrument_table(table)
+    if not shown.rows:
+        return []
+    lines = [f"| {' | '.join(shown.columns)} |", f"|---|{'---:|' * (len(shown.columns) - 1)}"]
+    for name, cells in shown.rows:
+        texts = [name.replace("|", "\\|"), *("<br>".join((cell.value, *cell.small)) for cell in cells)]
+        lines.append(f"| {' | '.join(texts)} |")
+    return [*lines, "", *(f"- {text}" for text in explanations(table))]
 
 
 def explanations(table: Table11) -> list[str]:

@@ -7,15 +7,18 @@ from typing import Any
 
 from data.published import METHODS
 from data.record import write_whole
-from data.schema import Reason, Response
+from data.schema import Response
 from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from eval.report.exports import write_tables
+from eval.report.page_table import PageTable
 from eval.report.render import render
 from rewards.guard import Gain
 from rewards.measure import percent
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import summary_cells
-from study.instruments import differences, explanations, instrument_markdown, instrument_rows
+from study.instruments import differences, explanations, instrument_markdown, instrument_table
+from study.page_tables import HINTS, reasons_table, scores_table, table11_table
 
 _PAPER_RESPONSES = 131_072  # in all, of each row
 
@@ -29,9 +32,13 @@ def cells(row: Table11Row, table: Table11) -> dict[str, str]:
         "Responses": f"{summary.num_responses:,}",
         "Valid": f"{summary.valid:,} ({percent(summary.valid, summary.num_responses)})",
         **{name: shown[name] for name in ("Mean", "Std", "Unique words")},
-        f"Unique words in {table.equal_size:,} valid": words,
+        _equal_size(table): words,
         **dict(zip(_gain_headings(table), map(_gain, row.gains), strict=False)),
     }
+
+
+def _equal_size(table: Table11) -> str:
+    return f"Unique words in {table.equal_size:,} valid"
 
 
 def _gain_headings(table: Table11) -> tuple[str, ...]:
@@ -131,23 +138,28 @@ def write_report(
 ) -> None:
     """Write the page, whole or not at all. Any argument may be empty; its section is then left out."""
     growing = {row.summary.source: row.curve for row in table.rows} if table else {}
+    own = [_table11(table), instrument_table(table)] if table and table.rows else []
+    scored = [scores_table(rows), reasons_table(rows)] if rows else []
+    write_tables(path.with_name(f"{path.stem}-tables"), [*own, *scored])
     page = render(
         Path(__file__).with_name("study.html"),
         title=title,
-        rows=[summary_cells(row) for row in rows],
-        reason_names=[str(reason) for reason in Reason],
-        summaries=rows,
-        percent=percent,
+        own_tables=own,
+        scored_tables=scored,
+        hints=HINTS,
         score_chart=score_chart(scores) if any(len(values) for values in scores.values()) else "",
         score_names=[(name, len(values)) for name, values in scores.items()],
         samples=samples,
         curves=[(curve, curve_chart(curve, i)) for i, curve in enumerate(curves)],
         facts=facts,
         table=table,
-        table_rows=[(cells(row, table), paper_cells(row)) for row in table.rows] if table else [],
         patterns=patterns(table) if table else {},
-        instrument_rows=instrument_rows(table) if table else [],
         explanations=explanations(table) if table else [],
         words_chart=unique_words_chart(growing, table.equal_size) if table else "",
     )
     write_whole(path, page)
+
+
+def _table11(table: Table11) -> PageTable:
+    rows = [(row, cells(row, table), paper_cells(row)) for row in table.rows]
+    return table11_table(rows, _equal_size(table), _gain_headings(table))

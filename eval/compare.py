@@ -83,5 +83,7 @@ def _change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:
     if (reason := not_alike(before, after)) is not None:
         return replace(cell, reason=f"not on one scale: {reason}")
     if measure.per_item:
-        return replace(cell, **asdict(compare_paired(before.by_item(measure), after.by_item(measure))))
-    return replace(cell, **asdict(compare_independent(before.by_answer(measure), after.by_answer(measure))))
+        paired = compare_paired(before.by_item(measure), after.by_item(measure), share=measure.share)
+        return replace(cell, **asdict(paired))
+    sides = before.by_answer(measure), after.by_answer(measure)
+    return replace(cell, **asdict(compare_independent(*sides, share=measure.share)))

@@ -44,7 +44,17 @@ def test_the_interval_is_students_and_of_a_share_the_exact_one():
     assert mean_interval([1] * 10, share=True).low == pytest.approx(0.025**0.1)
     assert mean_interval([1] * 10, share=True).high == 1
     assert mean_interval([1] * 10).reason == "all 10 values are equal"  # a judge's ones are no share
-    assert mean_interval([0.5, 1.0, 0.0], share=True).low == mean_interval([0.5, 1.0, 0.0]).low
+    # Of shares over several answers: as if a success could be cut in two.
+    assert mean_interval([0.5, 0.5], share=True).low == pytest.approx(stats.beta.ppf(0.025, 1, 2))
+
+
+def test_differences_of_shares_have_intervals_at_the_ends_too():
+    alike = compare_paired(dict.fromkeys(range(9), 1.0), dict.fromkeys(range(9), 1.0), share=True)
+    assert (alike.difference, alike.p, alike.effect) == (0, 1, None)
+    assert alike.high == pytest.approx(stats.t.ppf(0.975, 10) * math.sqrt(2 / 10 / 11))
+    apart = compare_independent([0.0] * 8, [1.0] * 8, share=True)
+    error = math.sqrt(2 * (0.1 * 0.9 * 10 / 9) / 10)  # of one of ten on one side, nine of ten on the other
+    assert (apart.difference, apart.low) == (1, pytest.approx(0.8 - stats.t.ppf(0.975, 18) * error))
 
 
 @pytest.mark.parametrize(

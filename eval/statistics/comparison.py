@@ -2,10 +2,8 @@
 
 import math
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,7 +31,12 @@ class Comparison:
 
 
 def compare_paired(
-    base: Mapping[Any, float | None], other: Mapping[Any, float | None], *, flips: int = _FLIPS, seed: int = 0
+    base: Mapping[Any, float | None],
+    other: Mapping[Any, float | None],
+    *,
+    share: bool = False,
+    flips: int = _FLIPS,
+    seed: int = 0,
 ) -> Comparison:
     """Compare two models on the questions or stories that both answered; items that one of them lacks are left out.
 
@@ -45,7 +48,8 @@ def compare_paired(
     The effect is Cohen's d_z, the mean difference in standard deviations (ddof = 1) of the differences, usually larger
     than Cohen's d of two groups: what makes items easy or hard for both models drops out.
 
-    Both are item -> score (None without one), the mean of several answers to one question.
+    Both are item -> score (None without one), the mean of several answers to one question. The interval is Student's;
+    of a `share` after adding one difference of +1 and one of -1 (Bonett and Price, 2012).
 
     Three differences, 1, 2 and 3. Of the 8 sign patterns two (+++ and ---) give a mean as far from 0 as 2:
 
@@ -61,12 +65,12 @@ def compare_paired(
         return Comparison(n, of, reason=reason)
     mean = float(differences.mean())
     # As in `no_spread`, but equal on the scale of the scores: 3.1 - 3.0 equals 2.1 - 2.0.
-    if n > 1 and np.ptp(differences) <= 1e-12 * np.abs(pairs).max():
+    if n > 1 and not share and np.ptp(differences) <= 1e-12 * np.abs(pairs).max():
         return Comparison(n, of, mean, reason=f"all {n} differences are equal")
-    if reason := no_spread(differences, "common items"):
+    if (reason := no_spread(differences, "common items")) and (n == 1 or not share):
         return Comparison(n, of, mean, reason=reason)
-    interval = mean_interval(differences)
-    d_z = mean / float(differences.std(ddof=1))
+    interval = mean_interval(np.append(differences, [1.0, -1.0]) if share else differences)
+    d_z = None if reason else mean / float(differences.std(ddof=1))
     p = _sign_flip_p(differences, flips, np.random.default_rng(seed))
     return Comparison(n, of, mean, interval.low, interval.high, d_z, *p)
 
@@ -77,7 +81,7 @@ def _sign_flip_p(differences: np.ndarray, flips: int, rng: np.random.Generator) 
     # Sums that are equal on paper must count as equal, whatever order they were added up in.
     far = abs(float(moving.sum())) - 1e-9 * float(np.abs(moving).sum())
     if len(moving) <= _EXACT:
-        signs = np.array(list(product((-1.0, 1.0), repeat=len(moving))))
+        signs = 2.0 * (np.arange(2 ** len(moving))[:, None] >> np.arange(len(moving)) & 1) - 1.0
         return float((np.abs(signs @ moving) >= far).mean()), False
     count = 0
     for start in range(0, flips, _CHUNK):
@@ -89,12 +93,15 @@ def _sign_flip_p(differences: np.ndarray, flips: int, rng: np.random.Generator) 
     return (estimate, False) if count or bound > estimate else (max(bound, sys.float_info.min), True)
 
 
-def compare_independent(base: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> Comparison:
+def compare_independent(
+    base: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray, *, share: bool = False
+) -> Comparison:
     """Compare two models by scores of shapes (n,) and (m,) that are not paired, such as the valid trials of DAT.
 
     P-value and interval are Welch's: the papers' standard deviations over trials differ by a factor of 3.5 (ACL, Table
-    6), so that neither Student's t-test nor shuffling trials between the models would be about the means alone. The
-    effect is Cohen's d_av.
+    6), so that neither Student's t-test nor shuffling trials between the models would be about the means alone. Of a
+    `share` they are so after adding one success and one failure to each side (Agresti and Caffo, 2000). The effect is
+    Cohen's d_av.
 
     >>> result = compare_independent([1, 2, 3], [3, 4, 5])
     >>> result.difference, result.effect, round(result.p, 4)
@@ -107,13 +114,27 @@ def compare_independent(base: Sequence[float] | np.ndarray, other: Sequence[floa
     difference = float(b.mean() - a.mean())
     if n == 1:
         return Comparison(n, of, difference, reason="only one score on a side")
-    if no_spread(a) and no_spread(b):
+    equal = bool(no_spread(a) and no_spread(b))
+    if equal and not share:
         return Comparison(n, of, difference, reason="all scores on each side are equal")
-    from scipy import stats
+    spread = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
+    if share:
+        a, b = np.append(a, [0.0, 1.0]), np.append(b, [0.0, 1.0])
+    low, high, p = welch(a, b)
+    return Comparison(n, of, difference, low, high, None if equal else difference / spread, p)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # all scores of one side may well be equal
-        welch = stats.ttest_ind(b, a, equal_var=False)
-    low, high = (float(end) for end in welch.confidence_interval(LEVEL))
-    d_av = difference / float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
-    return Comparison(n, of, difference, low, high, d_av, float(welch.pvalue))
+
+def welch(a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
+    """Welch's 95% interval of the mean of `b` minus that of `a`, shapes (n,) and (m,), and its two-sided p-value.
+
+    Two values on each side, and not all equal on both, are needed.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
+    error = math.sqrt(sum(parts))
+    # Welch and Satterthwaite; of shares of the whole, since squares of tiny variances would be 0.
+    freedom = 1 / sum((part / sum(parts)) ** 2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    mean = float(b.mean() - a.mean())
+    margin = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
+    return mean - margin, mean + margin, 2 * float(stdtr(freedom, -abs(mean) / error))

@@ -16,14 +16,16 @@ from rewards.tasks.dat.scorer import DatScorer
 PARTS = ("word_choice", "position", "combination")
 FLEXIBILITY = ("categories", "domains")
 DIVERSITY = ("perplexity", "inverse_simpson")
+_FEWEST_FOR_ERRORS = 30  # below, 1.96 standard errors cover less than 93%
 LOOPHOLES = tuple(f"{kind}_share" for kind in BITS)
 
 
 def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[str, float]:
     """The instruments of valid lists by their names, those with an interval followed by their standard errors.
 
-    `lists` are numbers in `words`, integers of shape (lists, 10). Decomposed are three lists and
-    more; categories need the package jumandic; rare words a base model. English words have only their diversity.
+    `lists` are numbers in `words`, integers of shape (lists, 10). Decomposed are three lists and more, and from 30 on
+    there are standard errors; categories need the package jumandic; rare words a base model. English words have only
+    their diversity.
     """
     if not len(lists):
         return {}
@@ -32,13 +34,16 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
     values = {name: diversity[name] for name in DIVERSITY}
     if scorer.rules.olson:
         return values
+    sure = len(lists) >= _FEWEST_FOR_ERRORS
     if len(lists) >= FEWEST_LISTS:
         parts = asdict(decompose(scorer.vectors.unit(words), lists))
-        values |= {name: parts[name] for part in PARTS for name in (part, f"{part}_se")}
+        values |= {name: parts[name] for part in PARTS for name in (part, *[f"{part}_se"] * sure)}
     if find_spec("jumandic"):
         for name, of in zip(FLEXIBILITY, (categories, domains), strict=True):
             counts = different([of(word) for word in words], lists)
-            values |= {name: float(counts.mean()), f"{name}_se": float(counts.std() / math.sqrt(len(lists)))}
+            values[name] = float(counts.mean())
+            if sure:
+                values[f"{name}_se"] = float(counts.std(ddof=1) / math.sqrt(len(lists)))
     flags = scorer.flags(words)[lists]
     return values | {f"{kind}_share": float(np.mean(flags & BITS[kind] > 0)) for kind in scorer.loopholes.kinds}
 

@@ -109,7 +109,11 @@ def test_table_8_by_hand():
     assert (mean.r, mean.n) == (pytest.approx(0.13484, abs=1e-5), 4)
     assert cells["two", "f"].correlation.reason == "all 3 values of y are equal"
     assert (cells["two", "g"].of, cells["two", "g"].correlation.reason) == (0, "no values of x")
-    assert cells["All", "f"].correlation.n == 8
+    # Over both questions three models have two answers each: 8 pairs are not 8 draws.
+    pooled = cells["All", "f"].correlation
+    assert (pooled.n, pooled.p, pooled.low) == (8, None, None)
+    assert pooled.r is not None
+    assert pooled.reason == "answers share models or questions: neither interval nor p-value"
 
 
 def test_a_judge_that_scored_nothing():

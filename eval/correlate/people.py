@@ -19,6 +19,8 @@ from rewards.tasks import task_types
 PEOPLE = "people"
 ALL_TASKS = "All"
 MEAN = "mean"
+# Fisher's interval covers 28% to 85% there, one with clusters by model and by question 91% to 99.7%.
+_CLUSTERED = "answers share models or questions: neither interval nor p-value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,9 @@ def judge_human_correlations(
 ) -> list[Cell]:
     """Pearson correlation of judge and people over answers for each task and criterion (paper, section 4.3.1).
 
-    A person's score of an answer is the mean over its raters. Cells come in the order in which tasks and criteria first
-    appear in the ratings, `mean` and `All` last, `All` over the answers of all tasks together.
+    A person's score of an answer is the mean over its raters. Where answers share models or questions, r has neither
+    interval nor p-value: they are no independent draws, and the models too few for clusters. Cells come in the order in
+    which tasks and criteria first appear in the ratings, `mean` and `All` last, `All` over the answers of all tasks.
 
     `judged` is (model, item, criterion) -> the judge's score, None where it gave none; `task_of` item -> task.
 
@@ -111,8 +114,17 @@ def judge_human_correlations(
             both = [answer for answer in rated if all((*answer, c) in judge for c in wanted)]
             judges = [sum(judge[*answer, c] for c in wanted) / len(wanted) for answer in both]
             humans = [sum(people[answer][c] for c in wanted) / len(wanted) for answer in both]
-            cells.append(Cell(task, criterion, pearson(judges, humans, unit="answers"), len(rated)))
+            correlation = pearson(judges, humans, unit="answers")
+            if correlation.r is not None and _clustered(both):
+                correlation = replace(correlation, p=None, low=None, high=None, reason=_CLUSTERED, note=None)
+            cells.append(Cell(task, criterion, correlation, len(rated)))
     return cells
+
+
+def _clustered(answers: Sequence[tuple[str, str]]) -> bool:
+    """Whether some of several models, or of several questions, have more than one of the answers (model, item)."""
+    models, questions = {model for model, _ in answers}, {item.rpartition("#")[0] or item for _, item in answers}
+    return any(1 < len(names) < len(answers) for names in (models, questions))
 
 
 def _criteria(task: type[Task]) -> list[str]:

@@ -26,7 +26,8 @@ _FILES = ("config.json", "metrics.json", "correlations.json", "correlations.md")
 _ABOUT = """\
 Pearson's r with its 95% interval (Fisher's z) and two-sided p-value; *p (Holm)* is corrected for the number of cells of
 the table. The interval and the p-value take models (answers) as drawn independently from many: checkpoints of one
-training are not. *Paper* is the paper's r, over its own five models (Table 8: 105 answers), judge and encoders.
+training are not, and where answers share models or questions there is neither. *Paper* is the paper's r, over its own
+five models (Table 8: 105 answers), judge and encoders.
 """
 
 

@@ -44,13 +44,13 @@ def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False) 
         from scipy.special import betaincinv
 
         successes, tail = float(scores.sum()), (1 - LEVEL) / 2
-        low = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
-        high = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
-        return MeanInterval(mean, low, high, n)
+        least = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
+        most = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
+        return MeanInterval(mean, least, most, n)
     if reason := no_spread(scores):
         return MeanInterval(mean, None, None, n, reason=reason)
-    ends = t_interval(mean, float(scores.std(ddof=1)), n) or (None, None)
-    return MeanInterval(mean, *ends, n)
+    low, high = t_interval(mean, float(scores.std(ddof=1)), n) or (None, None)
+    return MeanInterval(mean, low, high, n)
 
 
 def not_finite(values: np.ndarray, name: str = "values") -> str | None:

@@ -5,11 +5,13 @@ import torch
 from datasets import Dataset
 from peft import LoraConfig
 from test_shared_prefix import gemma, llama, qwen
+from transformers import LlamaForCausalLM
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 from trl.trainer.utils import add_fused_lm_head
 
 from models.tiny import build_tokenizer
 from models.traits import without_adapter
+from training.dpo_trainer import reference_trainer
 from training.shared_prompt import _attend, _layout, packed, response_logits, share_prompt
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
@@ -304,3 +306,36 @@ def test_the_mask_of_a_packed_row_is_no_mask_without_it():
     states, marker = torch.zeros((1, 2, 5, 4)), torch.ones((1, 1, 1, 1), dtype=torch.bool)
     with pytest.raises(RuntimeError, match="was not told how a packed row attends"):
         _attend(torch.nn.Linear(1, 1), states, states, states, marker)
+
+
+@pytest.mark.parametrize("lora", [False, True])
+def test_dpos_reference_shares_the_prompt_too(lora, tmp_path):
+    tokenizer = build_tokenizer(["犬", "猫", "水"])
+    tokenizer.chat_template = None
+    llama(eos_token_id=1).save_pretrained(tmp_path / "model")
+    rows = [{"prompt": "1. 犬 2. 猫", "chosen": " 3. 水", "rejected": " 3. 犬 4. 犬"}] * 6
+    results = []
+    for shared in (False, True):
+        model = LlamaForCausalLM.from_pretrained(tmp_path / "model", dtype=torch.float32)
+        seen, forward = [], model.model.forward  # below what TRL and we put around the model
+
+        def recording(*args, seen=seen, forward=forward, **kwargs):
+            seen.append(len(kwargs["input_ids"]))
+            return forward(*args, **kwargs)
+
+        model.model.forward = recording
+        settings = {"use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "no"}
+        settings |= {"output_dir": str(tmp_path / f"{shared}"), "per_device_train_batch_size": 3}
+        trainer = reference_trainer(shared)(
+            model=model,
+            processing_class=tokenizer,
+            peft_config=LoraConfig(target_modules="all-linear") if lora else None,
+            train_dataset=Dataset.from_list(rows),
+            args=DPOConfig(precompute_ref_log_probs=True, max_steps=1, **settings),
+        )
+        # After the trial's two passes each micro-batch of three pairs is one row instead of six.
+        assert seen == ([4, 1, 1, 1] if shared else [6, 6])
+        results.append([trainer.train_dataset[k] for k in ("ref_chosen_logps", "ref_rejected_logps")])
+        assert share_prompt(trainer.model) == share_prompt(trainer.model)
+    for ours, plain in zip(*reversed(results), strict=True):
+        assert list(ours) == pytest.approx(list(plain), abs=1e-4)

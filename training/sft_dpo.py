@@ -111,10 +111,10 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
         tqdm.write(f"DPO, chosen: {good.summary()}\nDPO, rejected: {bad.summary()}")
 
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
-        from trl import DPOTrainer
+        from training.dpo_trainer import reference_trainer
 
         rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template))
-        return DPOTrainer(train_dataset=stored_dataset(rows, training), **common)
+        return reference_trainer(script.share_prompt)(train_dataset=stored_dataset(rows, training), **common)
 
     shown = list(zip(good.texts, good.scores.tolist(), bad.texts, bad.scores.tolist(), strict=True))
     columns = ("chosen", "chosen score", "rejected", "rejected score")

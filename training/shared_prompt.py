@@ -37,6 +37,8 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
     gives the plain forward's numbers in a trial at the first such call; otherwise a warning, and all stays plain.
     """
     model = without_adapter(model)
+    if model in _trials or model.config.get_text_config()._attn_implementation == _NAME:
+        return _trials.get(model, True)  # told before, as DPO's model is that is its own reference
     config, fused, reason = model.config.get_text_config(), model.forward, why_not_shared(model, 0)
     if config._attn_implementation != _PLAIN:
         reason = f"attn_implementation is {config._attn_implementation}, not {_PLAIN}"

@@ -94,6 +94,14 @@ def test_the_papers_settings(name, processes):
     # TRL's defaults of the paper's time.
     assert (training.scale_rewards, training.num_iterations, training.epsilon) == ("group", 1, 0.2)
     assert (training.lr_scheduler_type, training.max_completion_length) == ("linear", 256)
+    assert not training.use_bias_correction_kl
+    assert not training.vllm_importance_sampling_correction
+    # Whatever else bends the loss and was unknown to TRL 0.18, or off.
+    off = ("delta", "off_policy_mask_threshold", "entropy_coef", "mask_truncated_completions", "use_adaptive_entropy")
+    assert not any(getattr(training, field) for field in off)
+    assert (training.importance_sampling_level, training.top_entropy_quantile) == ("token", 1.0)
+    assert (training.multi_objective_aggregation, training.sync_ref_model) == ("sum_then_normalize", False)
+    assert (training.max_grad_norm, training.weight_decay, training.warmup_steps) == (1.0, 0.0, 0)
     (task,) = script.tasks
     assert task == {
         "task": "dat",

@@ -357,3 +357,15 @@ def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(monkeyp
         assert pin_revision(model) is None
         assert model.model_revision == "main"
     assert len(asked) == 1
+
+
+def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
+    words = [*TINY, "--sampler", "vllm"]
+    _, training, _ = parse_grpo(words)
+    assert training.vllm_max_model_length == 2048 + training.max_completion_length
+    assert training.vllm_importance_sampling_mode == "token_truncate"
+    _, training, _ = parse_grpo([*words, "--vllm_max_model_length", "700"])
+    assert training.vllm_max_model_length == 700
+    for flag, value in (("top_k", "50"), ("top_p", "0.9"), ("min_p", "0.1"), ("repetition_penalty", "1.1")):
+        with pytest.raises(UserError, match=f"sampler vllm would correct by a biased ratio with {flag} {value}"):
+            parse_grpo([*words, f"--{flag}", value])

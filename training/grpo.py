@@ -24,6 +24,8 @@ _FUNCS = "Dotted paths of reward functions (default: each task's own)."
 _ARGS = "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
 # Settings that cut or bend the model's own distribution, and the values that do not.
 _WHOLE: dict[str, tuple] = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None)}
+_BENT = ("top_k", "top_p", "min_p", "repetition_penalty")
+_PROMPT = 2048  # tokens of a prompt for which a colocated engine has room unless told otherwise
 _WHOLE |= {"repetition_penalty": (1.0, None), "generation_kwargs": (None, {})}
 _WHOLE |= {"use_transformers_continuous_batching": (None, False)}
 
@@ -35,6 +37,9 @@ class GrpoSettings(GRPOConfig):
     completions_per_step: int | None = setting(
         None, "Completions per optimizer step over all processes; sets gradient_accumulation_steps."
     )
+
+    # TRL's own masks a whole sequence: of answers of 400 tokens nearly all, whatever the engine's rounding.
+    vllm_importance_sampling_mode: str = setting("token_truncate", "How vLLM's log-probabilities are corrected.")
 
     def __post_init__(self) -> None:
         fit_batch(self, "completions_per_step")
@@ -100,13 +105,19 @@ class GrpoArguments(WordArguments):
         if training.use_vllm and self.sampler != "vllm":
             raise UserError(f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out")
         training.use_vllm = self.sampler == "vllm"
-        if self.sampler != "shared_prefix":
+        if training.use_vllm and training.vllm_mode == "colocate" and training.vllm_max_model_length is None:
+            # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
+            training.vllm_max_model_length = _PROMPT + training.max_completion_length
+        if self.sampler == "trl":
             return
-        values = {name: getattr(training, name) for name in _WHOLE}
+        names = _WHOLE if self.sampler == "shared_prefix" else _BENT
+        values = {name: getattr(training, name) for name in names}
         if changed := ", ".join(f"{name} {value}" for name, value in values.items() if value not in _WHOLE[name]):
+            why = "draws from the model's own distribution and cannot follow"
+            if training.use_vllm:  # its log-probabilities are of what is left, the trainer's of the whole distribution
+                why = "would correct by a biased ratio with"
             raise UserError(
-                f"sampler shared_prefix draws from the model's own distribution and cannot follow {changed}; "
-                "leave it out (top_k 0, top_p 1), or take sampler trl"
+                f"sampler {self.sampler} {why} {changed}; leave it out (top_k 0, top_p 1), or take sampler trl"
             )
 
 

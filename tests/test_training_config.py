@@ -107,6 +107,15 @@ def test_flags_go_over_the_file(tmp_path):
     assert parse_grpo([f"--config={file[1]}"])[1].seed == 3
 
 
+@pytest.mark.parametrize("steps", [1, 8])
+def test_given_accumulation_steps_are_never_overwritten(steps, tmp_path):
+    file = written(tmp_path, "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8")
+    message = refusal(parse_grpo, [*file, "--gradient_accumulation_steps", str(steps)])
+    assert f"gradient_accumulation_steps {steps} is not what completions_per_step 256 needs" in message
+    assert "1 process(es), 64; leave one of the two out" in message
+    assert parse_grpo([*file, "--gradient_accumulation_steps", "64"])[1].gradient_accumulation_steps == 64
+
+
 def test_completions_per_step_fits_one_process_and_eight(tmp_path):
     file = written(tmp_path, "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8")
     one = parse_grpo(file)[1]

@@ -9,7 +9,9 @@ from data.processes import world_size
 
 
 def fit_batch(training: Any, per_step: str) -> None:
-    """Set gradient_accumulation_steps so that one step holds what the field `per_step` says."""
+    """Set gradient_accumulation_steps (None: not given) so that one step holds what the field `per_step` says."""
+    requested = training.gradient_accumulation_steps
+    training.gradient_accumulation_steps = 1 if requested is None else requested
     for name in ("per_device_train_batch_size", "gradient_accumulation_steps"):
         if int(getattr(training, name)) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(training, name)}")
@@ -17,7 +19,13 @@ def fit_batch(training: Any, per_step: str) -> None:
         raise UserError("save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more")
     wanted, per_device = getattr(training, per_step), int(training.per_device_train_batch_size)
     if wanted is not None:
-        training.gradient_accumulation_steps = accumulation_steps(per_step, wanted, per_device, world_size())
+        steps = accumulation_steps(per_step, wanted, per_device, world_size())
+        if requested not in (None, steps):
+            raise UserError(
+                f"gradient_accumulation_steps {requested} is not what {per_step} {wanted} needs "
+                f"on {world_size()} process(es), {steps}; leave one of the two out"
+            )
+        training.gradient_accumulation_steps = steps
 
 
 def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) -> int:

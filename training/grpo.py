@@ -37,6 +37,7 @@ class GrpoSettings(GRPOConfig):
     completions_per_step: int | None = setting(
         None, "Completions per optimizer step over all processes; sets gradient_accumulation_steps."
     )
+    gradient_accumulation_steps: int | None = setting(None, "Micro-batches per optimizer step (default: 1).")
 
     # TRL's own masks a whole sequence: of answers of 400 tokens nearly all, whatever the engine's rounding.
     vllm_importance_sampling_mode: str = setting("token_truncate", "How vLLM's log-probabilities are corrected.")
@@ -46,7 +47,7 @@ class GrpoSettings(GRPOConfig):
         if self.steps_per_generation is not None and int(self.steps_per_generation) < 1:
             raise UserError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
         if self.generation_batch_size is None:
-            steps = int(self.steps_per_generation or self.gradient_accumulation_steps)
+            steps = int(self.steps_per_generation or self.gradient_accumulation_steps or 1)
             per_device, group = int(self.per_device_train_batch_size), int(self.num_generations or 0)
             check_groups(per_device, world_size(), steps, group)
         super().__post_init__()

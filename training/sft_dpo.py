@@ -65,6 +65,7 @@ class _PerStep:
     examples_per_step: int | None = setting(
         None, "Examples per optimizer step over all processes; sets gradient_accumulation_steps."
     )
+    gradient_accumulation_steps: int | None = setting(None, "Micro-batches per optimizer step (default: 1).")
 
     def __post_init__(self) -> None:
         fit_batch(self, "examples_per_step")

@@ -354,6 +354,8 @@ def test_describe():
 
 def test_settings_build_what_they_name(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    # A server is known by the vectors of three words.
+    monkeypatch.setattr("rewards.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
     cache = str(tmp_path / "cache")
     settings = DatSettings(
         noun_checker="jumandic",

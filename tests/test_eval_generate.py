@@ -13,7 +13,7 @@ from data.errors import UserError
 from data.jumandic import load_nouns
 from data.prompts import prompt
 from data.schema import read_responses
-from generate import RandomNouns, TransformersGenerator, transformers_model
+from generate import RandomNouns, TransformersGenerator
 from models.traits import encode_text
 from rewards.parse import split_list
 from rewards.tasks.dat.scorer import DatScorer, DatSettings
@@ -145,7 +145,7 @@ def test_transformers_samples_the_models_own_distribution(
 
     monkeypatch.setattr(type(model), "_sample", spy)
     if obstacle:
-        monkeypatch.setattr(transformers_model, "why_not_shared", lambda *_: obstacle)
+        monkeypatch.setattr("generate.shared_prefix.why_not_sampled", lambda *_: obstacle)
     generator = TransformersGenerator(model, tokenizer, max_new_tokens=1)
     texts = [completion.text for completion in generator.answer([DAT] * 600, seed=0, batch=0)]
     # A random model is near uniform over its vocabulary, far more than 50 tokens.

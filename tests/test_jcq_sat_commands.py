@@ -81,7 +81,7 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     assert files_with(tmp_path, KEY) == []
     facts = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["judge"]
     expected = {"model": "j", "base_url": url, "server": url, "temperature": 0.0, "max_tokens": 1024}
-    assert facts == {"backend": "openai", **expected}
+    assert facts == {"backend": "openai", **expected, "price": {"per_million_in": 1.0, "per_million_out": 2.0}}
 
 
 def test_jcq_does_not_judge_reasoning(tmp_path):

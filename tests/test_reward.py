@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 
@@ -203,6 +204,8 @@ def test_a_resumed_run_pays_as_an_unbroken_one(tmp_path):
 
 def test_settings_reach_the_scorer(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    # A server is known by the vectors of three words.
+    monkeypatch.setattr("rewards.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
     description = make_dat_reward(
         noun_checker="jumandic",
         embedding_model="openai:some-model",
@@ -221,6 +224,12 @@ def test_settings_reach_the_scorer(monkeypatch):
         "noun_rules": {"accept_affixes": True, "accept_unknown_katakana": False, "reject_proper_nouns": True},
         "embedding_model": "openai:some-model",
         "embedding_revision": "api",
+        "embedding_dimensions": 3,
+        "embedding_probe": {
+            "水": "1.0000 0.0000 0.0000",
+            "理論": "0.0000 1.0000 0.0000",
+            "走り": "0.0000 0.0000 1.0000",
+        },
         "dat_rules": {
             "reasoning": False,
             "repeated_by_representative": True,
@@ -245,6 +254,7 @@ def test_environment_chooses_for_dat_reward(monkeypatch):
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
     monkeypatch.setenv("SOZO_EMBEDDING_MODEL", "openai:some-model")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setattr("rewards.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
     description = dat_reward._build().describe()
     assert (description["noun_checker"], description["embedding_model"]) == ("jumandic", "openai:some-model")
 

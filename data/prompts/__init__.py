@@ -4,6 +4,7 @@ They are tables 14 to 16 of the NLP 2025 paper, whose print shows no blank lines
 the JCQ judge is also `data/judge_prompt.txt` of nlp-waseda/JCQ-judge. Two are sozo's own: `jcq_judge_guarded` fences
 the answer and has one more note, against answers that address the judge; `sat_judge` is Japanese for the prompt of
 SAT's judge, which the ACL paper (Table 22) prints in English only, with the same instruction, five grades and order.
+`pbig_judge` is Figure 2 of the PBIG-DATA paper; its blank lines and the marks of its headings are a reconstruction too.
 """
 
 import re
@@ -11,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-PromptName = Literal["dat", "sat", "jcq_judge", "jcq_judge_guarded", "sat_judge"]
+PromptName = Literal["dat", "sat", "jcq_judge", "jcq_judge_guarded", "pbig_judge", "sat_judge"]
 Message = dict[str, str]
 
 

@@ -1,0 +1,139 @@
+"""Rubrics: what the paper prints, files of one's own, and a judge's verdict on one criterion."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.errors import UserError
+from data.prompts import prompt
+from data.rubrics import Criterion, load_rubric
+from rewards.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
+
+SCALE = Criterion("specificity", 1, 4, title="Specificity")
+
+
+def test_pbig_is_the_papers_table_3():
+    rubric = load_rubric("pbig")
+    assert [(c.name, c.lowest, c.highest, c.groups) for c in rubric.criteria] == [
+        ("specificity", 1, 4, ("technical", "business")),
+        ("technical_validity", 1, 4, ("technical",)),
+        ("innovativeness", 1, 5, ("technical",)),
+        ("competitive_advantage", 1, 4, ("technical",)),
+        *((f"{name}_{to}", 0, 3, ("business",)) for name in ("need_validity", "market_size") for to in ("b2b", "b2c")),
+    ]
+    two, three = {"specificity": 2}, {"specificity": 2, "technical_validity": 1}
+    assert [c.above for c in rubric.criteria] == [None, two, three, three, two, two, two, two]
+    for criterion in rubric.criteria:  # every score of a scale has its words, in order
+        places = [criterion.rubric.index(f"{score}. ") for score in criterion.scores]
+        assert places == sorted(places)
+        assert (criterion.not_applicable == 0) == (criterion.lowest == 0)
+    assert rubric.criteria[3].instruction == (
+        "Criterion: Competitive Advantage\nDescription: Distinct benefits and advantages over existing solutions.\n"
+        "Rubric: Two sub-questions are considered: (A) Is it difficult to imitate the idea using the technology? (B) "
+        "Is the technology essential to the core of the idea? 1. Neither A nor B. 2. Only B. 3. Only A. 4. Both."
+    )
+    assert rubric.criterion("ニーズの妥当性 (B2C)").name == "need_validity_b2c"
+
+
+def test_jcq_is_in_the_words_of_its_judge():
+    for criterion in load_rubric("jcq").criteria:
+        assert f"# {criterion.japanese}: {criterion.description}\n{criterion.rubric}" in prompt("jcq_judge")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("criteria: [", "line 1: not YAML"),
+        ("- a", "holds no list of criteria"),
+        ("criteria: []", "holds no list of criteria"),
+        ("axes: 1\ncriteria: [{name: a, scale: [1, 2]}]", "unknown key axes"),
+        ("criteria: [{scale: [1, 2]}]", "criterion 1: has no name"),
+        ("criteria: [{name: a, scale: [2, 1]}]", r"the scale \[2, 1\] is not"),
+        ("criteria: [{name: a, scale: [1, 2], gates: 1}]", "unknown key gates"),
+        ("criteria: [{name: a, scale: [1, 2]}, {name: A, scale: [1, 2]}]", "'a' comes twice"),
+        ("criteria: [{name: a, scale: [1, 2], above: {b: 1}}]", "`above` says b: 1"),
+        ("criteria: [{name: a, scale: [1, 2]}, {name: b, scale: [1, 2], above: {a: 2}}]", "`above` says a: 2"),
+        ("criteria: [{name: a, scale: [1, 2]}, {name: b, title: A, scale: [1, 2]}]", "both go by 'a'"),
+        ("criteria: [{name: a, scale: [1, 2], not_applicable: 0}]", "not_applicable is 0"),
+    ],
+)
+def test_a_broken_rubric_is_named_in_one_line(tmp_path, text, message):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UserError, match=message) as raised:
+        load_rubric(path)
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_rubric_is_named_with_the_nearest():
+    with pytest.raises(UserError, match=r"did you mean pbig\?"):
+        load_rubric("pbg")
+
+
+def test_a_prompt_is_the_papers_and_no_answer_fills_a_place_in_it():
+    rubric = criterion_rubric(SCALE)
+    asked = rubric.prompt(examples_text([("Idea: {input}", 2)]), "Idea: {instruction}")
+    assert asked.startswith("You are given a pair consisting of a patent and a product idea based on that patent.")
+    assert "# Instruction\nCriterion: Specificity\n" in asked
+    assert "\n\n# Examples\nExample 1\nIdea: {input}\nScore: 2\n\n# Input\nIdea: {instruction}\n\n# Output" in asked
+    assert asked.endswith('{"score": <number>, "reason": "<brief reason>", "confidence": <integer between 0 and 100>}')
+    assert "Examples\n" not in rubric.prompt(examples_text([]), "Idea")
+    assert criterion_rubric(Criterion("specificity", 1, 5, title="Specificity")).name != rubric.name
+
+
+GOOD = '{"score": 3, "reason": "r", "confidence": 80}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        GOOD,
+        GOOD.replace("3", "3.0"),
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```",
+        f"<think>{{}} or 4</think>\n\n{GOOD}\n",
+        '{\n "confidence": 80,\n "reason": "r",\n "score": 3\n}',
+    ],
+)
+def test_a_verdict_is_read(reply):
+    assert read_verdict(reply, SCALE) == Verdict(3, "r", 80)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "3",
+        f"The score: {GOOD}",
+        f"{GOOD} {GOOD}",
+        f"[{GOOD}]",
+        f"<think>{GOOD}",
+        GOOD.replace("3", "3.5"),
+        GOOD.replace("3", '"3"'),
+        GOOD.replace("3", "0"),
+        GOOD.replace("3", "5"),
+        GOOD.replace("3", "true"),
+        GOOD.replace("3", "NaN"),
+        GOOD.replace("3", "Infinity"),
+        GOOD.replace("3", "1e400"),
+        GOOD.replace("3", "null"),
+        GOOD.replace('"r"', "1"),
+        GOOD.replace("80", "101"),
+        GOOD.replace("80", "-1"),
+        GOOD.replace("80", "80.5"),
+        GOOD.replace("80", "true"),
+        GOOD.replace("}", ', "score": 3}'),
+        GOOD.replace("}", ', "note": 3}'),
+        '{"score": 3, "reason": "r"}',
+        "[" * 100_000,
+    ],
+)
+def test_what_leaves_a_doubt_is_no_verdict(reply):
+    assert read_verdict(reply, SCALE) is None
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from('{}[]":,scoreanfid 0123456789.-`\n<think>/')))
+def test_no_text_raises(text):
+    read_verdict(text, SCALE)

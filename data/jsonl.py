@@ -31,14 +31,32 @@ def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
 def _parse_object(where: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         # Windows tools like to open a file with a byte order mark.
-        row: Any = json.loads(line.decode("utf-8-sig" if number == 0 else "utf-8"))
+        row: Any = loads_once(line.decode("utf-8-sig" if number == 0 else "utf-8"))
     except UnicodeDecodeError:
         raise UserError(f"{where}: not UTF-8; convert the file to UTF-8") from None
     except (ValueError, RecursionError) as cause:
-        detail = cause.msg if isinstance(cause, json.JSONDecodeError) else type(cause).__name__
+        detail = cause.msg if isinstance(cause, json.JSONDecodeError) else str(cause) or type(cause).__name__
         raise UserError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
     if not isinstance(row, dict):
         raise UserError(f"{where}: not a JSON object; write one JSON object per line")
+    return row
+
+
+def loads_once(text: str) -> Any:
+    """`json.loads` of a text in which no object says the same key twice; else ValueError.
+
+    >>> loads_once('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ValueError: the key 'a' comes twice
+    """
+    return json.loads(text, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in row if keys.count(key) > 1)!r} comes twice")
     return row
 
 

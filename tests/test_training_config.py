@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from argparse import Namespace
 
 import pytest
 from grpo_runs import ROOT, eight_processes
 
 from data.errors import UserError
-from training.batches import accumulation_steps, check_groups, check_prompts
+from training.batches import accumulation_steps, check_groups, check_prompts, check_saves
 from training.config import parse
 from training.entries import read_entries
 from training.grpo import GrpoArguments, GrpoSettings
@@ -89,6 +90,38 @@ def test_an_epoch_fills_its_batches():
     assert refusal(check_prompts, 5, 8, 256).endswith("nearest legal num_prompts: 32")
 
 
+@pytest.mark.parametrize(
+    ("lasts", "iterations", "steps", "save_steps", "nearest"),
+    [
+        # A generation of 4 micro-batches is one step of 4; of 2 it is half a step.
+        (4, 1, 4, 3, None),
+        (2, 1, 4, 3, None),
+        # 4 micro-batches twice over are 2 steps of 4; 6 micro-batches and steps of 4 meet every third step.
+        (4, 2, 4, 6, None),
+        (4, 2, 4, 5, "4 or 6"),
+        (6, 1, 4, 1, "3"),
+        # A share of all steps may fall anywhere.
+        (4, 2, 4, 0.1, "2"),
+    ],
+)
+def test_a_checkpoint_stands_where_a_generation_ends(lasts, iterations, steps, save_steps, nearest):
+    training = Namespace(
+        save_strategy="steps",
+        save_steps=save_steps,
+        steps_per_generation=lasts,
+        num_iterations=iterations,
+        gradient_accumulation_steps=steps,
+    )
+    if nearest is None:
+        check_saves(training)
+        return
+    message = refusal(check_saves, training)
+    assert message.startswith(f"save_steps {save_steps:g} cuts a generation")
+    assert message.endswith(f"nearest legal save_steps: {nearest}")
+    training.save_strategy = "no"
+    check_saves(training)
+
+
 # parse
 
 
@@ -139,6 +172,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ("num_prompts: 100\nper_device_train_batch_size: 64", "nearest legal num_prompts: 96 or 104"),
         ("max_steps: 3\nnum_prompts: 4\nper_device_train_batch_size: 64", "nearest legal num_prompts: 8"),
         ("per_device_train_batch_size: 0", "per_device_train_batch_size must be at least 1, not 0"),
+        ("num_iterations: 2\nsave_steps: 3", "save_steps 3 cuts a generation, which is trained on for 2 "),
         ("steps_per_generation: 0", "steps_per_generation must be at least 1, not 0"),
         ("reward_funcs: rewards.dat_reward\nreward_args: 3", "reward_args must be a mapping"),
         (

@@ -61,6 +61,19 @@ def check_groups(per_device: int, processes: int, steps: int, num_generations: i
         )
 
 
+def check_saves(training: Any) -> None:
+    """Does each checkpoint of GRPO stand where a generation ends? TRL generates anew when it resumes."""
+    lasts = training.steps_per_generation * training.num_iterations  # micro-batches until TRL generates again
+    unit = lasts // math.gcd(lasts, training.gradient_accumulation_steps)
+    save_steps = training.save_steps
+    if training.save_strategy != "steps" or (save_steps >= 1 and save_steps % unit == 0) or unit == 1:
+        return
+    raise UserError(
+        f"save_steps {save_steps:g} cuts a generation, which is trained on for {unit} optimizer steps, so that a run "
+        f"would not resume as it was; nearest legal save_steps: {_either(_around(int(save_steps), unit))}"
+    )
+
+
 def check_prompts(num_prompts: int, num_generations: int, batch: int) -> None:
     """Does an epoch of GRPO fill its last generation batch? TRL drops what does not."""
     completions = num_prompts * num_generations

@@ -11,7 +11,7 @@ from trl import GRPOConfig, ModelConfig
 from data.errors import UserError
 from data.processes import world_size
 from data.settings import setting
-from training.batches import check_groups, check_prompts, fit_batch
+from training.batches import check_groups, check_prompts, check_saves, fit_batch
 from training.entries import read_entries
 from training.keep_words import KeepWords
 from training.mix import dataset_rows, described, reward_functions, reward_weights
@@ -51,6 +51,7 @@ class GrpoSettings(GRPOConfig):
             per_device, group = int(self.per_device_train_batch_size), int(self.num_generations or 0)
             check_groups(per_device, world_size(), steps, group)
         super().__post_init__()
+        check_saves(self)
 
 
 @dataclass

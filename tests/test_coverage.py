@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from eval.statistics import compare_independent, compare_paired, mean_interval, pearson
+from eval.statistics.means import MeanInterval
 from eval.statistics.seeds import difference, over_seeds
 from rewards.guard import gain
+from rewards.measure import normal_interval
+from rewards.tasks.dat.decomposition import decompose
 
 TRIALS = 2000  # the standard error of a coverage of 95% is 0.5 points
 SIZES = (5, 10, 35, 113)
@@ -50,7 +53,8 @@ def by_item(values):
 @pytest.mark.parametrize("world", WORLDS)
 def test_means(world, n):
     if (world, n) == (rated, 5):
-        pytest.skip("covers 92.7%: five whole scores, which a user's own task may print")
+        assert mean_interval([1, 2, 2, 4, 5]).reason == "5 whole scores: an interval needs 10"
+        return
     assert 0.93 <= coverage(WORLDS[world], lambda rng: mean_interval(world(rng, n))) <= 0.97
 
 
@@ -79,8 +83,9 @@ def test_paired_differences(n, world):
         sides = [np.round(3 + lift + questions + rng.normal(0, 0.6, n), digits) for lift in (0.0, 0.3)]
         return compare_paired(*map(by_item, sides), flips=1)
 
-    if (world, n) == ("ties", 5):
-        pytest.skip("covers 97.4%: differences of five whole scores, which a user's own task may print")
+    if n == 5 and world != "mean":
+        assert interval(np.random.default_rng(0)).reason == "5 whole scores: an interval needs 10"
+        return
     truth = 0.25 if world == "ties" else 0.3
     assert 0.93 <= coverage(truth, interval) <= 0.97
 
@@ -107,6 +112,34 @@ def test_independent_differences_of_unequal_spread(n, m, world):
         return compare_independent(base, normal(rng, m))
 
     assert 0.93 <= coverage(0.9 - (1 - 8 / 48), interval) <= 0.97
+
+
+@pytest.mark.parametrize(("n", "m"), [(10, 10), (10, 100)])
+def test_independent_differences_of_whole_scores(n, m):
+    assert 0.93 <= coverage(0.0, lambda rng: compare_independent(rated(rng, n), rated(rng, m))) <= 0.97
+    assert compare_independent([1, 2, 5], range(99)).low is None
+
+
+@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("template", [False, True])
+def test_parts_of_a_dat_mean(template, n):
+    """Lists of four of 24 words: any four, or one of six for each place. Nothing combines them."""
+    unit = np.random.default_rng(1).normal(size=(24, 8)).astype(np.float32)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    choice = float((1 - unit @ unit.T)[~np.eye(24, dtype=bool)].mean())
+
+    def lists(rng):
+        if template:
+            return 6 * np.arange(4) + rng.integers(0, 6, (n, 4))
+        return rng.permuted(np.tile(np.arange(24), (n, 1)), axis=1)[:, :4]
+
+    def interval(rng, part):
+        parts = decompose(unit, lists(rng))
+        low, high = normal_interval(getattr(parts, part), getattr(parts, f"{part}_se"), 1)
+        return MeanInterval(None, low, high, n)
+
+    for part, truth in (("word_choice", choice), ("combination", 0.0)):
+        assert 0.93 <= coverage(truth, lambda rng, part=part: interval(rng, part), trials=1000) <= 0.97
 
 
 @pytest.mark.parametrize("n", SIZES)

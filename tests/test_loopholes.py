@@ -121,7 +121,7 @@ def test_what_a_few_lists_tell(scorer):
     assert three["categories"] == one["categories"]
     assert "categories_se" not in three  # too few lists for an interval
     many = measure(scorer, TEN, np.array([np.roll(np.arange(10), k) for k in range(30)]))
-    assert (many["categories_se"], "combination_se" in many) == (0, True)
+    assert (many["categories_se"], "combination_se" in many, "position_se" in many) == (0, True, False)
     assert 1 < three["categories"] < 10
 
 

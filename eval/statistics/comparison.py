@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from eval.statistics.means import LEVEL, as_floats, mean_interval, no_spread, not_finite
+from eval.statistics.means import LEVEL, as_floats, few_whole, mean_interval, no_spread, not_finite
+from rewards.measure import t_interval
 
 _FLIPS = 10_000
 _EXACT = 14  # up to 2 ** 14 sign patterns are counted one by one
@@ -51,7 +52,8 @@ def compare_paired(
     Both are item -> score (None without one), the mean of several answers to one question. The interval is Student's;
     of a `share` after adding one difference of +1 and one of -1 (Bonett and Price, 2012).
 
-    Three differences, 1, 2 and 3. Of the 8 sign patterns two (+++ and ---) give a mean as far from 0 as 2:
+    Three differences, 1, 2 and 3: whole numbers, too few for an interval. Of the 8 sign patterns two (+++ and ---) give
+    a mean as far from 0 as 2:
 
     >>> result = compare_paired({"a": 1, "b": 1, "c": 1, "d": 1}, {"a": 2, "b": 3, "c": 4, "d": None})
     >>> result.difference, result.effect, result.p, result.n, result.of
@@ -67,12 +69,17 @@ def compare_paired(
     # As in `no_spread`, but equal on the scale of the scores: 3.1 - 3.0 equals 2.1 - 2.0.
     if n > 1 and not share and np.ptp(differences) <= 1e-12 * np.abs(pairs).max():
         return Comparison(n, of, mean, reason=f"all {n} differences are equal")
-    if (reason := no_spread(differences, "common items")) and (n == 1 or not share):
-        return Comparison(n, of, mean, reason=reason)
-    interval = mean_interval(np.append(differences, [1.0, -1.0]) if share else differences)
-    d_z = None if reason else mean / float(differences.std(ddof=1))
+    if (equal := no_spread(differences, "common items")) and (n == 1 or not share):
+        return Comparison(n, of, mean, reason=equal)
+    if share:
+        more = np.append(differences, [1.0, -1.0])
+        low, high = t_interval(float(more.mean()), float(more.std(ddof=1)), n + 2) or (None, None)
+    else:
+        interval = mean_interval(differences)
+        low, high, reason = interval.low, interval.high, interval.reason
+    d_z = None if equal else mean / float(differences.std(ddof=1))
     p = _sign_flip_p(differences, flips, np.random.default_rng(seed))
-    return Comparison(n, of, mean, interval.low, interval.high, d_z, *p)
+    return Comparison(n, of, mean, low, high, d_z, *p, reason)
 
 
 def _sign_flip_p(differences: np.ndarray, flips: int, rng: np.random.Generator) -> tuple[float, bool]:
@@ -103,7 +110,7 @@ def compare_independent(
     `share` they are so after adding one success and one failure to each side (Agresti and Caffo, 2000). The effect is
     Cohen's d_av.
 
-    >>> result = compare_independent([1, 2, 3], [3, 4, 5])
+    >>> result = compare_independent([1.5, 2.5, 3.5], [3.5, 4.5, 5.5])
     >>> result.difference, result.effect, round(result.p, 4)
     (2.0, 2.0, 0.0705)
     """
@@ -120,6 +127,8 @@ def compare_independent(
     spread = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
     if share:
         a, b = np.append(a, [0.0, 1.0]), np.append(b, [0.0, 1.0])
+    elif reason := few_whole(a, b):
+        return Comparison(n, of, difference, effect=difference / spread, reason=reason)
     low, high, p = welch(a, b)
     return Comparison(n, of, difference, low, high, None if equal else difference / spread, p)
 

@@ -56,9 +56,9 @@ def difference(values: Mapping[str, float], base: Mapping[str, float], name: str
 def difference_text(values: Mapping[str, float], base: Mapping[str, float], name: str) -> str:
     """The same with its interval, for people; nothing without one.
 
-    >>> base, row = {"position": 0.001, "position_se": 0.0003}, {"position": 0.002, "position_se": 0.0004}
-    >>> difference_text(row, base, "position")
-    '+0.0010 (0.0000 – 0.0020)'
+    >>> base, row = {"domains": 0.1, "domains_se": 0.03}, {"domains": 0.2, "domains_se": 0.04}
+    >>> difference_text(row, base, "domains")
+    '+0.10 (0.00 – 0.20)'
     """
     if (found := difference(values, base, name)) is None:
         return ""

@@ -14,6 +14,7 @@ from rewards.tasks.dat.loopholes import BITS
 from rewards.tasks.dat.scorer import DatScorer
 
 PARTS = ("word_choice", "position", "combination")
+_SURE = ("word_choice", "combination")  # where no place has words of its own, position's jackknife covers 98% to 99%
 FLEXIBILITY = ("categories", "domains")
 DIVERSITY = ("perplexity", "inverse_simpson")
 _FEWEST_FOR_ERRORS = 30  # below, 1.96 standard errors cover less than 93%
@@ -37,7 +38,7 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
     sure = len(lists) >= _FEWEST_FOR_ERRORS
     if len(lists) >= FEWEST_LISTS:
         parts = asdict(decompose(scorer.vectors.unit(words), lists))
-        values |= {name: parts[name] for part in PARTS for name in (part, *[f"{part}_se"] * sure)}
+        values |= {name: parts[name] for part in PARTS for name in (part, *[f"{part}_se"] * (sure and part in _SURE))}
     if find_spec("jumandic"):
         for name, of in zip(FLEXIBILITY, (categories, domains), strict=True):
             counts = different([of(word) for word in words], lists)

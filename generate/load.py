@@ -12,6 +12,7 @@ from data.secrets import public_url
 from data.settings import deciding, setting
 from generate.nouns import Frontier, FrontierNouns, read_nouns
 from generate.protocol import Generator, RandomNouns
+from generate.slots import fitting_slots
 from generate.transformers_model import TransformersGenerator
 from models.load import cannot_load, check_model, load_model, pinned
 from rewards.endpoint.profile import HELP, read_profile
@@ -37,7 +38,9 @@ class GeneratorSettings:
     max_new_tokens: int | None = setting(
         None, "Length limit in tokens (default: 256 for the ten words of DAT, 4096 for JCQ, 1024 for other answers)."
     )
-    slots: int = setting(256, "Responses decoded at once (transformers); fewer need less memory.", decides=False)
+    slots: int | None = setting(
+        None, "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).", decides=False
+    )
     nouns: str | None = setting(None, "Of random and frontier: nouns from this file, one per line, or those of tiny.")
     strength: float | None = setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).")
     word_strength: float | None = setting(
@@ -62,7 +65,7 @@ class GeneratorSettings:
             raise UserError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
         limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
         for name, value in (("max_new_tokens", limit), ("concurrency", self.concurrency), ("slots", self.slots)):
-            if value < 1:
+            if value is not None and value < 1:
                 raise UserError(f"{name} must be at least 1, not {value}")
         if self.temperature <= 0:
             raise UserError(f"temperature must be above 0, not {self.temperature}")
@@ -143,5 +146,7 @@ def load_generator(
 
     model, tokenizer = load_model(settings.model, revision=settings.model_revision, dtype=settings.dtype)
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
-    decoder: dict[str, Any] = {name: getattr(settings, name) for name in ("max_new_tokens", "temperature", "slots")}
-    return TransformersGenerator(model.to(device).eval(), tokenizer, name=settings.source, **decoder)
+    model, most = model.to(device).eval(), settings.max_new_tokens or 1
+    slots = settings.slots or fitting_slots(model, most)
+    decoder: dict[str, Any] = {"max_new_tokens": most, "temperature": settings.temperature, "slots": slots}
+    return TransformersGenerator(model, tokenizer, name=settings.source, **decoder)

@@ -29,7 +29,10 @@ class SharedPrefixCache(Cache):
         super().__init__(layers=[_Layer(self, layer.keys, layer.values, room or slots) for layer in prefix.layers])
         self.lengths = torch.zeros(slots, dtype=torch.long, device=prefix.layers[0].keys.device)
         self.used = self.room = 0
+        # What the host must know of `lengths` in each step, so that no step waits for the device.
+        self.longest, self._even = 0, True
         self.hidden: Tensor | None = None
+        self.slots = self.lengths  # of the live ones their numbers, from `begin_step` on
         self._prefix, self._most, self._stem = prefix, most, self
 
     def branch(self, parents: Tensor) -> "SharedPrefixCache":
@@ -37,6 +40,7 @@ class SharedPrefixCache(Cache):
         child = SharedPrefixCache(self._prefix, len(parents), self._most)
         child._stem = self
         child._reserve(self.used)
+        child.longest = self.longest  # before a cache is branched from, its slots are equally long
         child._copy(self, torch.arange(len(parents), device=parents.device), parents)
         return child
 
@@ -64,6 +68,8 @@ class SharedPrefixCache(Cache):
         return now[places]
 
     def _copy(self, source: "SharedPrefixCache", slots: Tensor, parents: Tensor) -> None:
+        if not len(slots):
+            return  # not even an empty copy: each would be two launches a layer
         self.lengths[slots], used = source.lengths[parents], source.used
         for layer, other in zip(self.layers, source.layers, strict=True):
             layer.keys[slots, :, :used] = other.keys[parents, :, :used]
@@ -92,24 +98,33 @@ class SharedPrefixCache(Cache):
 
     def begin_step(self) -> None:
         """Make room for one more token of every slot and note which of the tokens stored are whose."""
-        self._reserve(int(self.lengths.max()) + 1)
-        columns = torch.arange(self.used, device=self.lengths.device)
-        beyond = columns > self.lengths[:, None]
-        # Where all are equally long, nothing is hidden from anybody.
-        self.hidden = beyond[:, None, None] if bool(beyond.any()) else None
+        self._reserve(self.longest + 1)
+        self.slots = torch.arange(len(self.lengths), device=self.lengths.device)
+        self.hidden = None  # Where all are equally long, nothing is hidden from anybody.
+        if not self._even:
+            columns = torch.arange(self.used, device=self.lengths.device)
+            self.hidden = (columns > self.lengths[:, None])[:, None, None]
 
-    def replace(self, rows: Tensor, done: Tensor, started: Tensor, parents: Tensor) -> Tensor:
+    def end_step(self) -> None:
+        """Every slot has one more token."""
+        self.lengths += 1
+        self.longest += 1
+
+    def replace(self, rows: Tensor, ended: Tensor, started: Tensor, parents: Tensor) -> Tensor:
         """Give the slots of ended rows to `started`, close the gaps that are left, and return the rows now in slots.
 
-        `rows` are those of the live slots and `done` says which have ended; at most as many are `started`, each with
-        the tokens of the slot `parents` in the cache that this one branched from.
+        `rows` are those of the live slots and `ended` the slots that have ended, ascending; at most as many are
+        `started`, each with the tokens of the slot `parents` in the cache that this one branched from.
         """
-        ended = torch.nonzero(done)[:, 0]
         taken, free = ended[: len(started)], ended[len(started) :]
         rows = rows.clone()
         rows[taken] = started
         self._copy(self._stem, taken, parents)
-        return rows[self._close(free)]
+        rows = rows[self._close(free)]
+        if len(rows):
+            shortest, self.longest = torch.stack(self.lengths.aminmax()).tolist()
+            self._even = shortest == self.longest
+        return rows
 
 
 class _Layer(DynamicLayer):
@@ -123,10 +138,9 @@ class _Layer(DynamicLayer):
 
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Store one token per slot. The attention function is handed this layer in place of keys and values."""
-        lengths = self.cache.lengths
-        slot = torch.arange(len(lengths), device=lengths.device)
-        self.keys[slot, :, lengths] = key_states[:, :, 0]
-        self.values[slot, :, lengths] = value_states[:, :, 0]
+        slots, lengths = self.cache.slots, self.cache.lengths
+        self.keys[slots, :, lengths] = key_states[:, :, 0]
+        self.values[slots, :, lengths] = value_states[:, :, 0]
         return self, self
 
     def attend(self, query: Tensor, scaling: float | None) -> Tensor:

@@ -21,6 +21,7 @@ from data.errors import UserError
 from data.prompts import prompt
 from generate import TransformersGenerator, shared_prefix
 from generate.shared_prefix import draw, sample_tokens
+from generate.slots import fitting_slots
 from generate.transformers_model import SharedPrefixRollout
 from models.tiny import build_tokenizer
 from models.traits import why_not_shared
@@ -67,9 +68,9 @@ def peaked(make):
 
 
 @pytest.mark.parametrize("make", [llama, qwen, gemma])
-@pytest.mark.parametrize("slots", [3, 64])
+@pytest.mark.parametrize(("slots", "check_every"), [(3, 1), (64, 1), (3, 4), (64, 4)])
 @pytest.mark.parametrize("alike", [False, True])
-def test_logits_are_those_of_a_full_forward(make, slots, alike, monkeypatch):
+def test_logits_are_those_of_a_full_forward(make, slots, check_every, alike, monkeypatch):
     model, seen, computed = peaked(make) if alike else make(), [], []
 
     def recording(logits, random, temperature, which=None):
@@ -81,11 +82,11 @@ def test_logits_are_those_of_a_full_forward(make, slots, alike, monkeypatch):
     monkeypatch.setattr(shared_prefix, "draw", recording)
     n = 60 if alike else 10
     random = uniforms(n, 12)
-    rows = sample_tokens(model, PROMPT, random, ends=range(60), slots=slots)
+    rows = sample_tokens(model, PROMPT, random, ends=range(60), slots=slots, check_every=check_every)
     assert len({len(row) for row in rows}) > 2  # rows end at different times, and others take their place
     # Where all rows have a slot, every equal history is computed once.
     histories = [len({tuple(row[:t]) for row in rows if len(row) > t}) for t in range(12)]
-    if slots == 64:
+    if slots == 64 and check_every == 1:
         assert computed == [count for count in histories if count]
     assert not alike or (1 < histories[1] < n / 2 and histories[2] < n)
     logits_of = {u: logits for logits, u in seen}
@@ -95,14 +96,16 @@ def test_logits_are_those_of_a_full_forward(make, slots, alike, monkeypatch):
         ours = torch.stack([logits_of[u] for u in numbers[: len(row)]])
         assert torch.allclose(ours, full, atol=1e-3)
         assert draw(full, torch.tensor(numbers[: len(row)], dtype=torch.float64)).tolist() == row
-    assert len(seen) == sum(map(len, rows))  # nothing was computed for rows that had ended
+    if check_every == 1:
+        assert len(seen) == sum(map(len, rows))  # nothing was computed for rows that had ended
 
 
 def test_rows_do_not_depend_on_slots_or_neighbours():
     model, random = llama(), uniforms(9, 10, seed=1)
     alone = [sample_tokens(model, PROMPT, random[k : k + 1], ends=range(60))[0] for k in range(9)]
-    for slots in (1, 4, 9, 100):
-        assert sample_tokens(model, PROMPT, random, ends=range(60), slots=slots) == alone
+    for slots, check_every in [(1, 1), (4, 1), (9, 1), (100, 1), (1, 3), (4, 20), (9, 3), (100, 4)]:
+        options = {"slots": slots, "check_every": check_every}
+        assert sample_tokens(model, PROMPT, random, ends=range(60), **options) == alone
 
 
 def test_rows_end_where_they_should():
@@ -145,15 +148,26 @@ def test_the_draw_inverts_the_cumulative_distribution():
 
 
 @pytest.mark.parametrize("broken", [torch.nan, torch.inf, -torch.inf])
-def test_broken_logits_are_an_error(broken):
+def test_broken_logits_give_no_token(broken):
+    logits = torch.stack([torch.full((4,), broken), torch.zeros(4)])
+    assert draw(logits, torch.tensor([0.9, 0.9], dtype=torch.float64)).tolist() == [-1, 3]
+
+
+@pytest.mark.parametrize("check_every", [1, 4])
+def test_logits_that_break_later_are_an_error(check_every):
+    model, random = llama(), uniforms(6, 9)
+    third = sample_tokens(model, PROMPT, random, ends=[])[2][2]
+    model.model.embed_tokens.weight.data[third] = torch.nan
     with pytest.raises(FloatingPointError, match="not finite"):
-        draw(torch.full((2, 4), broken), torch.zeros(2, dtype=torch.float64))
+        sample_tokens(model, PROMPT, random, ends=[], slots=4, check_every=check_every)
 
 
-def test_responses_are_distributed_as_model_generate_draws_them():
+@pytest.mark.parametrize("check_every", [1, 4])
+def test_responses_are_distributed_as_model_generate_draws_them(check_every):
     model, start = llama(vocab_size=8, initializer_range=0.6), [5, 3, 7]
     n = 4000
-    ours = np.array([row + [0] * (3 - len(row)) for row in sample_tokens(model, start, uniforms(n, 3), ends=[0])])
+    drawn = sample_tokens(model, start, uniforms(n, 3), ends=[0], check_every=check_every)
+    ours = np.array([row + [0] * (3 - len(row)) for row in drawn])
     with torch.no_grad():
         states = torch.cartesian_prod(*[torch.arange(8)] * 3)
         full = torch.cat([torch.tensor([start]).expand(512, -1), states], 1)
@@ -180,7 +194,7 @@ def test_the_model_comes_back_as_it_was():
     model.train()
     model(input_ids=torch.tensor([PROMPT]), labels=torch.tensor([PROMPT])).loss.backward()
     model.lm_head.weight.data.fill_(torch.nan)
-    with pytest.raises(FloatingPointError):
+    with pytest.raises(FloatingPointError, match="not finite"):
         sample_tokens(model, PROMPT, uniforms(4, 5), ends=[])
     assert model.config._attn_implementation == before
 
@@ -265,3 +279,11 @@ def test_a_rollout_is_a_function_of_seed_and_step():
     model.lm_head.weight.data.fill_(torch.nan)
     with pytest.raises(UserError, match=r"step 1: .*not finite.*lower learning_rate"):
         SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)
+
+
+def test_slots_are_as_many_as_memory_holds():
+    model = llama()
+    # Two layers' keys and values of two heads of eight numbers for ten tokens, and 700 logits, in float32.
+    one = 4 * (2 * 2 * 2 * 8 * 10 + 700)
+    assert fitting_slots(model, 10) == 256  # a CPU
+    assert [fitting_slots(model, 10, 2 * one * fit) for fit in (5, 700, 5000)] == [256, 700, 1024]

@@ -54,7 +54,8 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
         hours = generation_hours(model.parameters, count * study.tokens["response"], "vllm")
         return [line, f"{weights}, keys and values as much as vLLM is given", _hours(hours, processes)]
     cache = model.kv_cache_bytes(study.tokens["prompt"] + at_once * int(flags["max_new_tokens"]), element)
-    return [line, f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once)"]
+    more = "" if "slots" in flags else "; a GPU with room takes more"
+    return [line, f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once{more})"]
 
 
 def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]:

@@ -1,11 +1,27 @@
 """The processes of one run: who this one is, and where they meet. torch is imported only where there are several."""
 
+import ctypes
 import os
+import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, NamedTuple
+
+_DEATH_SIGNAL = 1  # Linux' PR_SET_PDEATHSIG
+_OF_LAUNCHERS = ("TORCHELASTIC_RUN_ID", "ACCELERATE_DYNAMO_BACKEND")  # variables of torchrun, and of accelerate
+
+
+def end_with_launcher() -> None:
+    """From now on this process ends when its launcher does, even by kill -9, after which workers would train on.
+
+    Started by a shell it does nothing: that may close (nohup). It needs Linux; elsewhere the folder's lock remains.
+    """
+    if any(name in os.environ for name in _OF_LAUNCHERS):
+        with suppress(AttributeError, OSError, TypeError):
+            # Not SIGTERM: it waits for Python, which may wait for a process that has ended already.
+            ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
 
 
 class Processes(NamedTuple):
@@ -41,6 +57,7 @@ def is_first() -> bool:
 @contextmanager
 def launched() -> Iterator[Processes]:
     """This run's processes, connected; one, without importing torch, where nobody launched several."""
+    end_with_launcher()
     if world_size() == 1:
         yield Processes()
         return

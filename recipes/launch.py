@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import one_line_errors
-from data.processes import is_first
+from data.processes import end_with_launcher, is_first
 
 
 def recipe(method: str) -> tuple[Any, type, type]:
@@ -22,6 +22,7 @@ def recipe(method: str) -> tuple[Any, type, type]:
 
 def launch(method: str) -> None:
     """Train by `method` with the flags of the command line; `--config` is the tiny model's YAML unless one names it."""
+    end_with_launcher()
     argv = sys.argv[1:]
     if not any(word.partition("=")[0] == "--config" for word in argv):
         argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]

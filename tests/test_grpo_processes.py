@@ -2,13 +2,19 @@
 
 import json
 import math
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
-from grpo_runs import generated, history, recipe, run
+from grpo_runs import environment, generated, history, recipe, run
 from mini_model import build_mini
 from pyarrow.parquet import read_table
 from safetensors.torch import load_file
+from two_ranks import gone
 
+from data.wandb_run import last_checkpoint
 from rewards import DatReward, make_task_reward
 from rewards.tasks.dat.scorer import DatScorer, DatSettings
 
@@ -76,6 +82,29 @@ def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
     scored = DatReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
     scored(completions=generated(output))
     assert any(item.score is not None for item in scored.last)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="it is Linux' own")
+def test_workers_end_when_their_launcher_is_killed_and_the_run_goes_on(parrot, tmp_path):
+    settings = {"model_name_or_path": parrot, "output_dir": "out", "max_steps": 6, "save_steps": 1}
+    command = recipe(launch="cpu2_ddp.yaml", per_device_train_batch_size=4, report_to="none", **settings)
+    log = (tmp_path / "log").open("w")
+    launcher = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=log, stderr=log)
+    while last_checkpoint(tmp_path / "out") is None:
+        assert launcher.poll() is None, (tmp_path / "log").read_text()
+        time.sleep(0.1)
+    workers = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+    assert len(workers) == 2
+    launcher.kill()
+    launcher.wait()
+    deadline = time.monotonic() + 30
+    while not all(map(gone, workers)):
+        assert time.monotonic() < deadline, "workers outlived their launcher"
+        time.sleep(0.1)
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [entry["step"] for entry in history(tmp_path / "out") if "reward" in entry] == [1, 2, 3, 4, 5, 6]
 
 
 def is_paid(value):

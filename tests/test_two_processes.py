@@ -1,7 +1,14 @@
 """Two real processes pay what one process pays, and one that fails does not leave the other waiting."""
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
 from fakes import AXES, FakeNouns, axis_encoder, list_text
-from two_ranks import run_ranks
+from two_ranks import gone, run_ranks
 
 from rewards import DatReward
 from rewards.tasks.dat.scorer import DatScorer
@@ -58,3 +65,35 @@ def test_a_failure_on_one_rank_is_told_to_all(tmp_path):
     assert first["rewards"] == [[10.0]]
     # Rank 0's C was never paid, so it is not remembered either.
     assert (tmp_path / "0.seen").read_bytes() == (tmp_path / "1.seen").read_bytes()
+
+
+WORKER = """
+import ctypes, os, time
+from data.processes import end_with_launcher
+end_with_launcher()
+signal = ctypes.c_int()
+ctypes.CDLL(None).prctl(2, ctypes.byref(signal))
+print(os.getpid(), signal.value, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is Linux' own")
+@pytest.mark.parametrize("launched", [True, False])
+def test_a_worker_ends_with_its_launcher_and_not_with_a_shell(launched):
+    launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ACCELERATE", "TORCHEL"))}
+    environment |= {"PYTHONPATH": str(Path(__file__).parent.parent)} | (
+        {"TORCHELASTIC_RUN_ID": "x"} if launched else {}
+    )
+    parent = subprocess.Popen([sys.executable, "-c", launcher], env=environment, stdout=subprocess.PIPE, text=True)
+    pid, signal = map(int, parent.stdout.readline().split())
+    assert signal == (9 if launched else 0)
+    parent.kill()
+    if not launched:
+        os.kill(pid, 9)
+    deadline = time.monotonic() + 30
+    while not gone(pid):
+        assert time.monotonic() < deadline, "the worker outlived its launcher"
+        time.sleep(0.02)
+    parent.communicate()

@@ -1,4 +1,4 @@
-"""A reward on two processes: starts a worker script once per rank and reads what each of them writes."""
+"""Processes of a test: a worker script once per rank and what each of them writes, and whether one has ended."""
 
 import json
 import os
@@ -28,3 +28,9 @@ def run_ranks(worker, folder, plan, environment=None):
         for process in processes:
             process.kill()
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+
+
+def gone(pid):
+    """Whether a process has ended, be it that nobody has asked how."""
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"

@@ -1,5 +1,6 @@
 """A model by its name: a folder, a folder with a LoRA adapter, a hub id, or `tiny` for the embedded model."""
 
+import math
 import shutil
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from data.errors import UserError, one_line_errors
 from models.processes import run_module
 from models.tiny import TINY, ensure_tiny
 
+_ROUNDED = 0.1  # of what an adapter adds; more is worth a line
 ADAPTER_FILE, _WHOLE = "adapter_config.json", "config.json"
 
 
@@ -58,8 +60,12 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
     return name, getattr(config, "_commit_hash", None) or revision
 
 
-def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -> tuple[Any, Any]:
-    """Model and tokenizer of a folder or a hub id, on the CPU; a LoRA adapter comes merged into its base model."""
+def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", merged: bool = False) -> tuple[Any, Any]:
+    """Model and tokenizer of a folder or a hub id, on the CPU; a LoRA adapter comes in its base model.
+
+    In float32 it is merged. In half precision it stays beside the weights, as it was trained, unless it must be
+    `merged`: what it adds to a weight is often less than that one's last digit.
+    """
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -71,7 +77,10 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -
             from peft import AutoPeftModelForCausalLM
 
             adapted = AutoPeftModelForCausalLM.from_pretrained(path, dtype=dtype)
-            adapter, model = adapted.peft_config["default"], adapted.merge_and_unload()
+            adapter, whole = adapted.peft_config["default"], adapted.dtype.itemsize >= 4
+            if merged and not whole:
+                _warn_of_rounding(path, adapted)
+            model = adapted.merge_and_unload() if whole or merged else adapted.get_base_model()
         else:
             options = {"revision": revision, "dtype": dtype, "output_loading_info": True}
             model, info = AutoModelForCausalLM.from_pretrained(path, **options)
@@ -85,6 +94,25 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto") -
     if adapter is None or (Path(path) / "tokenizer_config.json").is_file():
         return model, load_tokenizer(path, revision)
     return model, load_tokenizer(adapter.base_model_name_or_path, adapter.revision)
+
+
+def rounding_error(adapted: Any) -> float:
+    """By how much merged weights miss what a LoRA adapter adds, as a share of that, if each is rounded to its type."""
+    from peft.tuners.lora import LoraLayer
+
+    missed = added = 0.0
+    for layer in adapted.modules():
+        if isinstance(layer, LoraLayer):
+            weight, wanted = layer.get_base_layer().weight.detach(), layer.get_delta_weight("default").detach().float()
+            found = (weight.float() + wanted).to(weight.dtype).float() - weight.float()
+            missed, added = missed + float((found - wanted).square().sum()), added + float(wanted.square().sum())
+    return math.sqrt(missed / added) if added else 0.0
+
+
+def _warn_of_rounding(path: str, adapted: Any) -> None:
+    if (error := rounding_error(adapted)) > _ROUNDED:
+        kind = str(adapted.dtype).removeprefix("torch.")
+        sys.stderr.write(f"{path}: merged in {kind} it misses {error:.0%} of what it adds; --dtype float32 keeps it\n")
 
 
 def load_tokenizer(path: str, revision: str | None = None) -> Any:
@@ -103,16 +131,17 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
 def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
     """Save `adapter`, merged into its base model in `dtype`, with the tokenizer in `folder`, whole or not at all.
 
-    In a process of its own: under ZeRO-3 every model that the trainer's process loads is cut into shards.
+    Where rounding to `dtype` loses much of what the adapter adds, a line says so. In a process of its own: under ZeRO-3
+    every model that the trainer's process loads is cut into shards.
     """
     run_module("models.load", adapter, str(folder), dtype, failure=f"cannot start from the LoRA adapter in {adapter}")
 
 
 if __name__ == "__main__":
     with one_line_errors(f"{sys.argv[1]}: this LoRA adapter cannot be merged"):
-        merged = load_model(sys.argv[1], dtype=sys.argv[3])
+        parts = load_model(sys.argv[1], dtype=sys.argv[3], merged=True)
         partial = Path(f"{sys.argv[2]}.partial")
         shutil.rmtree(partial, ignore_errors=True)  # what a kill left
-        for part in merged:
+        for part in parts:
             part.save_pretrained(partial)
         partial.rename(sys.argv[2])

@@ -10,12 +10,14 @@ import types
 import pytest
 import torch
 from fakes import list_text
+from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from data.errors import UserError
 from data.prompts import prompt
 from generate import GeneratorSettings, load_generator
 from generate.protocol import request_seeds
+from models.load import load_model, merge_adapter, rounding_error
 from models.tiny import build_tokenizer, tiny_folder
 
 DAT = prompt("dat")
@@ -186,6 +188,38 @@ def test_an_adapter_is_merged_into_its_base(own_tokenizer, model_folder, tmp_pat
     for name, weight in weights.items():
         torch.testing.assert_close(weight, merged[name])
     assert len(generator.answer([DAT] * 2, seed=0, batch=0)) == 2
+
+
+def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_it_away(model_folder, tmp_path):
+    from peft import LoraConfig, get_peft_model
+
+    shutil.copytree(model_folder, tmp_path / "base")
+    base = LlamaForCausalLM.from_pretrained(model_folder)
+    base.model.layers[0].self_attn.q_proj.weight.data.fill_(1)
+    base.save_pretrained(tmp_path / "base")
+    base = LlamaForCausalLM.from_pretrained(tmp_path / "base")
+    adapted = get_peft_model(base, LoraConfig(r=1, lora_alpha=1, target_modules=["q_proj"]))
+    adapter = adapted.get_base_model().model.layers[0].self_attn.q_proj
+    # The digits of bfloat16 end at 2^-7 of 1: of 1 + 2^-10 nothing is left, of 1 + 2^-6 everything.
+    adapter.lora_A["default"].weight.data = torch.tensor([[2.0**-10] * 8 + [2.0**-6] * 8])
+    adapter.lora_B["default"].weight.data.fill_(1)
+    adapted.save_pretrained(tmp_path)
+
+    half, _ = load_model(str(tmp_path), dtype="bfloat16")
+    layer = half.model.layers[0].self_attn.q_proj
+    x = torch.tensor([1.0] * 8 + [0.0] * 8, dtype=torch.bfloat16)
+    assert layer.base_layer(x)[0] == 8
+    assert layer.lora_B["default"](layer.lora_A["default"](x.float()))[0] == 2.0**-7
+    assert rounding_error(half) == pytest.approx((1 / (1 + 256)) ** 0.5)
+    assert (
+        len(
+            load_generator(GeneratorSettings(str(tmp_path), dtype="bfloat16", max_new_tokens=5)).answer([DAT] * 2, 0, 0)
+        )
+        == 2
+    )
+
+    merge_adapter(str(tmp_path), tmp_path / "merged", "bfloat16")
+    assert not any("lora" in name for name in load_file(tmp_path / "merged" / "model.safetensors"))
 
 
 # vLLM, as its documentation has it

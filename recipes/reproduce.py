@@ -5,9 +5,10 @@
     python recipes/reproduce.py --config recipes/swallow-8b/reproduce.yaml --dry-run
 
 Each step is a command of its own under `accelerate launch`; --dry-run prints them all, with the batch arithmetic, the
-memory a GPU needs and an estimate of the hours. A YAML may name seeds and arms of its own (docs/study.md). Killed and
-run again, the study continues where it stopped: a step is skipped when it is finished and its settings and inputs are
-unchanged, and of what took long nothing is ever deleted or overwritten. Logs are in `<output_dir>/logs`, the table in
+memory a GPU needs, the disk and an estimate of the hours. A YAML may name seeds and arms of its own (docs/study.md).
+Killed and run again, the study continues where it stopped: a step is skipped when it is finished and its settings and
+inputs are unchanged, and no result that took long is ever deleted or overwritten. Checkpoints go when their step is
+finished (keep_checkpoints: true in the YAML keeps them). Logs are in `<output_dir>/logs`, the table in
 `<output_dir>/table`. recipes/README.md has several nodes and Slurm.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from rich.console import Console
 from study.config import load_study
+from study.disk import disk_lines, drop_checkpoints, study_disk
 from study.plan import check_training_flags, plan_lines
 from study.process import run_logged, tail
 from study.record import Records, State
@@ -45,11 +47,12 @@ def chosen(steps: list[Step], first: str | None, only: str | None) -> list[Step]
     return steps[names.index(first) :] if first else steps
 
 
-def run_step(step: Step, records: Records, launch: list[str], position: str) -> None:
-    """Run one step, or skip it if it is finished."""
+def run_step(step: Step, records: Records, launch: list[str], position: str, *, keep_checkpoints: bool = True) -> None:
+    """Run one step, or skip it if it is finished; of a finished one checkpoints are dropped or kept."""
     state = records.state(step)
     if state == State.FINISHED:
-        console.print(f"{position} {step.name}: finished before")
+        dropped = not keep_checkpoints and drop_checkpoints(records.folder / step.name)
+        console.print(f"{position} {step.name}: finished before{', checkpoints dropped' * dropped}")
         return
     log = records.folder / "logs" / f"{step.name}.log"
     records.start(step)
@@ -63,7 +66,8 @@ def run_step(step: Step, records: Records, launch: list[str], position: str) -> 
         console.print(f"The end of {log}:\n{tail(log, 12)}")
         how = f"exit status {status}" if status else "it ended without metrics.json"
         raise UserError(f"step {step.name} failed ({how}) after {took}; once that is fixed, the same command continues")
-    console.print(f"{position} {step.name}: finished in {took}")
+    dropped = not keep_checkpoints and drop_checkpoints(records.folder / step.name)
+    console.print(f"{position} {step.name}: finished in {took}{', checkpoints dropped' * dropped}")
 
 
 def arguments() -> argparse.Namespace:
@@ -89,8 +93,9 @@ def main() -> None:
     if args.dry_run:  # a shell script
         for number, step in enumerate(steps, 1):
             print(f"# {number} of {len(steps)}: {step.name} ({records.state(step)})")
-            print(*(f"#   {line}\n" for line in plan_lines(study, step)), sep="", end="")
+            print(*(f"#   {line}\n" for line in plan_lines(study, step) + disk_lines(study, step)), sep="", end="")
             print(f"{shlex.join(step.command(launch))}\n")
+        print(f"# {study_disk(study, steps)}")
         return
     # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
     looks_like_folder = study.model.count("/") > 1 or study.model.startswith((".", "~"))
@@ -102,7 +107,8 @@ def main() -> None:
     note_claims(records.folder, study.claims)
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
     for number, step in enumerate(steps, 1):
-        run_step(step, records, launch, f"[{number}/{len(steps)}]")
+        position = f"[{number}/{len(steps)}]"
+        run_step(step, records, launch, position, keep_checkpoints=study.keep_checkpoints)
     if steps[-1].name == "table":
         table = records.folder / "table" / ("table11.md" if steps[-1].script == "table11.py" else "result.md")
         print(table.read_text("utf-8"))

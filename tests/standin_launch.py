@@ -28,6 +28,9 @@ def main():
     sys.stdout.write(f"playing {script} {'on a terminal' if sys.stdout.isatty() else ''}\n")
     sys.stdout.write("1%\r50%\r100%\rbar done\n")
     sys.stdout.flush()
+    if script != "sample_dat.py":
+        (output / "checkpoint-4").mkdir(exist_ok=True)
+        (output / "checkpoint-4" / "model.safetensors").touch()
     if os.environ.get("STANDIN_FAIL") == output.name:
         sys.stderr.write("RuntimeError: no \x1b[31mmemory\x1b[0m left\n")
         return 3

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from two_ranks import gone
 
 ROOT = Path(__file__).parent.parent
 REPRODUCE = ROOT / "recipes" / "reproduce.py"
@@ -67,6 +68,8 @@ def test_a_study_from_start_to_table_and_then_nothing(study):
     for row in ("random | 32", "base | 32", "SFT | 16", "DPO 1 | 32", "DPO 2 | 16", "GRPO | 16"):
         assert f"| {row} |" in done.stdout
     assert "[11/11] table: finished in" in done.stderr
+    assert done.stderr.count(", checkpoints dropped") == 4
+    assert not list((study / "out").glob("*/checkpoint-*"))
     table = json.loads((study / "out" / "table" / "table11.json").read_text())
     assert [row["valid"] for row in table["rows"]] == [24, 24, 12, 24, 12, 12]
     assert table["equal_size"] == 12
@@ -85,6 +88,7 @@ def test_a_study_from_start_to_table_and_then_nothing(study):
 def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     launched, done = run(study, status=2, STANDIN_FAIL="dpo1")
     assert launched == STEPS[:5]
+    assert [path.parent.name for path in (study / "out").glob("*/checkpoint-*")] == ["dpo1"]  # to resume from
     *shown, message = done.stderr.splitlines()
     assert message.startswith("reproduce: step dpo1 failed (exit status 3) after 00:00:0")
     assert message.endswith("once that is fixed, the same command continues")
@@ -94,6 +98,13 @@ def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     assert launched == STEPS[4:-1]
     assert "[5/11] dpo1: running (continues)" in done.stderr
     assert (study / "out" / "logs" / "dpo1.log").read_text().count("playing dpo_dat.py") == 2
+
+
+def test_checkpoints_can_be_kept(study):
+    change(study / "recipes" / "reproduce.yaml", keep_checkpoints=True)
+    run(study)
+    kept = sorted(path.parent.name for path in (study / "out").glob("*/checkpoint-*"))
+    assert kept == ["dpo1", "dpo2", "grpo", "sft"]
 
 
 def test_changed_settings_are_refused_and_nothing_is_touched(study):
@@ -170,11 +181,6 @@ def test_the_folder_may_move(study):
     run(study, "--only", "sft")
     (study / "out").rename(study / "moved")
     assert run(study, "--output_dir", "moved", "--only", "sft")[0] == []
-
-
-def gone(pid):
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def nohup_at_a_terminal():

@@ -48,6 +48,8 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
     assert not (tmp_path / "o").exists()
     assert done.stdout.count("optimizer steps;") == 4
     assert done.stdout.count("memory for each process") == 9
+    assert done.stdout.count("disk, GiB: checkpoints ") == 4
+    assert done.stdout.count("# disk at most: ") == 1
 
 
 @pytest.mark.parametrize("path", BEYOND, ids=lambda path: path.parent.name)
@@ -123,6 +125,9 @@ def test_sft_of_8b_on_eight_gpus_by_hand():
         assert said in text, text
     # 4,096 x (200 + 4 x 60) tokens x 8 x 8.03e9 operations / (312e12 x 0.35) / 3600 s = 0.29 hours.
     assert "estimate: 0.3 A100 hours, 2 minutes on 8" in text
+    # (2 + 2 + 12) x 8.03e9 / 2^30 = 120 GiB; of steps 16, 32, 48, 64 two are kept, and a third is written.
+    assert "disk, GiB: checkpoints 120 each, 3 at once at most, dropped when it is done; 15 stay" in text
+    assert "disk at most: 374 GiB; free now: " in text
 
 
 @pytest.mark.parametrize(
@@ -133,9 +138,10 @@ def test_sft_of_8b_on_eight_gpus_by_hand():
         ({"sampling": {"launcher": "x.yaml", "max_new_tokens": 1, "tempo": 1}}, "unknown setting in sampling: tempo"),
         ({"training": {"launcher": "x.yaml"}}, "training needs dpo, grpo, launcher, sft"),
         ({"architecture": {"parameters": 1}}, "architecture: "),
+        ({"keep_checkpoints": "no"}, "keep_checkpoints must be true or false, not no"),
         ({"top_k": 100}, "100 examples in batches of examples_per_step 64 cannot be made of 1 process(es)"),
     ],
-    ids=["unknown", "missing", "sampling", "training", "architecture", "batch"],
+    ids=["unknown", "missing", "sampling", "training", "architecture", "checkpoints", "batch"],
 )
 def test_a_mistake_is_one_line(changes, message, tmp_path):
     values = yaml.safe_load((ROOT / "recipes" / "tiny" / "reproduce.yaml").read_text("utf-8"))

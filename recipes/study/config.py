@@ -43,6 +43,7 @@ class Study:
     arms: tuple[Arm, ...] | None = None  # the rows; None are the paper's five methods and random nouns
     claims: tuple[Claim, ...] = ()  # what its arms will show, said beforehand
     guard: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
+    keep_checkpoints: bool = False  # of finished steps, too
     name: str = "study"
     file: Path = Path()  # the YAML
 
@@ -90,6 +91,8 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
             raise UserError(f"{path}: {section} needs {', '.join(sorted(needed))}")
         if wrong := sorted(set(values[section]) - allowed):
             raise UserError(f"{path}: unknown setting in {section}: {', '.join(wrong)}")
+    if type(values.get("keep_checkpoints", False)) is not bool:
+        raise UserError(f"{path}: keep_checkpoints must be true or false, not {values['keep_checkpoints']}")
     values["output_dir"] = output_dir or values["output_dir"]
     seeds = values["seeds"]
     if not isinstance(seeds, list) or not seeds or any(type(seed) is not int or seed < 0 for seed in seeds):

@@ -1,4 +1,4 @@
-"""GPU memory and GPU hours of a step, from the model's shape: estimates to plan with, not measurements.
+"""GPU memory, disk and GPU hours of a step, from the model's shape: estimates to plan with, not measurements.
 
 The formulas and their sources are in recipes/README.md ("The formulas").
 """
@@ -77,6 +77,23 @@ def training_memory(
         "activations": tokens * per_token / GIB,
         "head": head / GIB,
     }
+
+
+def training_disk(
+    model: Architecture, *, zero_stage: int = 0, bf16: bool = True, lora_rank: int | None = None
+) -> tuple[float, float]:
+    """GiB of a checkpoint, and of the trained model.
+
+    >>> swallow = Architecture(8_030_261_248, 4096, 32, 32, 8, 14_336, 128_256)
+    >>> [round(gib) for gib in training_disk(swallow, zero_stage=3)]
+    [120, 15]
+    """
+    lora, element = lora_rank is not None, 2 if bf16 else 4
+    trained = model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
+    weights = 4 if lora else element
+    # DeepSpeed keeps the weights once more, and a float32 master whatever the weights are.
+    states = weights + 12 if zero_stage else 8 if lora or not bf16 else 4
+    return (weights + states) * trained / GIB, weights * trained / GIB
 
 
 def generation_hours(parameters: int, tokens: int, backend: str) -> float:

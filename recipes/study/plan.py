@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -32,6 +33,28 @@ def check_training_flags(study: Study) -> None:
                 raise UserError(f"arm {arm.name}: unknown setting: {unknown[0]}" + hint(unknown[0], known))
 
 
+def training_config(step: Step) -> dict[str, Any]:
+    """The settings of a step that trains: its YAML's, and its flags over them."""
+    file = read_yaml(step.config) if step.config else {}
+    return file | {key: yaml.safe_load(value) for key, value in step.flags.items()}
+
+
+def zero_stage(hardware: dict[str, Any]) -> int:
+    """Of an accelerate config; 0 is no DeepSpeed."""
+    return int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
+
+
+def optimizer_steps(step: Step) -> int:
+    """How many a step that trains takes."""
+    config = training_config(step)
+    return int(_items(step, config) * config.get("num_train_epochs", 1) // int(config[_BATCH[step.script][0]]))
+
+
+def _items(step: Step, config: dict[str, Any]) -> int:
+    count = _BATCH[step.script][1]
+    return int(config[count]) if count else config["num_prompts"] * config["num_generations"]
+
+
 def plan_lines(study: Study, step: Step) -> list[str]:
     """Lines about one step."""
     if step.launcher is None:
@@ -59,12 +82,11 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
 
 
 def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]:
-    config = read_yaml(file) | {key: yaml.safe_load(value) for key, value in step.flags.items()}
-    hardware, model = read_yaml(launcher), study.architecture
-    processes, stage = hardware["num_processes"], int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
-    batch_key, count_key, items, responses = _BATCH[step.script]
+    config, hardware, model = training_config(step), read_yaml(launcher), study.architecture
+    processes, stage = hardware["num_processes"], zero_stage(hardware)
+    batch_key, _, items, responses = _BATCH[step.script]
     batch, per_device = int(config[batch_key]), int(config["per_device_train_batch_size"])
-    count = int(config[count_key]) if count_key else config["num_prompts"] * config["num_generations"]
+    count = _items(step, config)
     if batch % (processes * per_device) or count % batch:
         raise UserError(
             f"{file}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"

@@ -1,5 +1,6 @@
 """From what a user names (`--model`, `--backend`, ...) to a generator: cheap checks first, then the model."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from data.errors import UserError
+from data.prompts.form import PromptForm, read_form, settled_form
 from data.secrets import public_url
 from data.settings import deciding, setting
 from generate.nouns import Frontier, FrontierNouns, read_nouns
@@ -19,6 +21,7 @@ from rewards.endpoint.profile import HELP, read_profile
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM, FRONTIER = OF_NOUNS = "random", "frontier"  # no language models: they draw lists of nouns
+OF_FORM = ("system_prompt", "chat_template_kwargs")
 _OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
 FindFrontier = Callable[[Sequence[str], str | None], Frontier | None]
 
@@ -47,17 +50,27 @@ class GeneratorSettings:
         None, "Of frontier: words come as often as independent ones of this strength; strength only combines them."
     )
     frontier_encoder: str | None = setting(None, "Of frontier: encoder of that score (default: what scores the run).")
+    system_prompt: str | None = setting(None, "System message before each prompt (default: what it was trained with).")
+    chat_template_kwargs: str | None = setting(
+        None, "Arguments of the chat template, JSON (default: as system_prompt)."
+    )
     source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
 
     def deciding(self) -> dict[str, Any]:
         """The settings that decide what is written, for a run's record: no credentials in an address."""
         values = deciding(self)
+        values = {name: value for name, value in values.items() if value is not None or name not in OF_FORM}
         if self.backend != FRONTIER:  # nothing of a language model's record
             values = {name: value for name, value in values.items() if name not in _OF_FRONTIER}
         profile = read_profile(self.endpoint)
         if self.base_url:
             values |= {"base_url": profile.server_at(public_url(self.base_url))}
         return values | {"endpoint": profile.deciding() or None}
+
+    @property
+    def form(self) -> PromptForm:
+        """How prompts come before the model."""
+        return read_form(self.system_prompt, self.chat_template_kwargs)
 
     def settled(self, max_new_tokens: int = 256) -> Self:
         """With backend, source and length limit decided, after all checks without a model."""
@@ -80,8 +93,12 @@ class GeneratorSettings:
         self._check_strength(backend)
         if backend in ("transformers", "vllm"):
             check_model(self.model)
+        folder = self.model if backend in ("transformers", "vllm") else None
+        system, arguments = settled_form(self.system_prompt, self.chat_template_kwargs, folder)
+        template = None if arguments is None else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+        settled = replace(self, system_prompt=system, chat_template_kwargs=template)
         source = self.source or self.model
-        return replace(self, backend=backend, source=source, base_url=base_url, max_new_tokens=limit)
+        return replace(settled, backend=backend, source=source, base_url=base_url, max_new_tokens=limit)
 
     def _check_strength(self, backend: str) -> None:
         if backend != FRONTIER:
@@ -149,4 +166,4 @@ def load_generator(
     model, most = model.to(device).eval(), settings.max_new_tokens or 1
     slots = settings.slots or fitting_slots(model, most)
     decoder: dict[str, Any] = {"max_new_tokens": most, "temperature": settings.temperature, "slots": slots}
-    return TransformersGenerator(model, tokenizer, name=settings.source, **decoder)
+    return TransformersGenerator(model, tokenizer, name=settings.source, form=settings.form, **decoder)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from data.prompts import messages
 from data.schema import Completion
 from generate.protocol import request_seeds
 from rewards.endpoint.bodies import Outcome
@@ -106,7 +105,11 @@ class OpenAIGenerator:
 
     def _body(self, text: str, seed: int, request: dict[str, Any]) -> dict[str, Any]:
         decoder = {"temperature": self.temperature, "top_p": 1.0, "seed": seed, **request}
-        return {"model": self._settings.model, "messages": messages(text), **self._profile.decoder(decoder)}
+        form = self._settings.form
+        body: dict[str, Any] = {"model": self._settings.model, "messages": form.prompt(text, conversational=True)}
+        # vLLM's and SGLang's; OpenAI has no template.
+        body |= {"chat_template_kwargs": dict(form.arguments)} if form.arguments else {}
+        return body | self._profile.decoder(decoder)
 
     def _accepted_form(self) -> tuple[str, dict[str, Any]]:
         """The first way to ask for the whole distribution that the server does not refuse.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from data.prompts.form import PLAIN, PromptForm
 from data.schema import Completion
 from generate.protocol import entropy
 from models.processes import freed_memory_kept
@@ -31,6 +32,7 @@ class TransformersGenerator:
         max_new_tokens: int = 256,
         temperature: float = 1.0,
         slots: int = 256,
+        form: PromptForm = PLAIN,
     ) -> None:
         if temperature <= 0 or max_new_tokens < 1 or slots < 1:
             raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
@@ -38,13 +40,14 @@ class TransformersGenerator:
         self.temperature, self._max_new_tokens, self._slots = temperature, max_new_tokens, slots
         # transformers fills an unset top_k with 50.
         self._decoder = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": max_new_tokens}
+        self._form = form
         self._model, self._tokenizer, self._ends = model, tokenizer, end_tokens(model, tokenizer)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
         if not prompts:
             return []
-        ids = {text: encode_text(self._tokenizer, text) for text in dict.fromkeys(prompts)}
+        ids = {text: encode_text(self._tokenizer, text, self._form) for text in dict.fromkeys(prompts)}
         counts = Counter(prompts)
         # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
         several = {text for text, count in counts.items() if count > 1 or len(counts) == 1}

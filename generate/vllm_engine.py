@@ -51,7 +51,7 @@ class VllmGenerator:
         """One completion for each of `prompts`; vLLM forms its own batches."""
         decoder = {**self._decoder, "max_tokens": self._settings.max_new_tokens}
         requests = [self._vllm.SamplingParams(**decoder, seed=own) for own in request_seeds(len(prompts), seed, batch)]
-        tokens = {text: encode_text(self._llm.get_tokenizer(), text) for text in set(prompts)}
+        tokens = {text: encode_text(self._llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
         outputs = self._llm.generate(inputs, requests, use_tqdm=False, lora_request=self._lora)
         return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]

@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from data.prompts import Message, as_prompt
+from jinja2 import TemplateError
+
+from data.errors import UserError
+from data.prompts import Message
+from data.prompts.form import PLAIN, PromptForm
 
 
 def why_not_shared(model: Any, length: int) -> str | None:
@@ -53,13 +57,17 @@ def encode_prompt(tokenizer: Any, prompt: str | list[Message], **template_argume
         return list(tokenizer(prompt)["input_ids"])
     # transformers returns a mapping by default
     options = {"add_generation_prompt": True, "return_dict": False, **template_arguments}
-    return list(tokenizer.apply_chat_template(prompt, **options))
+    try:
+        return list(tokenizer.apply_chat_template(prompt, **options))
+    except TemplateError as error:  # Gemma's first ones know no system message
+        reason = " ".join(str(error).split())
+        raise UserError(f"the chat template refuses what it is given ({reason}); leave out system_prompt") from error
 
 
-def encode_text(tokenizer: Any, text: str) -> list[int]:
-    """Token ids of a prompt's text: one user turn where there is a chat template, else plain text."""
+def encode_text(tokenizer: Any, text: str, form: PromptForm = PLAIN) -> list[int]:
+    """Token ids of a prompt's text in its form: turns where there is a chat template, else plain text."""
     conversational = bool(getattr(tokenizer, "chat_template", None))
-    return encode_prompt(tokenizer, as_prompt(text, conversational=conversational))
+    return encode_prompt(tokenizer, form.prompt(text, conversational=conversational), **form.arguments)
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:

@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ def recipes_on_path(monkeypatch):
 def dry_run(path, *words, cwd=ROOT):
     command = [sys.executable, str(ROOT / "recipes" / "reproduce.py"), "--config", str(path), "--dry-run", *words]
     # Nothing may be looked up: a proxy that is not there makes every request fail.
-    environment = {"PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "https_proxy": "http://127.0.0.1:9"}
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    environment["https_proxy"] = "http://127.0.0.1:9"
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -115,6 +117,17 @@ def test_who_starts_from_whom():
     assert steps["table"].arguments[1:4] == ("random=o/random", "base=o/base", "SFT=o/sft-sample")
     # The generator's flags would be refused by random nouns.
     assert not {"backend", "dtype", "max_new_tokens"} & set(steps["random"].flags)
+
+
+def test_every_step_that_asks_a_model_asks_in_the_form_that_stands_in_sampling():
+    from study.config import load_study
+    from study.steps import study_steps
+
+    study = load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o")
+    form = {"system_prompt": "短く", "chat_template_kwargs": {"enable_thinking": False}}
+    steps = study_steps(replace(study, sampling=study.sampling | form))
+    asked = {step.name: step.flags["chat_template_kwargs"] for step in steps if step.flags.get("system_prompt")}
+    assert asked == {step.name: '{"enable_thinking": false}' for step in steps if step.name not in ("random", "table")}
 
 
 def test_sft_of_8b_on_eight_gpus_by_hand():

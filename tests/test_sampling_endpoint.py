@@ -104,6 +104,13 @@ def test_every_request_asks_for_the_whole_distribution_with_a_seed_of_its_own():
     assert sent["authorization"] == f"Bearer {KEY}"
     assert requests[0]["max_tokens"] == 1
 
+    form = {"system_prompt": "短く", "chat_template_kwargs": '{"enable_thinking": false}'}
+    with server(lambda body: completion("x")) as (url, requests):
+        asking("m", base_url=url, **form).answer([DAT], seed=0, batch=0)
+    assert "chat_template_kwargs" not in sent
+    assert requests[-1]["messages"] == [{"role": "system", "content": "短く"}, *messages(DAT)]
+    assert requests[-1]["chat_template_kwargs"] == {"enable_thinking": False}
+
 
 @pytest.mark.parametrize(
     ("refused", "status", "form", "field"),

@@ -20,9 +20,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from data.errors import UserError
 from data.prompts import dat_messages
+from data.prompts.form import PromptForm
 from data.schema import write_columns
 from data.wandb_run import last_checkpoint
 from eval.run import score_answers
+from generate import GeneratorSettings
 from training.config import parse
 from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
 
@@ -158,6 +160,16 @@ def test_dpo_without_a_reference_model_is_the_same(mini, responses, tmp_path):
     without = train("dpo", mini, responses, tmp_path / "without", max_steps=4)
     # Those computed beforehand had the prompt in every row.
     assert losses(with_model) == pytest.approx(losses(without), abs=1e-5)
+
+
+def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(mini, responses, words, tmp_path):
+    form = {"system_prompt": words[0][0], "chat_template_kwargs": {"tone": "x"}}
+    short = {"max_steps": 1, "save_strategy": "no"}
+    first = train("sft", mini, responses, tmp_path / "first", **form, **short)
+    second = train("dpo", first, responses, tmp_path / "second", **short)
+    plain = train("sft", mini, responses, tmp_path / "plain", **short)
+    assert GeneratorSettings(str(second)).settled().form == PromptForm(words[0][0], {"tone": "x"})
+    assert losses(first) != losses(plain)
 
 
 def test_a_lora_adapter_is_merged_before_the_next_stage(mini, responses, tmp_path):

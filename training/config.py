@@ -18,6 +18,9 @@ class CommonArguments:
     """What every method can be told."""
 
     share_prompt: bool = setting(True, "The loss computes a prompt once for a micro-batch, not for each response.")
+    system_prompt: str | None = setting(
+        None, "System message before each prompt (default: what the model was trained with, else none)."
+    )
     freeze_embeddings: bool = setting(False, "Leave the embeddings as they are (and a tied output layer).")
 
     def check(self, training: Any) -> None:

@@ -10,6 +10,7 @@ from trl import GRPOConfig, ModelConfig
 
 from data.errors import UserError
 from data.processes import world_size
+from data.prompts.form import read_form
 from data.settings import setting
 from training.batches import check_groups, check_prompts, check_saves, fit_batch
 from training.entries import read_entries
@@ -142,7 +143,8 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
             length, seed = training.max_completion_length, training.seed
             rollout = SharedPrefixRollout(temperature=training.temperature, max_new_tokens=length, seed=seed)
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
-        rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template))
+        form = read_form(script.system_prompt, training.chat_template_kwargs)
+        rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template), form=form)
         common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
         return WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
 

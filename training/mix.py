@@ -9,20 +9,20 @@ from copy import deepcopy
 from typing import Any
 
 from data.errors import UserError
-from data.prompts import as_prompt
+from data.prompts.form import PLAIN, PromptForm
 from rewards.reward import Reward
 from rewards.task import Item
 from training.entries import Entry
 
 
-def dataset_rows(entries: Sequence[Entry], *, conversational: bool) -> list[dict[str, Any]]:
+def dataset_rows(entries: Sequence[Entry], *, conversational: bool, form: PromptForm = PLAIN) -> list[dict[str, Any]]:
     """One epoch: the prompt, and in `asked` the item's number among all entries', by which rewards look up its columns.
 
     So entries need not have the same columns, or of one type.
     """
     rows, first = [], 0
     for entry in entries:
-        prompts = [as_prompt(item.prompt, conversational=conversational) for item in entry.items]
+        prompts = [form.prompt(item.prompt, conversational=conversational) for item in entry.items]
         places = (number % len(prompts) for number in range(entry.count))
         rows += [{"prompt": prompts[place], "asked": first + place} for place in places]
         first += len(prompts)

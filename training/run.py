@@ -14,10 +14,12 @@ from typing import Any
 from trl import ModelConfig
 
 from data.errors import UserError
+from data.prompts.form import read_form, settled_form
 from data.record import folder_sha256, write_whole
 from data.run_folder import RunFolder
 from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from models.processes import keep_freed_memory, quiet_libraries
+from models.traits import encode_text
 from training.claim import hide_token, resolved_settings, split
 from training.models import model_path, pin_revision, training_tokenizer
 from training.tracking import BarOnly, RunRecorder, wandb_run
@@ -44,6 +46,8 @@ def train(
     recorder = recorder or RunRecorder()
     output = Path(training.output_dir)
     hide_token(training)
+    given = script.system_prompt, training.chat_template_kwargs
+    script.system_prompt, training.chat_template_kwargs = settled_form(*given, model.model_name_or_path)
     settings = resolved_settings(script, training, model, facts)
     decide, free = split(settings, script)
     folder = RunFolder(output, decide, config=output / "run_config.json")
@@ -65,6 +69,7 @@ def train(
     try:
         path = model_path(model, training)
         tokenizer = training_tokenizer(path, model.model_revision, say=first)
+        encode_text(tokenizer, "", read_form(script.system_prompt, training.chat_template_kwargs))  # may be refused
     except UserError:
         if new and first:
             folder.withdraw()

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
-from data.prompts import as_completion, as_prompt
+from data.prompts import as_completion
+from data.prompts.form import PLAIN, PromptForm
 from training.pairs import MATCHED, RULES, Pairs, matched
 from training.ranking import Ranked, Selected
 
@@ -59,20 +60,22 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
     return pairs
 
 
-def sft_rows(top: Selected, *, conversational: bool) -> list[dict[str, Any]]:
+def sft_rows(top: Selected, *, conversational: bool, form: PromptForm = PLAIN) -> list[dict[str, Any]]:
     """Prompt-completion rows, as conversations or as plain text."""
-    return _rows(top.prompts, conversational, completion=top.texts)
+    return _rows(top.prompts, conversational, form, completion=top.texts)
 
 
-def dpo_rows(pairs: Pairs, *, conversational: bool) -> list[dict[str, Any]]:
+def dpo_rows(pairs: Pairs, *, conversational: bool, form: PromptForm = PLAIN) -> list[dict[str, Any]]:
     """Preference rows: a prompt, an answer to prefer and one to avoid."""
-    return _rows(pairs.chosen.prompts, conversational, chosen=pairs.chosen.texts, rejected=pairs.rejected.texts)
+    answers = {"chosen": pairs.chosen.texts, "rejected": pairs.rejected.texts}
+    return _rows(pairs.chosen.prompts, conversational, form, **answers)
 
 
-def _rows(prompts: list[str], conversational: bool, **answers: list[str]) -> list[dict[str, Any]]:
+def _rows(prompts: list[str], conversational: bool, form: PromptForm, **answers: list[str]) -> list[dict[str, Any]]:
     rows = []
+    template = {"chat_template_kwargs": dict(form.arguments)} if form.arguments else {}  # TRL reads it row by row
     for prompt, *texts in zip(prompts, *answers.values(), strict=True):
-        row: dict[str, Any] = {"prompt": as_prompt(prompt, conversational=conversational)}
+        row: dict[str, Any] = {"prompt": form.prompt(prompt, conversational=conversational), **template}
         for name, text in zip(answers, texts, strict=True):
             row[name] = as_completion(text, conversational=conversational)
         rows.append(row)

@@ -11,6 +11,7 @@ from tqdm import tqdm
 from trl import DPOConfig, ModelConfig, SFTConfig
 
 from data.errors import UserError
+from data.prompts.form import read_form
 from data.settings import setting
 from training.batches import check_examples, fit_batch
 from training.config import CommonArguments
@@ -60,12 +61,15 @@ class DpoArguments(TableArguments):
 
 @dataclass
 class _PerStep:
-    """TRL's configuration with one more field (the paper: 256)."""
+    """TRL's configuration with the examples of a step (the paper: 256), and what GRPO's has already."""
 
     examples_per_step: int | None = setting(
         None, "Examples per optimizer step over all processes; sets gradient_accumulation_steps."
     )
     gradient_accumulation_steps: int | None = setting(None, "Micro-batches per optimizer step (default: 1).")
+    chat_template_kwargs: dict | str | None = setting(  # noqa: RUF009
+        None, "Arguments of the chat template (JSON), as GRPO has them."
+    )
 
     def __post_init__(self) -> None:
         fit_batch(self, "examples_per_step")
@@ -91,7 +95,8 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from trl import SFTTrainer
 
-        rows = sft_rows(top, conversational=bool(tokenizer.chat_template))
+        form = read_form(script.system_prompt, training.chat_template_kwargs)
+        rows = sft_rows(top, conversational=bool(tokenizer.chat_template), form=form)
         if script.word_targets:
             from training.word_targets import WordTargetTrainer, word_targets
 
@@ -114,7 +119,8 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from training.dpo_trainer import reference_trainer
 
-        rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template))
+        form = read_form(script.system_prompt, training.chat_template_kwargs)
+        rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template), form=form)
         return reference_trainer(script.share_prompt)(train_dataset=stored_dataset(rows, training), **common)
 
     shown = list(zip(good.texts, good.scores.tolist(), bad.texts, bad.scores.tolist(), strict=True))

@@ -1,12 +1,14 @@
 """The steps a study stands for: which command makes what, from what."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from data.errors import UserError
 from data.study_folder import StudyRow
-from generate.load import OF_NOUNS, GeneratorSettings
+from generate.load import OF_FORM, OF_NOUNS, GeneratorSettings
 from study.arm import Arm
 from study.config import Study
 
@@ -48,6 +50,11 @@ def study_steps(study: Study) -> list[Step]:
                 if steps.setdefault(step.name, step) != step:
                     raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
     return [*steps.values(), _result(study)]
+
+
+def as_flag(value: Any) -> str:
+    """A value of the YAML as a word of the command line."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
 def _result(study: Study) -> Step:
@@ -111,7 +118,7 @@ def _sample(study: Study, arm: Arm, name: str, count: int, seed: int, drawn: int
     """Draw `count` responses of an arm's model with the random numbers of `drawn`."""
     model, step = _model(study, arm, seed)
     left_out = {"launcher"} | (_MODEL_FLAGS if model in OF_NOUNS else set())
-    options = {key: str(v) for key, v in study.sampling.items() if key not in left_out and v is not None}
+    options = {key: as_flag(v) for key, v in study.sampling.items() if key not in left_out and v is not None}
     options |= {"nouns": study.random_nouns} if model in OF_NOUNS and study.random_nouns else {}
     options |= {} if arm.train else dict(arm.flags)
     flags = {
@@ -142,7 +149,8 @@ def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         flags["responses"] = study.step_folder(table.name)
         inputs.append(table.name)
     counts = {"sft": {"top_k": str(study.top_k)}, "dpo": {"num_pairs": str(study.num_pairs)}}
-    flags |= counts.get(arm.train, {}) | dict(arm.flags)
+    form = {key: as_flag(study.sampling[key]) for key in OF_FORM if study.sampling.get(key) is not None}
+    flags |= counts.get(arm.train, {}) | form | dict(arm.flags)
     flags |= {"seed": str(seed), "output_dir": study.step_folder(name), "run_name": f"{study.name}-{name}"}
     config, launcher = study.path(arm.config or study.training[arm.train]), study.path(study.training["launcher"])
     yield Step(name, f"{arm.train}_dat.py", flags, tuple(inputs), config, launcher)

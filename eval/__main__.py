@@ -15,7 +15,7 @@ from eval.encoders.run import encoders
 from eval.flags import spread, with_flags
 from eval.frontier import frontier
 from eval.run import TaskRun, run_task, score_answers
-from eval.terminal import print_changes, print_lines, print_page, print_run
+from eval.terminal import print_changes, print_lines, print_page, print_run, printing
 from generate.judges import make_judge
 from generate.load import GeneratorSettings
 from rewards.judges.options import JudgeSettings
@@ -231,6 +231,8 @@ def make_app() -> typer.Typer:
     for name, task in task_types().items():
         app.command(name)(_task_command(task))
         score.command(name)(_score_command(task))
+        for own in task.commands:
+            app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")
     for command in (report, compare, correlate, encoders, frontier):
         app.command()(with_flags(command))

@@ -38,7 +38,7 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
     None.
     """
     items = task.items()
-    sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens)
+    sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens, task.temperature)
     if generator.backend in OF_NOUNS and not task.random_nouns:
         raise UserError(f"lists of nouns are no answer to {task.name}; give a language model as --model")
     if sampling.trials and world_size() > 1:
@@ -92,7 +92,9 @@ def _finish(
     if task.Finished is Finished:
         rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
         write_objects(folder.path / ITEMS, rows)
-    complete = Complete(folder.path, source, lambda values: asdict(mean_interval(values)), answers, trials)
+    complete = Complete(
+        folder.path, source, lambda values, **kind: asdict(mean_interval(values, **kind)), answers, trials
+    )
     outcome = task.finish(complete) or Outcome(summarise_measures(task, folder.path, source))
     metrics, stopped = outcome.metrics, outcome.stopped
     if trials:

@@ -1,7 +1,8 @@
 """What the commands print in the terminal: a run's row, tables of changes, pages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,16 @@ def _print_finished(run: TaskRun | PageRun, result: Any, files: Iterable[str], *
     print_lines(str(run.folder / name) for name in files)
     if run.stopped:
         print_lines([f"not finished: {run.stopped}"])
+
+
+def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:
+    """The command with the lines that it returns printed."""
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        print_lines(command(**values))
+
+    return run
 
 
 def print_lines(lines: Iterable[str]) -> None:

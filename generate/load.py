@@ -37,9 +37,11 @@ class GeneratorSettings:
     concurrency: int = setting(16, "Requests under way at once (openai).", decides=False)
     model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
     dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
-    temperature: float = setting(1.0, "Sampling temperature; nothing is truncated (top_k 0, top_p 1).")
+    temperature: float | None = setting(
+        None, "Sampling temperature (default: 1, of SIPeN 0.0001); nothing is truncated (top_k 0, top_p 1)."
+    )
     max_new_tokens: int | None = setting(
-        None, "Length limit in tokens (default: 256 for the ten words of DAT, 4096 for JCQ, 1024 for other answers)."
+        None, "Length limit in tokens (default: 256 for DAT, 4096 for JCQ, 16 for SIPeN, 1024 for others)."
     )
     slots: int | None = setting(
         None, "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).", decides=False
@@ -72,16 +74,17 @@ class GeneratorSettings:
         """How prompts come before the model."""
         return read_form(self.system_prompt, self.chat_template_kwargs)
 
-    def settled(self, max_new_tokens: int = 256) -> Self:
-        """With backend, source and length limit decided, after all checks without a model."""
+    def settled(self, max_new_tokens: int = 256, temperature: float = 1.0) -> Self:
+        """With backend, source, length limit and temperature decided, after all checks without a model."""
         if self.backend not in (*BACKENDS, *OF_NOUNS):
             raise UserError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
         limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
         for name, value in (("max_new_tokens", limit), ("concurrency", self.concurrency), ("slots", self.slots)):
             if value is not None and value < 1:
                 raise UserError(f"{name} must be at least 1, not {value}")
-        if self.temperature <= 0:
-            raise UserError(f"temperature must be above 0, not {self.temperature}")
+        temperature = temperature if self.temperature is None else self.temperature
+        if temperature <= 0:
+            raise UserError(f"temperature must be above 0, not {temperature}")
         base_url = self.base_url or read_profile(self.endpoint).base_url
         backend = self._backend() if self.backend != "auto" or not base_url else "openai"
         if backend != "openai" and (wrong := next((n for n in ("base_url", "endpoint") if getattr(self, n)), None)):
@@ -98,7 +101,8 @@ class GeneratorSettings:
         template = None if arguments is None else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         settled = replace(self, system_prompt=system, chat_template_kwargs=template)
         source = self.source or self.model
-        return replace(settled, backend=backend, source=source, base_url=base_url, max_new_tokens=limit)
+        settled = replace(settled, backend=backend, source=source, base_url=base_url)
+        return replace(settled, max_new_tokens=limit, temperature=temperature)
 
     def _check_strength(self, backend: str) -> None:
         if backend != FRONTIER:

@@ -44,7 +44,7 @@ class OpenAIGenerator:
         self._endpoint = Endpoint(settings.model, settings.base_url, retry=retry, **options)
         temperature = settings.temperature if profile.temperature is None else profile.temperature
         self.name = settings.source or settings.model
-        self.temperature = None if temperature == NONE else float(temperature)
+        self.temperature = None if temperature is None or temperature == NONE else float(temperature)
         self._settings, self._keep = settings, keep
         self._kept: Path | None = None  # the file of the latest batch
         self._form, self._request = self._accepted_form()

@@ -53,8 +53,9 @@ class Complete:
 
     folder: Path
     source: str | None  # who answered; None leaves it to the answers
-    # Values -> a JSON object with `mean`, `low`, `high` and `n`: handed in, since statistics are above this room.
-    interval: Callable[[Sequence[float]], dict[str, Any]]
+    # Values -> a JSON object with `mean`, `low`, `high` and `n`: handed in, since statistics are above this room. Of
+    # values that are shares it takes `share=True`.
+    interval: Callable[..., dict[str, Any]]
     answers: Sequence[Answer] = ()  # all, in order; empty for a task that scores part by part
     trials: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
 
@@ -80,12 +81,14 @@ class Task:
     Settings: ClassVar[Any] = NoSettings  # dataclass of what a user can set (`data.settings.setting`)
     measures: ClassVar[tuple[Measure, ...]]  # what an answer is worth; the task is known by the first one
     max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
+    temperature: ClassVar[float] = 1.0  # of sampling, likewise
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
     random_nouns: ClassVar[bool] = False  # whether ten random nouns are an answer
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
     Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
+    commands: ClassVar[tuple[Callable[..., Iterable[str]], ...]] = ()  # its own: settings -> lines for people
     judge_settings: "JudgeSettings | None" = None  # who shall judge; None if nobody judges
     judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
     again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)

@@ -12,7 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-PromptName = Literal["dat", "sat", "jcq_judge", "jcq_judge_guarded", "pbig_judge", "sat_judge"]
+PromptName = Literal[
+    "dat", "sat", "jcq_judge", "jcq_judge_guarded", "pbig_judge", "sat_judge", "sipen", "sipen_ja"
+]
 Message = dict[str, str]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from data.errors import UserError
 from eval.agreement.curve import DRAWS, SEED, CurvePoint, agreement_curve, differ
 from eval.matrix import Matrix, Placed, aligned, rank_models
-from eval.statistics.correlation import few, holm, pearson
+from eval.statistics import holm
+from eval.statistics.correlation import few, pearson
 
 MIN_MODELS = 3
 

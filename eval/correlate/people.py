@@ -11,7 +11,8 @@ from data.published import CORRELATIONS, correlations
 from eval.evaluated import Evaluated
 from eval.ratings import Rating, mean_scores, read_ratings
 from eval.report.labels import labels
-from eval.statistics.correlation import Correlation, holm, pearson
+from eval.statistics import holm
+from eval.statistics.correlation import Correlation, pearson
 from rewards.finished import ScoredAnswer
 from rewards.task import Task
 from rewards.tasks import task_types

@@ -78,23 +78,3 @@ def few(n: int, unit: str) -> str | None:
     if n <= 3:
         return f"{n} {unit}: too few for an interval"
     return f"{n} {unit}: the interval is wide" if n < _FEW else None
-
-
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """P-values of a table's cells, corrected for their number (Holm, 1979); one that is not in 0..1 is a ValueError.
-
-    In at most 5% of tables some cell with nothing behind it comes out below 0.05, even if cells depend on each other;
-    Bonferroni's correction would find less. A cell with no p-value (None) was no test: it is not counted.
-
-    >>> holm([0.01, 0.04, None, 0.03])
-    [0.03, 0.06, None, 0.06]
-    """
-    tests = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
-    corrected: list[float | None] = [None] * len(p_values)
-    largest = 0.0
-    for rank, (p, i) in enumerate(tests):
-        if not 0 <= p <= 1:
-            raise ValueError(f"a p-value must be in 0..1, not {p}")
-        largest = max(largest, min(1.0, p * (len(tests) - rank)))
-        corrected[i] = largest
-    return corrected

@@ -13,8 +13,9 @@ from rewards.task import Item, Task
 from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.task import Jcq
 from rewards.tasks.sat.task import Sat
+from rewards.tasks.sipen.task import Sipen
 
-TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat)
+TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen)
 
 
 def task_types() -> dict[str, type[Task]]:

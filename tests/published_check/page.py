@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from data.markdown import table
+from published_check import sipen
 from published_check.derived import DETERMINED_WIDTH, TOLERANCE, Derived, Significance, Verdict
 from published_check.published import Published, derive_published
 
@@ -49,6 +50,7 @@ def to_markdown(published: Published) -> str:
         *_marks(published.significances),
         "## What cannot be recomputed\n",
         *_missing(published.derived),
+        sipen.to_markdown(),
     ]
     return "\n".join(parts)
 

@@ -1,0 +1,88 @@
+"""Shares: Wilson's interval, alone and of grouped answers, McNemar's test; Holm's correction of p-values."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of how many, with the 95% interval of the share; no interval of nothing."""
+
+    k: int
+    n: int
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The share; None of nothing."""
+        return self.k / self.n if self.n else None
+
+
+def wilson(successes: float, n: float) -> tuple[float, float]:
+    """Wilson's 95% interval of a share; `n` must be above 0. Neither has to be whole.
+
+    >>> [round(end, 3) for end in wilson(21, 39)]
+    [0.386, 0.684]
+    """
+    share, square = successes / n, _Z95**2 / n
+    centre = share + square / 2
+    half = _Z95 * math.sqrt(share * (1 - share) / n + square / (4 * n))
+    return max(0.0, (centre - half) / (1 + square)), min(1.0, (centre + half) / (1 + square))
+
+
+def grouped_share(groups: Sequence[tuple[int, int]]) -> Share:
+    """The share of all successes, where answers of one group (of one premise) are not independent.
+
+    `groups` are (successes, answers) with one answer or more. The interval is Wilson's for as many independent answers
+    as have the variance that the groups show, never more than there are; for as many as there are groups where all
+    answers are alike, which shows no variance.
+
+    >>> share = grouped_share([(2, 2), (0, 2), (2, 2), (0, 2)])
+    >>> share.k, share.n, (round(share.low, 3), round(share.high, 3)) == tuple(round(end, 3) for end in wilson(1.5, 3))
+    (4, 8, True)
+    """
+    k, n = sum(group[0] for group in groups), sum(group[1] for group in groups)
+    if not n:
+        return Share(0, 0)
+    share, independent = k / n, float(n)
+    if k in (0, n):
+        independent = len(groups)
+    elif len(groups) > 1:
+        squares = math.fsum((successes - share * answers) ** 2 for successes, answers in groups)
+        variance = len(groups) / (len(groups) - 1) * squares / n**2
+        independent = min(independent, share * (1 - share) / variance) if variance else independent
+    return Share(k, n, *wilson(share * independent, independent))
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Exact two-sided p-value of McNemar's test, from the pairs in which just one of the two holds.
+
+    >>> mcnemar(0, 6), mcnemar(3, 3)
+    (0.03125, 1.0)
+    """
+    n, fewer = only_first + only_second, min(only_first, only_second)
+    return float(min(1, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / 2**n))
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """P-values of a table's cells, corrected for their number (Holm, 1979); one that is not in 0..1 is a ValueError.
+
+    In at most 5% of tables some cell with nothing behind it comes out below 0.05, even if cells depend on each other;
+    Bonferroni's correction would find less. A cell with no p-value (None) was no test: it is not counted.
+
+    >>> holm([0.01, 0.04, None, 0.03])
+    [0.03, 0.06, None, 0.06]
+    """
+    tests = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
+    corrected: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, i) in enumerate(tests):
+        if not 0 <= p <= 1:
+            raise ValueError(f"a p-value must be in 0..1, not {p}")
+        largest = max(largest, min(1.0, p * (len(tests) - rank)))
+        corrected[i] = largest
+    return corrected

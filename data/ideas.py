@@ -80,9 +80,9 @@ def idea_text(idea: Idea | Mapping[str, str]) -> str:
     return "\n".join([f"Product idea: {title}", *lines])
 
 
-def example_text(number: int, patent: Patent, idea: Idea, score: int) -> str:
-    """An expert's own rating as a judge is shown it (Figure 2: patent, idea, and score)."""
-    return f"Example {number}:\n{patent_text(patent)}\n{idea_text(idea)}\nScore: {score}"
+def rated_text(patent: Patent, idea: Idea | Mapping[str, str]) -> str:
+    """What is rated, as a judge is shown it (Figure 2): the patent and the idea."""
+    return f"{patent_text(patent)}\n{idea_text(idea)}"
 
 
 def read_patents(path: Path) -> tuple[Patent, ...]:

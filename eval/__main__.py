@@ -234,9 +234,8 @@ def make_app() -> typer.Typer:
         for own in task.commands:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")
-    for command in (report, compare, correlate, encoders, frontier):
+    for command in (report, compare, correlate, encoders, frontier, agreement):
         app.command()(with_flags(command))
-    app.command()(with_flags(agreement, without=("judge_prompt",)))
     return app
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -15,7 +15,8 @@ def with_flags(
 ) -> Callable[..., None]:
     """Let typer see every field of a command's dataclass parameters, but those `without`, as a flag of its own.
 
-    `groups` are further parameters, which `command` takes as keywords: name -> dataclass.
+    `groups` are further parameters, which `command` takes as keywords: name -> dataclass. What several of them inherit
+    from one dataclass, such as the judge of two tasks, is one flag for all.
     """
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
@@ -25,16 +26,19 @@ def with_flags(
         for name, parameter in inspect.signature(command).parameters.items()
         if name not in own and parameter.kind is not parameter.VAR_KEYWORD
     ]
-    parameters += [flag for group in every.values() for flag in _flags_of(group) if flag.name not in without]
+    declared = {field: flag for group in every.values() for field, flag in _flags_of(group) if flag.name not in without}
+    own_names = {parameter.name for parameter in parameters}
+    parameters += declared.values()
     names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(f"two tasks have a setting {min(repeated)}; rename the field of one of them")
 
     def run(**values: Any) -> None:
         settings = {
-            name: group(**{f.name: values.pop(f.name) for f in fields(group) if f.name not in without})
+            name: group(**{f.name: values[f.name] for f in fields(group) if f.name not in without})
             for name, group in every.items()
         }
+        values = {name: value for name, value in values.items() if name in own_names}
         with one_line_errors("error"):
             command(**values, **settings)
 
@@ -44,13 +48,15 @@ def with_flags(
     return run
 
 
-def _flags_of(group: Any) -> Iterator[inspect.Parameter]:
+def _flags_of(group: Any) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
+    """The dataclass' own fields, which a subclass shares with it, each with its flag."""
     hints = get_type_hints(group)
     for field in fields(group):
         # A flag that is off by default needs no --no-... beside it.
         names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
         hint: Any = Annotated[hints[field.name], typer.Option(*names, help=field.metadata["help"])]
-        yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hint)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        yield field, inspect.Parameter(field.name, keyword, default=field.default, annotation=hint)
 
 
 def spread(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:

@@ -34,7 +34,7 @@ TREES = {name: ast.parse(source) for name, source in SOURCES.items()}
 # Who may import by a string: what a user names by a dotted path, and a package's own lazy names.
 BY_STRING = {"data/settings.py", "rewards/__init__.py"}
 # A task is named in its folder, its prompt and data files, the one list and the recipes.
-TASKS = ("dat", "jcq", "sat", "sipen")
+TASKS = ("dat", "jcq", "pbig", "sat", "sipen")
 MAY_NAME_TASKS = re.compile(r"rewards/tasks/|rewards/__init__\.py|data/|recipes/|models/tiny\.py")
 
 

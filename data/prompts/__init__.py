@@ -5,6 +5,8 @@ the JCQ judge is also `data/judge_prompt.txt` of nlp-waseda/JCQ-judge. Two are s
 the answer and has one more note, against answers that address the judge; `sat_judge` is Japanese for the prompt of
 SAT's judge, which the ACL paper (Table 22) prints in English only, with the same instruction, five grades and order.
 `pbig_judge` is Figure 2 of the PBIG-DATA paper; its blank lines and the marks of its headings are a reconstruction too.
+`pbig_idea` and `pbig_idea_ja`, which ask a model for an idea, are sozo's own, since the paper prints no such prompt;
+so is `pbig_all`, which asks a judge by all criteria at once.
 """
 
 import re
@@ -13,7 +15,17 @@ from importlib.resources import files
 from typing import Literal
 
 PromptName = Literal[
-    "dat", "sat", "jcq_judge", "jcq_judge_guarded", "pbig_judge", "sat_judge", "sipen", "sipen_ja"
+    "dat",
+    "sat",
+    "jcq_judge",
+    "jcq_judge_guarded",
+    "pbig_all",
+    "pbig_idea",
+    "pbig_idea_ja",
+    "pbig_judge",
+    "sat_judge",
+    "sipen",
+    "sipen_ja",
 ]
 Message = dict[str, str]
 

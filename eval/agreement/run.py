@@ -42,8 +42,7 @@ def agree(
     judge `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
 
     `places` are as in `find_evaluated`; `benchmark` None takes the only task whose answers other encoders and a judge
-    can score too; without `encoders` the runs' own scores count. `judging.judge_prompt` does not: the task has a rubric
-    for this (Table 22).
+    can score too; without `encoders` the runs' own scores count. The judge is asked by the task's rubric (Table 22).
     """
     task, runs = _runs(find_evaluated(places), benchmark)
     items = _items(runs)

@@ -5,12 +5,11 @@ score; `read_verdict` finds reason and confidence in the reply that stands besid
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
 
+from data.jsonl import loads_once
 from data.prompts import fill, prompt
 from data.rubrics import Criterion
 from rewards.final_text import final_text
@@ -45,7 +44,7 @@ def read_verdict(reply: str, criterion: Criterion) -> Verdict | None:
     if fenced := _FENCE.fullmatch(text):
         text = fenced[1]
     try:
-        values = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        values = loads_once(text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(values, dict) or set(values) != {"score", "reason", "confidence"}:
@@ -80,7 +79,7 @@ def criterion_rubric(criterion: Criterion) -> Rubric:
     return Rubric(name, (criterion.name,), ask, read, criterion.lowest, criterion.highest)
 
 
-def examples_text(examples: Iterable[tuple[str, int]]) -> str:
+def examples_text(examples: Iterable[tuple[str, int | str]]) -> str:
     """The prompt's section of examples, what was scored and its score; without any there is no section.
 
     >>> examples_text([("Idea: a cup", 3)])
@@ -88,14 +87,3 @@ def examples_text(examples: Iterable[tuple[str, int]]) -> str:
     """
     texts = [f"Example {number}\n{text}\nScore: {score}\n\n" for number, (text, score) in enumerate(examples, 1)]
     return "# Examples\n" + "".join(texts) if texts else ""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise ValueError("a key comes twice")
-    return values
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")

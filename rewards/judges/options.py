@@ -48,9 +48,6 @@ class JudgeSettings:
     judge_backend: str = setting(
         "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", decides=False
     )
-    judge_prompt: str = setting(
-        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
-    )
     judge_endpoint: str | None = setting(None, f"How the judge's endpoint is spoken to: {HELP}.")
     judge_concurrency: int = setting(16, "Judgements under way at once.", decides=False)
     judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.")

@@ -12,10 +12,11 @@ from rewards.judges.protocol import Rubric
 from rewards.task import Item, Task
 from rewards.tasks.dat.task import Dat
 from rewards.tasks.jcq.task import Jcq
+from rewards.tasks.pbig.task import Pbig
 from rewards.tasks.sat.task import Sat
 from rewards.tasks.sipen.task import Sipen
 
-TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen)
+TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig)
 
 
 def task_types() -> dict[str, type[Task]]:

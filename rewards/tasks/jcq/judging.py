@@ -28,6 +28,9 @@ class JcqSettings(JudgeSettings):
     )
     any_questions: bool = setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
     trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
+    judge_prompt: str = setting(
+        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
+    )
     judgements: str | None = setting(
         None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."
     )

@@ -1,0 +1,258 @@
+"""Ideas from patents: what is an idea, which judgements are asked, and what comes of them, as a user runs it."""
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from fakes import FakeJudge
+from test_sampling_endpoint import KEY, completion, server
+
+from data.errors import UserError
+from data.ideas import trial_ideas, trial_patents
+from data.pbig_trial_rule import EXPERTS, rate
+from data.rubrics import load_rubric
+from eval.run import score_answers
+from rewards.task import Item
+from rewards.tasks import finished_run, refuse_training
+from rewards.tasks.pbig.answer import parse_idea
+from rewards.tasks.pbig.settings import PbigSettings
+from rewards.tasks.pbig.spread import same_titles
+from rewards.tasks.pbig.task import Pbig
+from rewards.tasks.pbig.worth import worth
+
+ROOT = Path(__file__).parents[1]
+CRITERIA = load_rubric("pbig").criteria
+IDEA = {"title": "枕", "description": "眠る", "implementation": "縫う", "differentiation": "軽い"}
+KIND = {"good": (4, 3), "vague": (2, 2), "unbuildable": (3, 1)}  # specificity and technical validity
+
+
+def verdict(score, reason="r"):
+    return json.dumps({"score": score, "reason": reason, "confidence": 90})
+
+
+def criterion_of(prompt):
+    return next(c for c in CRITERIA if f"Criterion: {c.title}\n" in prompt)
+
+
+def by_kind(prompt):
+    """A judge that knows the trial's ideas: 4 and 3 for a good one, and 2 by every later criterion."""
+    title = re.search(r"Product idea: (.+)\n(?!.*Product idea)", prompt, re.DOTALL)[1].partition("\n")[0]
+    kind = next(idea.id.rpartition("-")[2] for idea in trial_ideas() if idea.title == title)
+    return verdict(
+        dict(zip(("specificity", "technical_validity"), KIND[kind], strict=True)).get(criterion_of(prompt).name, 2)
+    )
+
+
+def scored(folder, judge, path=None, **values):
+    task = Pbig(PbigSettings(**values))
+    task.judge = judge
+    return score_answers(task, path or files("data").joinpath("pbig_trial", "ideas.jsonl"), folder)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [json.dumps(IDEA), f"```json\n{json.dumps(IDEA)}\n```", f"<think>{{}}</think>{json.dumps(IDEA, indent=1)}"],
+)
+def test_an_idea_is_read(text):
+    assert parse_idea(text).fields == IDEA
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no_json"),
+        (f"アイデア: {json.dumps(IDEA)}", "no_json"),
+        (json.dumps(IDEA)[:-1] + ', "title": "布"}', "no_json"),
+        (json.dumps(IDEA) * 2, "no_json"),
+        ("[" * 100_000, "no_json"),
+        (json.dumps([IDEA]), "not_four_fields"),
+        (json.dumps({**IDEA, "price": "100円"}), "not_four_fields"),
+        (json.dumps({**IDEA, "title": 3}), "no_text"),
+        (json.dumps({**IDEA, "title": " "}), "no_text"),
+        (f"<think>{json.dumps(IDEA)}", "reasoning"),
+    ],
+)
+def test_what_leaves_a_doubt_is_no_idea(text, reason):
+    assert (parse_idea(text).fields, str(parse_idea(text).reason)) == (None, reason)
+
+
+def test_ten_thousand_random_texts_raise_nothing_and_none_is_guessed():
+    draw = random.Random(0)
+    pieces = [*'{}[]":,`0\\u\n ', "```json\n", "<think>", "</think>", json.dumps(IDEA), "1e999", "NaN", "\ud800", "枕"]
+    pieces += [f'"{name}": "x"' for name in IDEA]
+    read = 0
+    for _ in range(10_000):
+        parsed = parse_idea("".join(draw.choices(pieces, k=draw.randint(0, 12))))
+        assert (parsed.fields is None) == (parsed.reason is not None)
+        read += parsed.fields is not None
+    assert 0 < read < 1000
+
+
+def test_a_long_field_is_cut_and_named():
+    parsed = parse_idea(json.dumps({**IDEA, "title": "枕" * 101, "description": f" {'長' * 300} "}))
+    assert parsed.cut == ("title",)
+    assert len(parsed.fields["title"]) == 100
+
+
+def test_worth_by_hand():
+    scores = {"specificity": 3, "technical_validity": 2, "innovativeness": 5, "competitive_advantage": 1}
+    axes = CRITERIA[:4]
+    assert worth(scores, axes) == pytest.approx((2 / 3 + 1 / 3 + 1 + 0) / 4)
+    assert worth(scores, axes, {"innovativeness": 3.0}) == pytest.approx((2 / 3 + 1 / 3 + 3 + 0) / 6)
+    assert worth({"specificity": 3, "technical_validity": 1}, axes) == pytest.approx((2 / 3 + 0) / 4)
+    assert worth({"specificity": 2}, axes) == pytest.approx((1 / 3) / 4)
+    assert worth({"specificity": 3}, axes) is None  # the second judgement failed
+    assert worth({}, axes) is None
+
+
+def test_titles_that_differ_in_form_only_are_equal():
+    assert same_titles({"p": [{"title": "A 枕"}, {"title": "ａ枕"}, {"title": "布"}, {"title": "紙"}]}) == {"p": 0.5}
+
+
+def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
+    judge = FakeJudge(by_kind)
+    run = scored(tmp_path / "run", judge)
+    asked = [criterion_of(prompt).name for prompt in judge.asked]
+    later = dict.fromkeys([c.name for c in CRITERIA if c.groups == ("business",)], 48)
+    by_name = {"specificity": 72, "technical_validity": 48, "innovativeness": 24, "competitive_advantage": 24, **later}
+    assert {name: asked.count(name) for name in by_name} == by_name
+    measures = run.metrics["measures"]
+    assert [measures[f"pbig/{name}"]["mean"] for name in ("specific", "feasible")] == [pytest.approx(2 / 3), 0.5]
+    assert (measures["pbig/feasible"]["n"], measures["pbig/feasible"]["of"]) == (48, 72)
+    assert measures["pbig/specificity"]["mean"] == pytest.approx(3)
+    assert (measures["pbig/innovativeness"]["mean"], measures["pbig/innovativeness"]["n"]) == (2, 24)
+    # 4 3 2 2 and four 2s; 3 1 and four 2s; 2: each criterion's place on its scale, over eight.
+    good, unbuildable, vague = 1 + 2 / 3 + 1 / 4 + 1 / 3 + 8 / 3, 2 / 3 + 8 / 3, 1 / 3
+    assert measures["pbig/worth"]["mean"] == pytest.approx((good + unbuildable + vague) / 24)
+    assert run.metrics["statuses"]["ok"] == len(asked) == 360
+    assert 0 < measures["pbig/distance"]["mean"] < 1
+    assert measures["pbig/same_title"]["mean"] == 0
+    assert finished_run(tmp_path / "run").by_item(Pbig.measures[0])["nlp-1"] == pytest.approx(
+        (good + unbuildable + vague) / 24
+    )
+    # The same command again asks nobody; a cut ledger asks for what is missing.
+    again = FakeJudge(by_kind)
+    scored(tmp_path / "run", again)
+    ledger = tmp_path / "run" / "judgements.jsonl"
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-3]))
+    (tmp_path / "run" / "metrics.json").unlink()
+    assert scored(tmp_path / "run", again).metrics == run.metrics
+    assert len(again.asked) == 3
+
+
+def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_path):
+    by_title = {idea.title: idea for idea in trial_ideas()}
+    experts = {expert.name: expert for expert in EXPERTS if expert.name in ("T5", "B2")}
+    leaks = []
+
+    def reply(prompt):
+        examples, _, asked = prompt.partition("# Input\n")
+        target = by_title[re.search("Product idea: (.+)", asked)[1]]
+        titles, given = re.findall("Product idea: (.+)", examples), re.findall(r"Score: (\d)\n", examples)
+        shown = [(by_title[title], int(score)) for title, score in zip(titles, given, strict=True)]
+        name = criterion_of(prompt).name
+        whose = [k for k, e in experts.items() if all(rate(e, idea).get(name) == score for idea, score in shown)]
+        leaks.extend(idea for idea, _ in shown if idea.patent == target.patent)
+        leaks.extend([] if len(shown) == 10 and whose else [prompt])
+        return verdict(max(criterion_of(prompt).scores) if name != "market_size_b2b" else 0)
+
+    judge = FakeJudge(reply)
+    run = scored(tmp_path / "run", judge, as_experts="T5, B2", pbig_shots=10)
+    assert leaks == []
+    # Both rate specificity; T5 the three technical axes, B2 the four of business.
+    assert run.metrics["statuses"]["ok"] == 72 * (2 + 3 + 4)
+    worths = {name: mean["mean"] for name, mean in run.metrics["experts"].items()}
+    assert worths == {"T5": pytest.approx(1), "B2": pytest.approx(4 / 5)}
+    assert run.metrics["measures"]["pbig/worth"]["mean"] == pytest.approx(0.9)
+    with pytest.raises(UserError, match="holds no rating by T9; B1, B2"):
+        scored(tmp_path / "no", judge, as_experts="T9")
+    with pytest.raises(UserError, match="files of ratings are for --as-experts"):
+        scored(tmp_path / "no", judge, pbig_ratings="r.csv")
+
+
+def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
+    def failing(prompt):
+        return "I would say 4." if criterion_of(prompt).name == "technical_validity" else by_kind(prompt)
+
+    run = scored(tmp_path / "run", FakeJudge(failing))
+    measures = run.metrics["measures"]
+    assert (measures["pbig/technical_validity"]["mean"], measures["pbig/technical_validity"]["n"]) == (None, 0)
+    assert measures["pbig/innovativeness"]["n"] == 0
+    assert run.metrics["statuses"]["unparseable"] == 48
+    # Of a vague idea all is known: it is worth little. Of the others it is not known what they are worth.
+    assert (measures["pbig/worth"]["mean"], measures["pbig/worth"]["n"]) == (pytest.approx(1 / 24), 24)
+
+
+def test_money_ends_judging_between_two_judgements(tmp_path):
+    prices = {"price_in": 0.0, "price_out": 1e6 / 50, "max_cost": 2.0}  # at most 1 for each judgement, and here 0.4
+    run = scored(tmp_path / "run", FakeJudge(by_kind, concurrency=1), **prices)
+    assert "above 2" in run.stopped
+    assert run.metrics["cost"] == pytest.approx(1.2)
+    assert run.metrics["measures"]["pbig/specificity"]["n"] == 3
+
+
+def test_the_trial_never_enters_training():
+    patent, idea = trial_patents()[3], trial_ideas()[8]
+    asked, mine = (
+        Pbig().items()[3],
+        [Item("1", "枕を一つ考えてください。", {"question": "Patent: 枕\nAbstract: 聞く枕。"})],
+    )
+    refuse_training(mine)
+    for item in (
+        asked,
+        Item("1", "考えて", {"question": asked.columns["question"]}),
+        Item("1", f"次の技術を使って。\n{patent.abstract}"),
+        Item("1", "考えて", {"answer": json.dumps({**IDEA, "description": idea.description})}),
+        Item("1", "考えて", {"answer": f"Description: {idea.description}"}),
+    ):
+        with pytest.raises(UserError, match="the PBIG trial"):
+            refuse_training([item])
+
+
+def evaluate(folder, *words):
+    command = [sys.executable, "-m", "eval", *words]
+    variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+
+
+def test_from_patents_to_a_page(tmp_path):
+    rows = [{"id": f"US{k}", "title": f"枕{k}", "abstract": f"聞く枕、その{k}。", "claims": "枕。"} for k in range(3)]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    bad = "<script>document.title = 'hacked'</script>"
+
+    def answer(body):
+        asked = body["messages"][-1]["content"]
+        if "# Output format" in asked:
+            return completion(verdict(1 if "悪い" in asked else 3, bad))
+        if "枕2" in asked:
+            return completion("わかりません。")
+        return completion(json.dumps({**IDEA, "title": bad, "description": "悪い" if "枕1" in asked else "長" * 400}))
+
+    with server(answer) as (url, requests):
+        command = ("--pbig-patents", "p.jsonl", "--judge-model", "j", "--judge-base-url", url)
+        done = evaluate(
+            tmp_path, "pbig", "--model", "m", "--base-url", url, *command, "--num-answers", "2", "--output", "runs/m"
+        )
+        assert done.returncode == 0, done.stderr
+        # Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
+        assert len([body for body in requests if body["model"] == "j"]) == 9
+    metrics = json.loads((tmp_path / "runs/m/metrics.json").read_text("utf-8"))
+    assert (metrics["valid"], metrics["num_answers"], metrics["reasons"]) == (4, 6, {"no_json": 2})
+    assert metrics["cut"]["description"] == 2
+    assert metrics["same_titles"] == {"US0": 1.0, "US1": 1.0}
+    assert "no_json" in done.stdout
+    assert done.stdout.index("Specific") < done.stdout.index("Worth")
+    done = evaluate(tmp_path, "report", "runs", "--output", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert bad not in page
+    assert "アイデア（PBIG）" in page
+    done = evaluate(tmp_path, "pbig", "--model", "m", *command, "--pbig-language", "fr", "--output", "x")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "pbig_language must be one of ja, en" in done.stderr

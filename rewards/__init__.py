@@ -1,6 +1,6 @@
 """What an answer is worth: `dat_reward` (ready made), `make_dat_reward(...)` (or its two halves,
 `make_dat_validity(...)` and `make_dat_distance(...)`), `make_sat_reward(...)`,
-`make_judge_reward(...)`, `make_task_reward(...)` and what they are built from.
+`make_judge_reward(...)`, `make_idea_reward(...)`, `make_task_reward(...)` and what they are built from.
 
 A name is imported when it is first used; torch, models and dictionaries when the first text is scored.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rewards.tasks.dat.rarity import make_dat_rarity
     from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
     from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatScores
+    from rewards.tasks.pbig.reward import IdeaReward, idea_format_reward, make_idea_reward
     from rewards.tasks.sat.reward import SatReward, make_sat_reward
 
 _NAMES = {
@@ -32,6 +33,7 @@ _NAMES = {
     "rewards.tasks.dat.rarity": ("make_dat_rarity",),
     "rewards.tasks.dat.reward": ("DatReward", "dat_reward", "make_dat_reward"),
     "rewards.tasks.dat.scorer": ("DatResult", "DatRules", "DatScorer", "DatScores"),
+    "rewards.tasks.pbig.reward": ("IdeaReward", "idea_format_reward", "make_idea_reward"),
     "rewards.tasks.sat.reward": ("SatReward", "make_sat_reward"),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

@@ -1,6 +1,7 @@
 """One of the two processes of `test_judge_reward`: python judge_reward_worker.py RANK FOLDER.
 
-`plan.json` in FOLDER holds `steps`, each a list with both ranks' [prompt, completion] pairs, and the judge's `url`.
+`plan.json` in FOLDER holds `steps`, each a list with both ranks' [prompt, completion] pairs, the judge's `url`, and
+which `reward` it is, if not the judge's own.
 What this rank was paid, what it logged and its error go into `RANK.json`.
 """
 
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import torch.distributed as dist
 
-from rewards import make_judge_reward
+from rewards import make_idea_reward, make_judge_reward
 
 
 def main():
@@ -22,7 +23,9 @@ def main():
     timeout = timedelta(seconds=60)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=timeout)
     price_in, price_out = plan.get("prices", (None, None))
-    reward = make_judge_reward(
+    make = make_idea_reward if plan.get("reward") == "idea" else make_judge_reward
+    reward = make(
+        **({"axes": plan["axes"]} if "axes" in plan else {}),
         ledger=folder / "j.jsonl",
         judge_model="fake judge",
         judge_base_url=plan["url"],

@@ -27,8 +27,8 @@ _EMPTY = "empty"
 
 # Those that this process has open: several rewards of a run may share one.
 _LEDGERS: dict[Path, Ledger] = {}
-# Of each question and answer the status, and the scores if there are any; then what all judging cost at most.
-_Verdicts = tuple[dict[tuple[str, str], tuple[str, Scores | None]], float]
+Verdict = tuple[str, Scores | None]  # a judgement's status, and its scores if it has any
+_Verdicts = tuple[dict[tuple[str, str], Verdict], float]  # by question and answer; and what all judging cost at most
 
 
 class JudgeReward(Reward):
@@ -86,7 +86,7 @@ class JudgeReward(Reward):
         self.price, self.criterion, self.stop_failed_share = self.settings.price(), criterion, stop_failed_share
         self._given, self._make_judge = judge, make_judge
         self._judge: Judge | None = None
-        self._cost = 0.0
+        self.cost = 0.0  # of all judging so far, at most
         self._failed: list[bool] = []  # of the last judgements
 
     @property
@@ -107,14 +107,31 @@ class JudgeReward(Reward):
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         """Each with what its judgement is worth, or what its group is."""
-        verdicts, self._cost = self._verdicts(completions)
-        judged = [self._paid(c, *verdicts[c.facts["question"], c.text]) for c in completions]
+        verdicts, self.cost = self._verdicts(completions)
+        judged = [self.paid(c, [verdicts[pair] for pair in self.about(c)]) for c in completions]
         groups: defaultdict[str, list[float]] = defaultdict(list)
         for completion in judged:
             if completion.reward is not None:
                 groups[completion.group].append(completion.reward)
         worth = {group: fmean(rewards) for group, rewards in groups.items()}
         return [c if c.reward is not None else replace(c, reward=worth.get(c.group)) for c in judged]
+
+    def about(self, completion: ScoredCompletion) -> list[tuple[str, str]]:
+        """The questions and answers that the judge is asked about for one completion: none for an empty answer."""
+        return [(completion.facts["question"], completion.text)] if completion.text.strip() else []
+
+    def paid(self, completion: ScoredCompletion, verdicts: Sequence[Verdict]) -> ScoredCompletion:
+        """The completion with its worth by the `verdicts` on what it is `about`; a reward of None if that is not known.
+
+        Without any, it is worth the least that the rubric knows.
+        """
+        lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
+        status, scores = verdicts[0] if verdicts else (_EMPTY, lowest)
+        facts = {**completion.facts, "status": status, "scores": scores}
+        if scores is None:
+            return replace(completion, reason=status, reward=None, facts=facts)
+        score = fmean(scores.values()) if self.criterion is None else float(scores[self.criterion])
+        return replace(completion, score=score, reward=self.scale * score, facts=facts)
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         statuses = Counter(completion.facts["status"] for completion in completions)
@@ -123,7 +140,7 @@ class JudgeReward(Reward):
         metrics["judge/failed_share"] = 1 - len(scores) / len(completions)
         if scores:
             metrics["judge/mean"] = fmean(scores)
-        return metrics | {"judge/cost": self._cost} if self.price else metrics
+        return metrics | {"judge/cost": self.cost} if self.price else metrics
 
     def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
         return {f"judge_{name}": completion.facts.get(name) for name in ("status", "scores")}
@@ -170,22 +187,19 @@ class JudgeReward(Reward):
         path = self.ledger.resolve()
         if path not in _LEDGERS:
             _LEDGERS[path] = Ledger(self.ledger, (self.rubric,))
-        pairs = list(dict.fromkeys((c.facts["question"], c.text) for c in completions))
-        asked = [(question, text) for question, text in pairs if text.strip()]
-        answers = [Asked(fingerprint(f"{q}\0{text}"), fingerprint(q), q, text) for q, text in asked]
-        lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
-        verdicts: dict[tuple[str, str], tuple[str, Scores | None]] = dict.fromkeys(pairs, (_EMPTY, lowest))
+        pairs = dict.fromkeys(pair for completion in completions for pair in self.about(completion))
+        answers = [Asked(fingerprint(f"{q}\0{text}"), fingerprint(q), q, text) for q, text in pairs]
         paying: dict[str, Any] = {name: getattr(self.settings, name) for name in ("max_cost", "retry_failed")}
         judging = judge_answers(self.judge, self.rubric, answers, _LEDGERS[path], price=self.price, **paying)
         if judging.stopped:
             raise UserError(f"judging ended: {judging.stopped}; allow more (max_cost) and resume the run")
         statuses = [str(judgement.status) for judgement in judging.judgements if judgement]
-        for answer, status, judgement in zip(answers, statuses, judging.judgements, strict=True):
-            verdicts[answer.question, answer.answer] = status, judgement.scores if judgement else None
-        self._stop_if_failing(statuses)
-        return verdicts, judging.cost_at_most
+        scores = [judgement.scores if judgement else None for judgement in judging.judgements]
+        self.stop_if_failing(statuses)
+        return dict(zip(pairs, zip(statuses, scores, strict=True), strict=True)), judging.cost_at_most
 
-    def _stop_if_failing(self, statuses: Sequence[str]) -> None:
+    def stop_if_failing(self, statuses: Sequence[str]) -> None:
+        """Raise UserError if too many judgements failed; `statuses` are those of one call."""
         failures = Counter(status for status in statuses if status != Status.OK)
         failed = [status in failures for status in statuses]
         self._failed = [*self._failed, *failed][-max(_LEAST_JUDGED, len(failed)) :]
@@ -195,13 +209,6 @@ class JudgeReward(Reward):
             remedy = "take another judge or rubric, or raise stop_failed_share"
             share = f"{sum(self._failed)} of the last {count} judgements failed ({how} just now)"
             raise UserError(f"{share}: {self.ledger} holds the replies; {remedy}")
-
-    def _paid(self, completion: ScoredCompletion, status: str, scores: Scores | None) -> ScoredCompletion:
-        facts = {**completion.facts, "status": status, "scores": scores}
-        if scores is None:
-            return replace(completion, reason=status, reward=None, facts=facts)
-        score = fmean(scores.values()) if self.criterion is None else float(scores[self.criterion])
-        return replace(completion, score=score, reward=self.scale * score, facts=facts)
 
 
 make_judge_reward = JudgeReward

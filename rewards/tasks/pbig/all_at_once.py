@@ -1,0 +1,52 @@
+"""A judge that scores an idea by several criteria in one reply: an eighth of the cost, for training."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from data.jsonl import loads_once
+from data.prompts import fill, prompt
+from data.rubrics import Criterion
+from rewards.final_text import final_text
+from rewards.judges.protocol import Rubric, Scores
+
+PROMPT = "pbig-all-v1"
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+
+
+def read_scores(reply: str, criteria: Sequence[Criterion]) -> Scores | None:
+    """The scores of a reply; None if it is not one JSON object with a whole number on its scale for each criterion.
+
+    >>> read_scores('{"clarity": 3}', [Criterion("clarity", 1, 4)])
+    {'clarity': 3}
+    >>> read_scores('{"clarity": 5}', [Criterion("clarity", 1, 4)]) is None
+    True
+    """
+    text = final_text(reply) or ""
+    if fenced := _FENCE.fullmatch(text):
+        text = fenced[1]
+    try:
+        values = loads_once(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(values, dict) or set(values) != {criterion.name for criterion in criteria}:
+        return None
+    if not all(type(values[c.name]) in (int, float) and values[c.name] in c.scores for c in criteria):
+        return None
+    return {criterion.name: int(values[criterion.name]) for criterion in criteria}
+
+
+def all_at_once(criteria: Sequence[Criterion]) -> Rubric:
+    """How a judge is asked by all `criteria`. The question is `Expert.examples`, the answer `data.ideas.rated_text`."""
+    wording = "\n\n".join(criterion.instruction for criterion in criteria)
+    form = ", ".join(f'"{criterion.name}": <{criterion.lowest} to {criterion.highest}>' for criterion in criteria)
+
+    def ask(examples: str, target: str) -> str:
+        return fill(prompt("pbig_all"), criteria=wording, examples=examples, input=target, form=f"{{{form}}}")
+
+    def read(reply: str) -> Scores | None:
+        return read_scores(reply, criteria)
+
+    name = f"{PROMPT} {hashlib.sha256(f'{wording}{form}'.encode()).hexdigest()[:6]}"
+    lowest, highest = min(c.lowest for c in criteria), max(c.highest for c in criteria)
+    return Rubric(name, tuple(criterion.name for criterion in criteria), ask, read, lowest, highest)

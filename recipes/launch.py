@@ -20,8 +20,22 @@ def recipe(method: str) -> tuple[Any, type, type]:
     return train_grpo, GrpoArguments, GrpoSettings
 
 
+def plan(script: Any, training: Any) -> str:
+    """What a run would do, in one line: the settings are in order, nothing was loaded."""
+    if not hasattr(script, "entries"):
+        return f"{training.output_dir}: the settings are in order; nothing was run"
+    prompts = sum(entry.count for entry in script.entries)
+    completions = int(prompts * training.num_generations * training.num_train_epochs)
+    asked = f"{prompts:,} prompts x {training.num_generations} make {completions:,} completions"
+    paid = ", ".join(path for entry in script.entries for path in entry.reward_funcs or [f"the reward of {entry.name}"])
+    return f"{training.output_dir}: {asked}, each paid by {paid} (one judgement each, of a judge); nothing was run"
+
+
 def launch(method: str) -> None:
-    """Train by `method` with the flags of the command line; `--config` is the tiny model's YAML unless one names it."""
+    """Train by `method` with the flags of the command line; `--config` is the tiny model's YAML unless one names it.
+
+    `--dry-run` checks the settings, says how many completions are paid for, and runs nothing.
+    """
     end_with_launcher()
     argv = sys.argv[1:]
     if not any(word.partition("=")[0] == "--config" for word in argv):
@@ -30,6 +44,10 @@ def launch(method: str) -> None:
         from training.config import parse
 
         train, own, settings = recipe(method)
-        folder = train(*parse(own, settings, argv))
+        chosen: tuple[Any, Any, Any] = parse(own, settings, [word for word in argv if word != "--dry-run"])
+        if "--dry-run" in argv:
+            print(plan(*chosen[:2]))
+            return
+        folder = train(*chosen)
     if is_first():
         print(f"The trained model is in {folder}")

@@ -28,7 +28,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "README_ja.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").glob("*.md")),
-    *(ROOT / room / "README.md" for room in ("recipes", "recipes/gemma-3-270m", "examples", "benchmarks")),
+    *(
+        ROOT / room / "README.md"
+        for room in ("recipes", "recipes/gemma-3-270m", "recipes/ideas", "examples", "benchmarks")
+    ),
 ]
 ROOMS = ("data", "rewards", "models", "generate", "training", "eval", "recipes", "tests", "examples")
 EXAMPLES = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))]
@@ -92,12 +95,12 @@ def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
     if method in METHODS:
         if "--config" not in words:
             words = ["--config", f"recipes/tiny/{method}.yaml", *words]
-        assert parse(*METHODS[method], [*words, *ON_CPU])
+        assert parse(*METHODS[method], [*(word for word in words if word != "--dry-run"), *ON_CPU])
         return
     monkeypatch.syspath_prepend(ROOT / "recipes")
     monkeypatch.setattr(sys, "argv", [script, *words])
     module = importlib.import_module(script.removesuffix(".py"))
-    if script == "reproduce.py":
+    if script in ("reproduce.py", "two_tastes.py"):
         assert module.arguments()
         return
     calls = []
@@ -145,6 +148,8 @@ def test_python_runs_or_is_quoted(page, block, monkeypatch, tmp_path):
 def test_yaml_is_taken(block, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "?"}), "utf-8")
+    patents = [{"id": name, "title": "A pillow", "abstract": "It listens."} for name in "pq"]
+    (tmp_path / "patents.jsonl").write_text("\n".join(map(json.dumps, patents)), "utf-8")
     values = yaml.safe_load(block)
     if "arms" in values:  # a study's
         arms = read_arms(values["arms"], values["seeds"], FLAGS)

@@ -6,9 +6,10 @@ STAMP := $(VENV)/.installed
 
 # One thread for each of several test processes: threads that wait for a busy core are a hundred times slower.
 PARALLEL := OMP_NUM_THREADS=1
+NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sozo needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-slow lint format
+.PHONY: help install doctor quickstart gpu-check test test-slow lint format
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -16,14 +17,22 @@ help: ## show this list
 install: $(STAMP) ## make the virtual environment with every pinned package
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sozo needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) $(NEW_ENOUGH)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,dev]'
 	touch $(STAMP)
 
+doctor: PYTHON := $(or $(wildcard $(BIN)/python),$(PYTHON))
+doctor: ## what is installed here, what is missing for which feature, and the command that mends it (seconds)
+	@$(PYTHON) $(NEW_ENOUGH)
+	@$(PYTHON) recipes/doctor.py
+
 quickstart: $(STAMP) ## train the embedded model in two ways and show what it learned (ten minutes, no GPU, no hub)
 	$(BIN)/python recipes/quickstart.py
+
+gpu-check: $(STAMP) ## samplers, SFT, DPO, GRPO and vLLM on one GPU (or a CPU) beside what is expected, as a table to send us
+	$(BIN)/python recipes/gpu_check.py
 
 test: lint ## lint, type check and the test suite
 	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile

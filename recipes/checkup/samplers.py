@@ -1,0 +1,86 @@
+"""Samplers on one model and prompt: is it the model's distribution, and how many tokens a second beside the best?"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from checkup.roofline import Roofline, best_sampling, seconds
+from checkup.shapes import Shape
+from data.prompts import prompt
+from models.processes import freed_memory_kept
+from models.traits import encode_text
+
+
+def check_samplers(shape: Shape, folder: Path, dtype: str, device: str, roofline: Roofline) -> dict[str, Any]:
+    """Of each sampler its speed, and how far its tokens are from the model's distribution (`calibration`)."""
+    import torch
+
+    from generate.shared_prefix import sample_tokens, why_not_sampled
+    from models.load import load_model
+
+    model, tokenizer = load_model(str(folder), dtype=dtype)
+    model = model.to(device).eval()
+    ids, rows, response = encode_text(tokenizer, prompt("dat")), 4 * shape.rows, 2 * shape.response
+
+    def shared(number: int, rows: int) -> Sequence[Sequence[int]]:
+        uniforms = np.random.default_rng([number, rows]).random((rows, response))
+        with freed_memory_kept():
+            return sample_tokens(model, ids, uniforms, ends=[], slots=rows)
+
+    def generated(number: int, rows: int) -> Sequence[Sequence[int]]:
+        torch.manual_seed(number)
+        return generate(model, ids, rows, response)
+
+    samplers: dict[str, Callable[[int, int], Sequence[Sequence[int]]]] = {"model.generate": generated}
+    reason = why_not_sampled(model, len(ids) + response)
+    if reason is None:
+        samplers = {"shared_prefix": shared, **samplers}
+    options: dict[str, Any] = {"rows": rows, "prompt": len(ids), "response": response}
+    best = best_sampling(shape.architecture, roofline, **options, element=model.dtype.itemsize)
+    result: dict[str, Any] = {"options": options, "best": best, "refused": reason, "samplers": {}}
+    for name, sample in samplers.items():
+        sample(0, 2)
+        took, tokens = seconds(lambda sample=sample: sample(1, rows), device)  # type: ignore[misc]
+        speed = sum(map(len, tokens)) / took
+        result["samplers"][name] = {"speed": speed, "deviation": calibration(model, ids, tokens)}
+    return result
+
+
+def generate(model: Any, ids: list[int], rows: int, response: int) -> list[list[int]]:
+    """Tokens by transformers' `model.generate` with the prompt repeated, nothing truncated and nothing ended."""
+    import torch
+    from transformers import GenerationConfig
+
+    prompts = torch.tensor([ids], device=model.device).expand(rows, -1)
+    whole = {"do_sample": True, "top_k": 0, "top_p": 1.0, "max_new_tokens": response, "pad_token_id": 0}
+    before, model.generation_config = model.generation_config, GenerationConfig(**whole)
+    try:
+        with torch.no_grad():
+            output = model.generate(input_ids=prompts, attention_mask=torch.ones_like(prompts))
+    finally:
+        model.generation_config = before
+    return output[:, len(ids) :].tolist()
+
+
+def calibration(model: Any, ids: list[int], tokens: Sequence[Sequence[int]]) -> float:
+    """How far the tokens' mean log-probability is from the negative mean entropy, in standard errors.
+
+    Under the plain forward pass. Tokens that come from the model's distribution give a standard normal number, whatever
+    the weights; a sampler that attends wrongly, or truncates, does not.
+    """
+    import torch
+
+    total = variance = 0.0
+    for row in tokens:
+        rows = torch.tensor([[*ids, *row]], device=model.device)
+        with torch.no_grad():
+            logits = model(input_ids=rows, use_cache=False, logits_to_keep=len(row) + 1).logits[0, :-1]
+        logs = logits.float().log_softmax(-1)
+        chances = logs.exp()
+        entropy = -(chances * logs).sum(-1)
+        chosen = logs.gather(1, rows[0, len(ids) :, None])[:, 0]
+        total += float((chosen + entropy).double().sum())
+        variance += float((chances * (logs + entropy[:, None]) ** 2).sum(-1).double().sum())
+    return total / variance**0.5

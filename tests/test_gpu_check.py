@@ -1,0 +1,133 @@
+"""The GPU check on a CPU: the tiny shape through the same command, and verdicts on hand-made numbers."""
+
+import json
+import sys
+
+import gpu_check
+import pytest
+from checkup import samplers, shapes, table
+from checkup.unit import DTYPES, PARTS, Unit, measure, units, why_skipped
+
+ROWS, RESPONSE, PROMPT = 16, 8, [5, 9, 3, 7]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shapes") / "tiny"
+    shapes.build(shapes.shape("tiny"), folder, "cpu")
+    return folder
+
+
+def test_the_shapes_are_the_recipes():
+    millions = {name: round(shapes.shape(name).architecture.parameters / 1e6, 1) for name in ("tiny", "0.3b", "8b")}
+    assert millions == {"tiny": 1.3, "0.3b": 268.1, "8b": 8030.3}
+
+
+def test_a_built_model_has_the_shapes_parameters_and_a_word_for_each_token(tiny):
+    from models.load import load_model
+
+    shape = shapes.shape("tiny")
+    model, tokenizer = load_model(str(tiny))
+    assert sum(weights.numel() for weights in model.parameters()) == shape.architecture.parameters
+    ids = tokenizer("w3;w14;単")["input_ids"]
+    assert len(ids) == 3
+    assert tokenizer.unk_token_id not in ids
+    assert tokenizer.decode(ids) == "w3;w14;単"
+
+
+def test_the_deviation_tells_a_sampler_that_truncates(tiny):
+    import torch
+
+    from models.load import load_model
+
+    model, _ = load_model(str(tiny), dtype="float32")
+    torch.manual_seed(0)
+    whole = samplers.generate(model, PROMPT, ROWS, RESPONSE)
+    assert abs(samplers.calibration(model, PROMPT, whole)) < table.MOST_DEVIATION
+    likeliest = model.generate(torch.tensor([PROMPT]), max_new_tokens=RESPONSE, do_sample=False, eos_token_id=None)
+    assert samplers.calibration(model, PROMPT, [likeliest[0, len(PROMPT) :].tolist()] * ROWS) > table.MOST_DEVIATION
+
+
+def test_units():
+    named = [str(unit) for unit in units(["samplers"], ["tiny"])]
+    assert named == ["roofline-float32", "roofline-bfloat16", "samplers-tiny-float32", "samplers-tiny-bfloat16"]
+    assert len(list(units(list(PARTS), ["0.3b", "8b"]))) == 2 + 4 * 2 * 2 + 2
+    assert why_skipped(Unit("vllm-start", "tiny", "bfloat16"), "cpu") == "needs a GPU"
+    assert why_skipped(Unit("sft", "tiny", "bfloat16"), "cpu") is None
+
+
+def step(loss, norm, **more):
+    steps = [{"loss": loss, "grad_norm": norm}, {"loss": 9.0, "grad_norm": 9.0}]
+    return {"steps": steps, "peak": 2.0, "estimate": {"weights": 1.5, "reference": 0.0}, "not_shared": None} | more
+
+
+def test_verdicts():
+    float32, half = (Unit("sft", "8b", dtype) for dtype in DTYPES)
+    assert table.unexpected({float32: step(2.0, 1.0), half: step(2.01, 1.05)}) == []
+    for wrong in (step(2.03, 1.0), step(2.0, 1.2), step(float("nan"), 1.0), step(2.0, 1.0, not_shared="a reason")):
+        assert len(table.unexpected({float32: step(2.0, 1.0), half: wrong})) == 1
+    sampled = {"best": 100.0, "refused": None, "samplers": {"shared_prefix": {"speed": 50.0, "deviation": -5.0}}}
+    found = {
+        Unit("samplers", "8b", "bfloat16"): sampled,
+        Unit("vllm-sync", "8b", "bfloat16"): {"differences": [0.01, 0.9]},
+    }
+    assert len(table.unexpected(found)) == 2
+
+
+def test_the_table_says_what_does_not_fit_and_what_failed():
+    results = {Unit("sft", "8b", "float32"): {"no_room": True}, Unit("sft", "8b", "bfloat16"): step(2.0, 1.0)}
+    page = table.markdown({"device": "H100"}, results, {Unit("dpo", "8b", "float32"): "took more than 600 s"})
+    assert "| sft | 8b | float32 | does not fit |" in page
+    assert "| sft | 8b | bfloat16 | 2.00 |  | 1.50 | weights 1.5 |" in page
+    assert "- dpo-8b-float32: took more than 600 s" in page
+
+
+def test_what_is_done_is_not_repeated(tmp_path, tiny, monkeypatch, capsys):
+    measured = []
+
+    def here(unit, folder):  # in this process, which has torch
+        measured.append(str(unit))
+        unit.file(folder).parent.mkdir(exist_ok=True)
+        unit.file(folder).write_text(json.dumps(measure(unit, folder, "cpu")))
+
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "tiny").symlink_to(tiny)
+    monkeypatch.setattr(gpu_check, "run", here)
+    monkeypatch.setattr(gpu_check, "device", lambda: ("cpu", "a CPU"))
+    command = ["gpu_check.py", "--part", "samplers", "--output_dir", str(tmp_path)]
+    for more, units_measured in (([], 4), ([], 4), (["--again"], 8)):
+        monkeypatch.setattr(sys, "argv", [*command, *more])
+        assert gpu_check.main() == 0
+        assert len(measured) == units_measured
+    values = json.loads((tmp_path / "gpu-check.json").read_text("utf-8"))
+    assert list(values["results"]["samplers-tiny-bfloat16"]["samplers"]) == ["shared_prefix", "model.generate"]
+    assert "| tiny | float32 | shared_prefix | 16 x 32 |" in (tmp_path / "gpu-check.md").read_text("utf-8")
+    assert "done before" in capsys.readouterr().out
+
+
+def test_a_unit_that_fails_says_why_and_is_not_done(tmp_path, monkeypatch):
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho no driver >&2\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    unit = Unit("sft", "tiny", "float32")
+    assert gpu_check.run(unit, tmp_path).startswith("no driver (")
+    assert not unit.file(tmp_path).exists()
+
+
+def test_a_step_in_half_precision_in_a_process_of_its_own(tmp_path):
+    unit = Unit("sft", "tiny", "bfloat16")
+    assert gpu_check.run(unit, tmp_path) is None
+    result = json.loads(unit.file(tmp_path).read_text("utf-8"))
+    first, second = result["steps"]
+    assert 0 < second["loss"] < first["loss"]
+    assert result["peak"] > 0
+    assert result["not_shared"] is None
+
+
+@pytest.mark.slow
+def test_the_whole_check(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--output_dir", str(tmp_path)])
+    assert gpu_check.main() == 0
+    assert "NO |" not in (tmp_path / "gpu-check.md").read_text("utf-8")
+    assert not (tmp_path / "models").exists()

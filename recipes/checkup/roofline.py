@@ -24,7 +24,7 @@ def measure(device: str, dtype: str) -> Roofline:
     import torch
 
     kind, cuda = getattr(torch, dtype), device != "cpu"
-    n = 8192 if cuda else 1024
+    n = 8192 if cuda else 512
     a, b = (torch.randn(n, n, device=device).to(kind) for _ in range(2))
     source = torch.zeros(2**30 if cuda else 2**26, dtype=torch.int32, device=device)  # 4 GiB, 256 MiB
     target = torch.empty_like(source)

@@ -2,8 +2,8 @@
 
 import json
 import logging
+import re
 import resource
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +103,10 @@ def _peak(device: str) -> float:
 
     if device != "cpu":
         return torch.cuda.max_memory_allocated() / GIB
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / GIB
+    status = Path("/proc/self/status")
+    if status.is_file():  # what getrusage says on Linux may be the peak of whoever started this process
+        return int(re.findall(r"VmHWM:\s*(\d+) kB", status.read_text("utf-8"))[0]) * 1024 / GIB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / GIB  # macOS: bytes
 
 
 class _Heard(logging.Handler):

@@ -187,6 +187,10 @@ def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
     assert run.metrics["statuses"]["unparseable"] == 48
     # Of a vague idea all is known: it is worth little. Of the others it is not known what they are worth.
     assert (measures["pbig/worth"]["mean"], measures["pbig/worth"]["n"]) == (pytest.approx(1 / 24), 24)
+    assert run.metrics["reasons"] == {"unparseable": 48}
+    table = finished_run(tmp_path / "run").table()
+    assert table["score"].null_count == 48
+    assert table["reason"].null_count == 24
 
 
 def test_money_ends_judging_between_two_judgements(tmp_path):

@@ -50,8 +50,7 @@ class FinishedPbig(Finished):
 
     def answers(self) -> Iterator[ScoredAnswer]:
         for row in self.rows:
-            values = row.values()
-            yield ScoredAnswer(row.id, row.item, row.text, values, None if values else row.status or "not_asked")
+            yield ScoredAnswer(row.id, row.item, row.text, row.values(), row.status)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         if measure.name not in TOGETHER:

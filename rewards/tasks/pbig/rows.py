@@ -7,6 +7,7 @@ from statistics import fmean
 
 from data.jsonl import read_objects, write_objects
 from data.rubrics import Criterion, load_rubric
+from rewards.judges.run import NOT_ASKED
 from rewards.measure import Measure
 from rewards.tasks.pbig.staged import Opinion
 from rewards.tasks.pbig.worth import worth
@@ -40,10 +41,11 @@ class JudgedIdea:
 
     @property
     def status(self) -> str | None:
-        """Why it has no values at all: a reason, or how its judgement ended; None if it has some."""
-        if self.reason is not None or any(opinion.scores for opinion in self.opinions.values()):
+        """Why it has no worth: a reason, or how a judgement ended; None if it has one."""
+        if self.reason is not None or any(self.worth(expert) is not None for expert in self.opinions):
             return self.reason
-        return next((status for opinion in self.opinions.values() for status in opinion.failed.values()), None)
+        failed = (status for opinion in self.opinions.values() for status in opinion.failed.values())
+        return next(failed, NOT_ASKED)
 
     def values(self) -> dict[str, float]:
         """By the measures' names, each the mean over the experts who have it; not what takes several ideas."""

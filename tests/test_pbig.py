@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, Browser
 from fakes import FakeJudge
 from test_sampling_endpoint import KEY, completion, server
 
@@ -257,6 +258,13 @@ def test_from_patents_to_a_page(tmp_path):
     page = (tmp_path / "page.html").read_text("utf-8")
     assert bad not in page
     assert "アイデア（PBIG）" in page
+    assert "The packaged technologies are invented" not in page
+    if CHROMIUM:
+        browser = Browser(tmp_path / "profile")
+        browser.open((tmp_path / "page.html").as_uri())
+        assert (browser.run("document.title"), browser.errors) == ("sozo", [])
+        assert bad in browser.run("document.body.innerText")
+        browser.close()
     done = evaluate(tmp_path, "pbig", "--model", "m", *command, "--pbig-language", "fr", "--output", "x")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "pbig_language must be one of ja, en" in done.stderr

@@ -1,7 +1,5 @@
 """Ideas as GRPO is paid for them: what one expert's judge says, or several experts' together; the form apart."""
 
-import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +19,7 @@ from rewards.tasks.pbig.answer import parse_idea
 from rewards.tasks.pbig.experts import Expert, plain
 from rewards.tasks.pbig.history import load_experts
 from rewards.tasks.pbig.rows import CRITERIA
+from rewards.tasks.pbig.settings import digest
 from rewards.tasks.pbig.worth import worth
 
 # What several experts make of an idea: `one` is for a single one, `min` pleases everybody, `max` delights somebody.
@@ -151,10 +150,9 @@ class IdeaReward(JudgeReward):
         return metrics | {"judge/cost": self.cost} if self.price else metrics
 
     def describe(self) -> dict[str, Any]:
-        histories = json.dumps([expert.describe() for expert in self.experts], ensure_ascii=False, sort_keys=True)
         described = super().describe() | {"weights": self.weights, "aggregate": self.aggregate, "rank": self.rank}
         described["experts"] = [expert.name for expert in self.experts]
-        return described | {"history_sha256": hashlib.sha256(histories.encode("utf-8", "surrogatepass")).hexdigest()}
+        return described | {"history_sha256": digest(expert.describe() for expert in self.experts)}
 
     def stop_if_failing(self, statuses: Sequence[str]) -> None:
         failures = Counter(status for status in statuses if status != Status.OK)

@@ -1,7 +1,11 @@
 """What can be set about PBIG: whose patents, in which language, who judges, and what tells ideas apart."""
 
+import hashlib
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from data.errors import UserError
 from data.ideas import Patent, read_patents, trial_patents
@@ -50,3 +54,9 @@ class PbigSettings(JudgeSettings):
     def vectors(self) -> WordVectors:
         """The encoder, loaded; see `make_encoder` for the errors."""
         return WordVectors(make_encoder(self.pbig_embedding_model, revision=self.pbig_embedding_revision, texts=True))
+
+
+def digest(rows: Iterable[Any]) -> str:
+    """SHA-256 of JSON values, such as patents."""
+    content = json.dumps(list(rows), ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,6 +1,5 @@
 """PBIG: product ideas from patents, rated in stages by a judge, or by a judge for each expert."""
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ from rewards.tasks.pbig.experts import Expert, plain
 from rewards.tasks.pbig.finished import LEDGER, PATENTS, ROWS, TOGETHER, FinishedPbig, run_of
 from rewards.tasks.pbig.history import load_experts
 from rewards.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, JudgedIdea, write_rows
-from rewards.tasks.pbig.settings import PbigSettings
+from rewards.tasks.pbig.settings import PbigSettings, digest
 from rewards.tasks.pbig.spread import distances, same_titles
 from rewards.tasks.pbig.staged import Staged, Target, judge_in_stages
 from rewards.tasks.pbig.view import PbigView
@@ -83,11 +82,11 @@ class Pbig(Task):
         names = [expert.name for expert in self.experts if expert.history]
         histories = [expert.describe() for expert in self.experts]
         return {
-            "patents_sha256": _digest(map(asdict, self.patents)),
+            "patents_sha256": digest(map(asdict, self.patents)),
             "num_patents": len(self.patents),
             "language": self.settings.pbig_language,
             "experts": names,
-            "history_sha256": _digest(histories) if names else None,
+            "history_sha256": digest(histories) if names else None,
             "embedding_model": self.settings.pbig_embedding_model,
             "embedding_revision": self.settings.pbig_embedding_revision,
             "judge": {"model": self.judge.name, "prompt": PROMPT, **self.judge.parameters},
@@ -159,7 +158,7 @@ class Pbig(Task):
         worths = {e.name: [w for row in rows if (w := row.worth(e.name)) is not None] for e in self.experts}
         return {
             "source": run.source or "",
-            "judge": self.settings.judge_model,
+            "judge": self.judge.name if self.judge else "",
             "prompt": PROMPT,
             "num_items": len(self.patents),
             "num_answers": len(rows),
@@ -180,11 +179,6 @@ class Pbig(Task):
         parts = [part.partition(": ")[2] for text in texts for part in text.splitlines()]
         ideas = [parse_idea(text).fields or {} for text in texts]
         refuse([*texts, *parts, *(field for idea in ideas for field in idea.values())], _held_out(), "the PBIG trial")
-
-
-def _digest(rows: Iterable[Any]) -> str:
-    content = json.dumps(list(rows), ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @cache

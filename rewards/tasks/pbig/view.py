@@ -1,14 +1,16 @@
 """How PBIG's results are shown: gates first, then what an idea is worth, by criterion, and how alike ideas are."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from data.ideas import LIMITS
+from data.ideas import LIMITS, trial_patents
 from rewards.measure import DASH, Cell, Estimate, Measure, estimate_text, mean_cell, percent, share_cell
 from rewards.page_parts import Column, Entry, ModelTable, Point, ReaderItem, Scatter, Section
 from rewards.tasks.pbig.finished import LEDGER, PATENTS, ROWS, FinishedPbig
 from rewards.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, WORTH
+from rewards.tasks.pbig.settings import digest
 from rewards.view import View
 
 _WORTH = Measure(WORTH, 3)
@@ -52,6 +54,7 @@ class PbigView(View[FinishedPbig]):
     def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedPbig]]) -> Section:
         every = [run for own in runs.values() for run in own]
         known = {measure.name: measure for measure in measures}
+        trial = any(run.settings["patents_sha256"] == digest(map(asdict, trial_patents())) for run in every)
         experts = dict.fromkeys(name for run in every for name in run.metrics["experts"])
         gates = (
             Column("pbig_valid", cell=_valid),
@@ -60,14 +63,14 @@ class PbigView(View[FinishedPbig]):
         )
         axes = tuple(Column(criterion, known[name]) for criterion, name in BY_CRITERION.items())
         tables = [
-            ModelTable("pbig_gates", gates, ("pbig_note", "pbig_trial_note", "scale_note")),
-            ModelTable("pbig_axes", axes, ("pbig_axes_note",), heat=True),
+            ModelTable("pbig_gates", gates, ("pbig_note", *(("pbig_trial_note",) if trial else ()), "scale_note")),
+            ModelTable("pbig_axes", axes, ("pbig_axes_note",)),
         ]
         if len(experts) > 1:
             columns = tuple(Column(name, cell=_worth_to(name)) for name in experts)
             tables.append(ModelTable("pbig_experts", columns, ("pbig_experts_note",), heat=True))
         points = {run.folder: point for run in every if (point := _point(run))}
-        return tables, (Scatter("pbig_chart", "pbig", DISTANCE, WORTH, points),)
+        return tables, (Scatter("pbig_chart", "pbig", "pbig_distance_axis", WORTH, points),)
 
     def settings_shown(self, run: FinishedPbig) -> list[tuple[str, Any]]:
         failed = {status: n for status, n in run.metrics["statuses"].items() if status != "ok" and n}
@@ -130,8 +133,8 @@ def _worth_to(expert: str) -> Any:
 
 
 def _point(run: FinishedPbig) -> Point | None:
-    """How far apart ideas are, and what they are worth."""
+    """How far apart ideas are, a hundredfold since a picture's ends are whole numbers, and what they are worth."""
     apart, worth = (run.metrics["measures"][name] for name in (DISTANCE, WORTH))
     if apart["mean"] is None or worth["mean"] is None:
         return None
-    return Point(apart["mean"], worth["mean"], worth["low"], worth["high"])
+    return Point(100 * apart["mean"], worth["mean"], worth["low"], worth["high"])

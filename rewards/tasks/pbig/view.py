@@ -92,7 +92,7 @@ class PbigView(View[FinishedPbig]):
             values, marks = row.values(), dict[str, float | None]()
             for criterion, name in BY_CRITERION.items():
                 if name in values:
-                    marks[criterion] = values[name]
+                    marks[criterion] = round(values[name], 2)
             notes = [
                 f"{expert}, {criterion}: {opinion.scores[criterion]}. {note['reason']} ({note['confidence']}%)"
                 for expert, opinion in row.opinions.items()

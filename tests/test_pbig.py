@@ -265,6 +265,5 @@ def test_from_patents_to_a_page(tmp_path):
         assert (browser.run("document.title"), browser.errors) == ("sozo", [])
         assert bad in browser.run("document.body.innerText")
         browser.close()
-    done = evaluate(tmp_path, "pbig", "--model", "m", *command, "--pbig-language", "fr", "--output", "x")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "pbig_language must be one of ja, en" in done.stderr
+    with pytest.raises(UserError, match="pbig_language must be one of ja, en"):
+        Pbig(PbigSettings(pbig_language="fr")).items()

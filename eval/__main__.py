@@ -2,27 +2,33 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from data.errors import UserError, one_line_errors
+from eval.agreement.command import agreement
 from eval.deliver import ResultOptions, check_delivery, deliver
 from eval.draw import SamplingOptions
 from eval.encoders.run import encoders
+from eval.experts.command import experts
 from eval.flags import spread, with_flags
 from eval.frontier import frontier
 from eval.run import TaskRun, run_task, score_answers
 from eval.terminal import print_changes, print_lines, print_page, print_run, printing
 from generate.judges import make_judge
 from generate.load import GeneratorSettings
-from rewards.judges.options import JudgeSettings
 from rewards.task import Task
 from rewards.tasks import task_type, task_types
 
-_VARIADIC = {"run": ("--model", "--benchmarks"), "agreement": ("--embedding-models",), "frontier": ("--strengths",)}
+_VARIADIC = {
+    "run": ("--model", "--benchmarks"),
+    "agreement": ("--embedding-models",),
+    "experts": ("--history", "--shots"),
+    "frontier": ("--strengths",),
+}
 _FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
 
 Output = Annotated[Path, typer.Option(help="Folder of this run; the same command again continues where it stopped.")]
@@ -117,41 +123,6 @@ def correlate(
     print_page(correlate_runs(runs, output, ratings=ratings))
 
 
-def agreement(
-    output: Output,
-    runs: Runs,
-    judging: JudgeSettings,
-    benchmark: Annotated[
-        str | None, typer.Option(help="The task (default: the only one that a judge can grade too).")
-    ] = None,
-    embedding_models: Annotated[
-        list[str] | None, typer.Option(help="Encoders to score with (default: the scores that the runs hold).")
-    ] = None,
-    embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of their vectors.")] = None,
-    rankings: Annotated[
-        Path | None, typer.Option(help='JSONL of people\'s rankings: {"story_id": ..., "ranking": [best, ...]}.')
-    ] = None,
-    judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
-) -> None:
-    """Appendix C: rank models by encoders, people and a judge (Table 23), and see how these agree (24, Figure 1)."""
-    from eval.agreement.run import agree
-
-    for field in fields(judging):
-        if not judge and getattr(judging, field.name) != field.default:
-            raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
-    compared = agree(
-        runs,
-        output,
-        benchmark=benchmark,
-        encoders=embedding_models or (),
-        cache=embedding_cache,
-        rankings=rankings,
-        judging=judging if judge else None,
-    )
-    print_page(compared)
-    _exit(compared.stopped is None)
-
-
 def _task_command(kind: type[Task]) -> Callable[..., None]:
     """`python -m eval TASK`: one model, one task."""
 
@@ -234,7 +205,7 @@ def make_app() -> typer.Typer:
         for own in task.commands:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: python -m eval score TASK FILE.")
-    for command in (report, compare, correlate, encoders, frontier, agreement):
+    for command in (report, compare, correlate, encoders, frontier, agreement, experts):
         app.command()(with_flags(command))
     return app
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from eval.statistics import compare_independent, compare_paired, mean_interval, pearson
+from eval.statistics.agreement import krippendorff_alpha
 from eval.statistics.means import MeanInterval
 from eval.statistics.seeds import difference, over_seeds
 from rewards.guard import gain
@@ -181,3 +182,20 @@ def test_correlations(rho, n):
         return pearson(x, rho * x + np.sqrt(1 - rho**2) * rng.normal(size=n))
 
     assert 0.93 <= coverage(rho, interval) <= 0.97
+
+
+@pytest.mark.parametrize("raters", [2, 4, 9])
+@pytest.mark.parametrize("n", [70, 120])
+@pytest.mark.parametrize(("agree", "truth"), [(0.0, 0.0), (0.4, 0.4), (0.8, 0.8)])
+def test_agreement_of_raters(n, raters, agree, truth):
+    """Of scores from 1 to 4, the higher ones more frequent: a rater gives the unit's own, or one at random."""
+
+    def interval(rng):
+        own, other = (rng.choice(4, shape, p=[0.1, 0.2, 0.4, 0.3]) for shape in (n, (raters, n)))
+        scores = np.where(rng.random((raters, n)) < np.sqrt(agree), own, other).astype(float)
+        if raters > 2:
+            scores[rng.random(scores.shape) < 0.3] = np.nan
+        return krippendorff_alpha(scores)
+
+    # Both of two raters give the unit's own score with a chance of `agree`: that is alpha at every level.
+    assert 0.93 <= coverage(truth, interval, 1000) <= 0.97

@@ -26,7 +26,8 @@ from eval.agreement.agreement import agreement
 from eval.agreement.curve import agreement_curve
 from eval.agreement.judging import Graded, grade_answers
 from eval.matrix import Matrix, rank_models
-from eval.ratings import RANKING, Rating, people_matrix, place_score, read_rankings
+from eval.rankings import RANKING, people_matrix, place_score, read_rankings
+from eval.ratings import Rating
 from rewards.judges.ledger import read_judgements
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Reply

@@ -13,6 +13,8 @@ from typing import Any, TypeGuard
 from data.errors import UserError
 from data.settings import hint
 
+FOR_IDEAS = "pbig"  # what product ideas are rated by, unless something else is said
+
 
 @dataclass(frozen=True, slots=True)
 class Criterion:

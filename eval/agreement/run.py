@@ -14,7 +14,7 @@ from eval.agreement.judging import grade_answers
 from eval.agreement.text import CURVE, curve_figure, to_markdown
 from eval.evaluated import Evaluated, check_alike, find_evaluated
 from eval.matrix import Matrix
-from eval.ratings import people_matrix, read_rankings
+from eval.rankings import people_matrix, read_rankings
 from eval.terminal import PageRun
 from generate.judges import make_judge
 from rewards.finished import Finished

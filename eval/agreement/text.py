@@ -13,7 +13,7 @@ from eval.agreement.agreement import Agreement, AppendixC
 from eval.agreement.curve import DRAWS, CurvePoint
 from eval.agreement.judging import Graded
 from eval.matrix import Placed
-from eval.ratings import PEOPLE
+from eval.rankings import PEOPLE
 
 CURVE = "agreement-curve.svg"
 # Enough to read the curve off; agreement.json has every number of stories.

@@ -1,0 +1,143 @@
+"""What `python -m eval experts` does, without the command line."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.jsonl import write_objects
+from data.record import write_json, write_whole
+from data.rubrics import RatingRubric
+from data.run_folder import RunFolder
+from data.settings import setting
+from eval.experts.analysis import Predictions, analyse, predictions
+from eval.experts.asks import Votes, ask_for_all
+from eval.experts.figures import alpha_figure, reasons_figure
+from eval.experts.histories import Condition, Rated, sample_ratings
+from eval.experts.page import experts_page
+from eval.experts.reasons import Reasons, reasons_of
+from eval.terminal import PageRun
+from generate.judges import make_judge
+from rewards.endpoint.profile import read_profile
+from rewards.judges.criterion import criterion_rubric
+from rewards.judges.options import JudgeSettings
+from rewards.judges.protocol import Judge
+
+PAGE, VALUES, CURVES, REASONS = "experts.md", "experts.json", "alpha-by-shots.svg", "reasons.svg"
+PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
+
+
+@dataclass(frozen=True)
+class ExpertSettings:
+    """How often a judge is asked, of which ratings, and how the votes are counted."""
+
+    judge_seeds: int = setting(3, "Votes of the judge on every rating, each with a seed of its own.")
+    judge_temperature: float = setting(0.7, "Of the judge; it is asked with top_p 0.8 too.")
+    min_confidence: int = setting(80, "Votes below this do not count; another value asks nobody again.", decides=False)
+    max_ratings: int | None = setting(None, "Predict so many ratings only, alike of each expert and criterion.")
+    level: str = setting("ordinal", "Of measurement: nominal, ordinal, interval or ratio.", decides=False)
+    least: int = setting(10, "Predictions of an expert that her alpha needs.", decides=False)
+    reasons_embedding_model: str | None = setting(
+        None, "Encoder of the judge's reasons, such as ja-ginza: are they alike where experts agree?", decides=False
+    )
+
+
+def seeded_judges(settings: JudgeSettings, seeds: int, temperature: float) -> list[Judge]:
+    """A judge for each seed; what an endpoint's profile says of temperature and body holds before this."""
+    if seeds < 1:
+        raise UserError(f"--judge-seeds must be 1 or more, not {seeds}")
+    if settings.judge_backend != "openai":
+        if seeds > 1:
+            raise UserError(f"a judge by {settings.judge_backend} decodes greedily, all votes alike; --judge-seeds 1")
+        return [make_judge(settings)]
+    profile = read_profile(settings.judge_endpoint)
+    judges = []
+    for seed in range(seeds):
+        values = {name: value for name, value in asdict(profile).items() if value is not None}
+        if profile.temperature != "none":  # a model that knows none knows no seed either
+            body = {"top_p": 0.8, "seed": seed, **(profile.extra_body or {})}
+            values |= {"temperature": values.get("temperature", temperature), "extra_body": body}
+        elif seeds > 1:
+            raise UserError("an endpoint with `temperature: none` gives all votes alike; --judge-seeds 1")
+        judges.append(make_judge(replace(settings, judge_endpoint=json.dumps(values))))
+    return judges
+
+
+def judge_experts(
+    ratings: Sequence[Rated],
+    rubric: RatingRubric,
+    conditions: Sequence[Condition],
+    judges: Sequence[Judge],
+    output: Path,
+    judging: JudgeSettings,
+    settings: ExpertSettings,
+) -> PageRun:
+    """Have every rating predicted under every condition, one vote of each of `judges`, and say how well.
+
+    The folder `output` gets the page, `experts.json`, `predictions.jsonl`, the figure, and the ledger with every
+    verdict the moment it arrives: the same command asks only what is missing, and counts again for nothing.
+    """
+    of = list(ratings) if settings.max_ratings is None else sample_ratings(ratings, settings.max_ratings)
+    criteria = [c for c in rubric.criteria if any(rating.criterion == c.name for rating in of)]
+    content = json.dumps([asdict(rating) for rating in ratings]).encode()
+    parameters = [judge.parameters for judge in judges]
+    folder = RunFolder(
+        output,
+        {
+            "task": "experts",
+            "ratings_sha256": hashlib.sha256(content).hexdigest(),
+            "predicted": len(of),
+            "conditions": [condition.name for condition in conditions],
+            "prompts": [criterion_rubric(criterion).name for criterion in criteria],
+            "judge": {"model": judges[0].name, "parameters": parameters},
+        },
+    )
+    folder.reopen()
+    folder.start({}, {"judge": judges[0].describe()})
+    votes = ask_for_all(ratings, of, conditions, criteria, judges, output / LEDGER, judging)
+    predicted = predictions(votes, of, conditions, settings.min_confidence)
+    how = {name: getattr(settings, name) for name in ("level", "least", "min_confidence")}
+    result = analyse(ratings, of, conditions, criteria, votes, predicted, seeds=len(judges), **how)
+    notes = [f"{len(of):,} of {len(ratings):,} ratings, {len(conditions)} conditions, {len(judges)} votes each"]
+    notes.append(f"Judge: {judges[0].name}. Asked now: {votes.requests:,}; the rest was in the ledger or is equal.")
+    alike = _reasons(of, conditions, votes, settings)
+    page = experts_page(result, votes, notes, alike)
+    write_json(output / VALUES, {**result.to_json(), "reasons": [asdict(one) for one in alike]})
+    write_objects(output / PREDICTIONS, prediction_lines(of, conditions, votes, predicted))
+    write_whole(output / CURVES, alpha_figure(result, sorted({c.shots for c in conditions if c.shots})))
+    write_whole(output / PAGE, page.encode())
+    files = ["config.json", "metrics.json", VALUES, PAGE, PREDICTIONS, CURVES, LEDGER]
+    if alike:
+        write_whole(output / REASONS, reasons_figure(alike))
+        files.append(REASONS)
+    if votes.stopped is None:
+        folder.finish({**votes.to_json(), "min_confidence": settings.min_confidence})
+    return PageRun(output, page, tuple(files), False, votes.stopped)
+
+
+def _reasons(
+    of: Sequence[Rated], conditions: Sequence[Condition], votes: Votes, settings: ExpertSettings
+) -> list[Reasons]:
+    """Figure 3 of each history with the most examples that it was given."""
+    if settings.reasons_embedding_model is None:
+        return []
+    from rewards.embeddings import WordVectors, make_encoder
+
+    vectors = WordVectors(make_encoder(settings.reasons_embedding_model, texts=True))
+    most = {condition.history: condition for condition in sorted(conditions, key=lambda one: one.shots)}
+    return [reasons_of(of, votes, one, vectors, settings.level, settings.least) for one in most.values()]
+
+
+def prediction_lines(
+    of: Sequence[Rated], conditions: Sequence[Condition], votes: Votes, predicted: Predictions
+) -> Iterator[dict[str, Any]]:
+    """One line for each condition and rating."""
+    for condition in conditions:
+        for rating in of:
+            key, said = (condition.name, rating.id), predicted[condition.name, rating.id]
+            line = {name: getattr(rating, name) for name in ("rater", "item", "domain", "criterion", "score")}
+            given = [vote and asdict(vote) for vote in votes.by_rating.get(key, ())]
+            yield {"condition": condition.name, **line, "prediction": said.score, "reason": said.reason, "votes": given}

@@ -1,0 +1,34 @@
+"""Judges World W over HTTP, for tests that kill it: `python expert_worker.py URL FOLDER [--retry-failed]`."""
+
+import sys
+from pathlib import Path
+
+from expert_world import RUBRIC, world
+
+from eval.experts.histories import conditions_of
+from eval.experts.run import ExpertSettings, judge_experts
+from rewards.endpoint.pace import RetryPolicy
+from rewards.endpoint.profile import Profile
+from rewards.judges.endpoint import EndpointJudge
+from rewards.judges.options import JudgeSettings
+
+CONDITIONS = conditions_of(["zero", "same"], [2])
+RATINGS = [rating for rating in world(1, 0.3) if rating.rater in ("r0", "r4", "r8")]
+
+if __name__ == "__main__":
+    url, folder, *retry = sys.argv[1:]
+    policy = RetryPolicy(retries=40, first_wait=0.02, longest_wait=0.3, patience=60)
+    judges = [
+        EndpointJudge(
+            "judge",
+            base_url=url,
+            concurrency=16,
+            timeout=2.0,
+            retry=policy,
+            temperature=0.7,
+            profile=Profile(server="stand-in", extra_body={"seed": seed}),
+        )
+        for seed in range(3)
+    ]
+    settings = JudgeSettings(judge_model="judge", price_in=1.0, price_out=2.0, retry_failed=bool(retry))
+    judge_experts(RATINGS, RUBRIC, CONDITIONS, judges, Path(folder), settings, ExpertSettings())

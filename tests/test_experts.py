@@ -1,0 +1,310 @@
+"""A judge for each expert: World W beside a reference program's figures, leaks, votes, dummies, price."""
+
+import csv
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+from expert_world import CRITERION, RUBRIC, reply, world, world_judge
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.errors import UserError
+from eval.experts.alphas import difference
+from eval.experts.analysis import OTHERS, SHIFTED
+from eval.experts.asks import ask_for_all, asks
+from eval.experts.estimate import estimate
+from eval.experts.figures import reasons_figure
+from eval.experts.histories import HISTORIES, Condition, Rated, conditions_of, sample_ratings
+from eval.experts.reasons import reasons_of
+from eval.experts.run import ExpertSettings, judge_experts, seeded_judges
+from eval.experts.votes import LOW_CONFIDENCE, NO_VOTES, TIE, UNPARSEABLE, predict
+from rewards.embeddings import WordVectors
+from rewards.judges.criterion import Verdict
+from rewards.judges.options import JudgeSettings, Price
+
+ROOT = Path(__file__).parents[1]
+SHOTS = (1, 2, 5, 10)
+CONDITIONS = conditions_of(HISTORIES, SHOTS)
+# Means and standard deviations over twelve seeds of a reference program: noise -> prediction -> pooled, within.
+WORLD = {
+    0.0: {
+        "zero": ((0.288, 0.052), (0.256, 0.059)),
+        "diff 10": ((0.171, 0.041), (0.139, 0.051)),
+        "same 1": ((0.582, 0.037), (0.534, 0.032)),
+        "same 2": ((0.887, 0.021), (0.866, 0.021)),
+        "same 5": ((1.000, 0.001), (0.999, 0.001)),
+        "own median 10": ((0.318, 0.047), (-0.086, 0.050)),
+    },
+    0.3: {
+        "zero": ((0.269, 0.064), (0.234, 0.059)),
+        "diff 10": ((0.170, 0.065), (0.146, 0.066)),
+        "same 1": ((0.488, 0.047), (0.432, 0.045)),
+        "same 2": ((0.693, 0.027), (0.640, 0.038)),
+        "same 5": ((0.897, 0.019), (0.865, 0.029)),
+        "same 10": ((0.934, 0.008), (0.906, 0.016)),
+        "own median 10": ((0.275, 0.075), (-0.083, 0.055)),
+    },
+}
+
+
+def run(ratings, folder, *, conditions=CONDITIONS, judges=None, judging=None, **settings):
+    settings = ExpertSettings(**{"min_confidence": 0, **settings})
+    judging = judging or JudgeSettings(judge_model="w")
+    return judge_experts(ratings, RUBRIC, conditions, judges or [world_judge()], folder, judging, settings)
+
+
+def rows(folder):
+    values = json.loads((folder / "experts.json").read_text("utf-8"))
+    return {row["name"]: row for row in values["rows"]}, values
+
+
+def check_world(tmp_path, seeds, noise):
+    found = {name: ([], []) for name in WORLD[noise]}
+    for seed in range(seeds):
+        run(world(seed, noise), tmp_path / str(seed))
+        by_name, _ = rows(tmp_path / str(seed))
+        for name, (pooled, within) in found.items():
+            pooled.append(by_name[name]["pooled"]["alpha"])
+            within.append(by_name[name]["within"]["alpha"])
+    for name, values in found.items():
+        for given_values, (mean, sd) in zip(values, WORLD[noise][name], strict=True):
+            # Four standard errors of both means: the reference's over twelve seeds, and ours.
+            allowed = 4 * sd * (1 / 12 + 1 / seeds) ** 0.5 + 0.001
+            assert abs(fmean(given_values) - mean) <= allowed, (name, fmean(given_values), mean)
+
+
+@pytest.mark.parametrize("noise", WORLD)
+def test_one_world_is_within_the_reference_programs_spread(noise, tmp_path):
+    check_world(tmp_path, 1, noise)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", WORLD)
+def test_twelve_worlds_have_the_reference_programs_means(noise, tmp_path):
+    check_world(tmp_path, 12, noise)
+
+
+def test_the_page_says_what_pooling_hides_and_whether_more_than_a_habit_was_learned(tmp_path):
+    page = run(world(1), tmp_path / "out").page
+    by_name, values = rows(tmp_path / "out")
+    dummy, zero = by_name["own median 10"], by_name["diff 10"]
+    assert dummy["pooled"]["alpha"] > zero["pooled"]["alpha"]
+    assert dummy["within"]["alpha"] < zero["within"]["alpha"]
+    assert re.search(r"the dummy own median 10 \(0\.\d\d; within -?0\.\d\d\) beats .*diff 10 \(0", page)
+    assert "worth: same 10 beats the dummy own median 10 within experts: more than a habit." in page
+    assert {OTHERS, SHIFTED} <= set(by_name)
+    gap = next(c for c in values["compared"] if (c["first"], c["second"]) == ("same 10", "diff 10"))["within"]
+    assert (gap["n"], gap["experts"]) == (270, 9)
+    assert gap["low"] > 0.5
+    assert gap["p_holm"] < 0.02
+    svg = (tmp_path / "out" / "alpha-by-shots.svg").read_text("utf-8")
+    assert ">same<" in svg
+    assert ">own median<" in svg
+
+
+def test_the_confidence_rule_says_how_few_it_keeps(tmp_path):
+    ratings = world(2)
+    run(ratings, tmp_path / "out", conditions=conditions_of(["diff", "same"], [10]))
+    lines = (tmp_path / "out" / "judgements.jsonl").read_bytes()
+    again = run(ratings, tmp_path / "out", conditions=conditions_of(["diff", "same"], [10]), min_confidence=80)
+    assert (tmp_path / "out" / "judgements.jsonl").read_bytes() == lines  # nobody was asked again
+    by_name, values = rows(tmp_path / "out")
+    assert by_name["same 10"]["kept"] == 1
+    assert 0.1 < by_name["diff 10"]["kept"] < 0.4
+    assert f"{values['compared'][0]['within']['n']} of 270" in again.page
+
+
+def test_no_prompt_knows_the_answer(tmp_path):
+    seen = []
+    ratings = world(3, 0.3)
+    judges = [world_judge(seed, lambda prompt: seen.append(prompt) or reply(prompt)) for seed in range(2)]
+    run(ratings, tmp_path, judges=judges)
+    texts = {}
+    for rating in ratings:
+        texts.setdefault(rating.text, set()).add(rating.patent)
+    n = 0
+    for seed in range(2):
+        for condition in CONDITIONS:
+            for rating, asked in zip(ratings, asks(ratings, ratings, [condition], seed), strict=True):
+                shown = re.findall(r"Example \d+\n(.*)\nScore: (\d)\n", asked.question)
+                assert len(shown) == condition.shots
+                owners = {
+                    "same": {(o.text, str(o.score)) for o in ratings if o.rater == rating.rater},
+                    "diff": {(o.text, str(o.score)) for o in ratings if o.rater != rating.rater},
+                }
+                if shown:
+                    others = {pair for pair in owners[condition.history] if rating.patent not in texts[pair[0]]}
+                    assert set(shown) <= others | {p for p in owners[condition.history] if len(texts[p[0]]) > 1}
+                n += 1
+    prompts = set(seen)
+    assert len(prompts) <= n
+    assert all(prompt.count("# Input") == 1 and "Score: " not in prompt.split("# Input")[1] for prompt in prompts)
+
+
+def test_other_ideas_of_the_patent_and_other_fields_are_no_examples():
+    def rating(rater, item, patent, domain, score):
+        return Rated(rater, item, patent, domain, "worth", score, f"{item} of {patent}")
+
+    target = rating("a", "i1", "p1", "NLP", 1)
+    ratings = [
+        *(target, rating("a", "i2", "p1", "NLP", 2), rating("a", "i3", "p2", "NLP", 3)),
+        *(rating("b", "i1", "p1", "NLP", 4), rating("b", "i4", "p3", "NLP", 5), rating("c", "i5", "p4", "CS", 1)),
+    ]
+    same, diff = (next(asks(ratings, [target], [Condition(h, 9)], 0)).question for h in ("same", "diff"))
+    assert same == "# Examples\nExample 1\ni3 of p2\nScore: 3\n\n"
+    assert diff == "# Examples\nExample 1\ni4 of p3\nScore: 5\n\n"
+
+
+@given(st.lists(st.integers(1, 5), min_size=3, max_size=3))
+def test_the_median_of_three_is_the_majority(scores):
+    said = predict([Verdict(score, "", 80) for score in scores], 80)
+    majority = [score for score in scores if scores.count(score) > 1]
+    assert said.score == (majority[0] if majority else sorted(scores)[1])
+
+
+def test_votes_that_do_not_count():
+    high, low = Verdict(4, "", 80), Verdict(2, "", 79)
+    assert predict([], 80).reason == NO_VOTES
+    assert predict([None, None], 80).reason == UNPARSEABLE
+    assert predict([None, low], 80).reason == LOW_CONFIDENCE
+    assert predict([high, Verdict(3, "", 99), None], 80).reason == TIE
+    assert predict([high, low, None], 80).score == 4
+
+
+def test_two_predictions_that_are_as_good_do_not_differ():
+    ratings = world(0, 0.3, experts=[(0, 0)] * 9)
+    held = 0
+    for seed in range(40):
+        draw = random.Random(seed)
+        first, second = ({r.id: min(5, r.score + (draw.random() < 0.4)) for r in ratings} for _ in "ab")
+        gap = difference(ratings, first, second, "ordinal", 10, seed)
+        held += gap.low <= 0 <= gap.high
+    assert held >= 35
+
+
+@pytest.mark.slow
+def test_a_world_without_experts_has_no_difference(tmp_path):
+    held = 0
+    for seed in range(100):
+        ratings = world(seed, 0.3, experts=[(0, 0)] * 9)
+        run(ratings, tmp_path / str(seed), conditions=conditions_of(["diff", "same"], [5]))
+        gap = rows(tmp_path / str(seed))[1]["compared"][0]["within"]
+        held += gap["low"] <= 0 <= gap["high"]
+    assert held >= 88
+
+
+def test_a_budget_that_ends_early_and_what_is_left(tmp_path):
+    ratings = world(4)[:60]
+    price = {"price_in": 1000.0, "price_out": 1000.0}
+    judging = JudgeSettings(judge_model="w", judge_max_tokens=50, **price, max_cost=20.0)
+    judge = world_judge()
+    judge.max_tokens = 50
+    stopped = run(ratings, tmp_path / "out", judges=[judge], judging=judging, least=2)
+    assert "could bring the cost above" in stopped.stopped
+    assert not (tmp_path / "out" / "metrics.json").exists()
+    assert "Not finished" in stopped.page
+    judging = JudgeSettings(judge_model="w", judge_max_tokens=50)
+    whole = run(ratings, tmp_path / "out", judges=[judge], judging=judging, least=2)
+    assert whole.stopped is None
+    run(ratings, tmp_path / "other", judges=[judge], judging=judging, least=2)
+    same = [(tmp_path / name / "experts.json").read_bytes() for name in ("out", "other")]
+    assert same[0] == same[1]
+
+
+def test_replies_that_cannot_be_read_are_no_scores(tmp_path):
+    ratings = world(5)
+
+    def bad(prompt):
+        return "3" if len(prompt) % 3 == 0 else reply(prompt)
+
+    run(ratings, tmp_path / "out", judges=[world_judge(0, bad)], conditions=conditions_of(["same"], [5]))
+    by_name, _ = rows(tmp_path / "out")
+    row = by_name["same 5"]
+    assert row["n"] + round(270 * row["unparseable"]) == 270
+    lines = (tmp_path / "out" / "predictions.jsonl").read_text("utf-8").splitlines()
+    assert sum(json.loads(line)["reason"] == UNPARSEABLE for line in lines) == 270 - row["n"]
+
+
+def test_the_papers_size_and_the_most_that_it_costs():
+    texts = [f"idea {k}" for k in range(391)]
+    ratings = [Rated(f"r{k % 8}", f"i{k}", f"p{k}", "d", c, 1, t) for k, t in enumerate(texts) for c in "abcdefgh"][
+        :3109
+    ]
+    criteria = [type(CRITERION)(c, 1, 5) for c in "abcdefgh"]
+    size = estimate(ratings, ratings, CONDITIONS, criteria, 3, Price(1.0, 2.0), 100)
+    assert size.predictions == 83_943
+    assert size.requests == 83_943  # nobody rated what another one did
+    assert "3,109 ratings x 9 conditions x 3 seeds = 83,943 requests" in size.lines(3109, 9, 3)[0]
+    assert size.cost == pytest.approx((size.prompt_bytes + 64 * 83_943 + 2 * 100 * 83_943) / 1e6)
+
+
+def test_a_sample_is_as_alike_as_can_be():
+    part = sample_ratings(world(0), 27)
+    assert [sum(r.rater == f"r{k}" for r in part) for k in range(9)] == [3] * 9
+
+
+def test_a_seed_is_part_of_what_is_asked(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    judges = seeded_judges(JudgeSettings(judge_model="j", judge_endpoint="{extra_body: {top_p: 0.9}}"), 3, 0.7)
+    assert [judge.parameters["extra_body"] for judge in judges] == [{"top_p": 0.9, "seed": k} for k in range(3)]
+    assert judges[0].parameters["temperature"] == 0.7
+    with pytest.raises(UserError, match="--judge-seeds 1"):
+        seeded_judges(JudgeSettings(judge_backend="transformers"), 3, 0.7)
+
+
+class Letters:
+    """An encoder of three words: the features that the judge's reasons name."""
+
+    name, revision = "letters", "1"
+
+    def encode(self, words):
+        return np.array([[f"feature {k}" in word for k in range(3)] for word in words], np.float32)
+
+
+def test_reasons_are_alike_where_experts_agree(tmp_path):
+    ratings, same = world(6), Condition("same", 10)
+    votes = ask_for_all(
+        ratings, ratings, [Condition("zero"), same], [CRITERION], [world_judge()], tmp_path / "l", JudgeSettings()
+    )
+    alike = reasons_of(ratings, votes, same, WordVectors(Letters()), "ordinal", 10)
+    # Experts of one feature have the same reasons and, but for their strictness, the same scores.
+    assert len(alike.points) == 36
+    assert {round(point.cosine, 6) for point in alike.points} == {0, 1}
+    one_feature = [point.alpha for point in alike.points if point.cosine > 0.5]
+    assert fmean(one_feature) > fmean(point.alpha for point in alike.points if point.cosine < 0.5)
+    assert alike.r > 0.3
+    assert alike.p < 0.05
+    zero = reasons_of(ratings, votes, Condition("zero"), WordVectors(Letters()), "ordinal", 10)
+    assert (zero.r, zero.reason) == (None, "all pairs' reasons are as alike")
+    assert b"r = 0." in reasons_figure([alike, zero])
+
+
+def experts(folder, *words):
+    command = [sys.executable, "-m", "eval", "experts", *words]
+    return subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command_of_the_trial_says_what_it_would_ask(tmp_path):
+    done = experts(tmp_path, "--trial", "--dry-run", "--shots", "1", "2", "--price-in", "1", "--price-out", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"ratings x 5 conditions x 3 seeds = [\d,]+ requests", done.stdout)
+    assert "cost: at most" in done.stdout
+    with (tmp_path / "r.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("item", "criterion", "rater", "score"), ("i1", "specificity", "A", 3)])
+    (tmp_path / "p.jsonl").write_text('{"id": "p", "title": "t", "abstract": "a"}\n', "utf-8")
+    fields = dict.fromkeys(("title", "description", "implementation", "differentiation"), "x")
+    (tmp_path / "i.jsonl").write_text(json.dumps({"id": "i", "patent": "p", **fields}) + "\n", "utf-8")
+    files = ("--ratings", "r.csv", "--ideas", "i.jsonl", "--patents", "p.jsonl", "--output", "out")
+    done = experts(tmp_path, *files)
+    assert done.returncode == 2
+    assert done.stderr == "error: r.csv: rates the item 'i1', which is not among the ideas; give its line\n"

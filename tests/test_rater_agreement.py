@@ -1,0 +1,275 @@
+"""Krippendorff's alpha by hand, and `python -m eval agreement` of ratings, and of judges of the same answers."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from finished_runs import JUDGE, jcq_run
+
+from data.errors import UserError
+from data.rubrics import load_rubric
+from eval.agreement.judges import find_judged, same_answers
+from eval.agreement.judges_run import agree_judges
+from eval.agreement.raters import jaccard_by_chance, pairs_of
+from eval.agreement.ratings_run import agree_ratings
+from eval.ratings import read_any_ratings
+from eval.statistics.agreement import LEVELS, coincidences, disagreement, krippendorff_alpha
+
+ROOT = Path(__file__).parents[1]
+NONE = np.nan
+# Krippendorff (2011): four raters, twelve units.
+WORKED = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NONE, NONE, NONE],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NONE, 3],
+    [NONE, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NONE],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NONE],
+]
+COLUMNS = ("domain", "item", "criterion", "rater", "group", "score")
+
+
+def test_alpha_of_krippendorffs_example():
+    alphas = {level: krippendorff_alpha(WORKED, level) for level in LEVELS}
+    assert [round(result.alpha, 4) for result in alphas.values()] == [0.7434, 0.8154, 0.8491, 0.7974]
+    one = alphas["ordinal"]
+    assert (one.units, one.scores, one.raters, one.low) == (11, 40, 4, None)  # the last unit has one score only
+
+
+def test_alpha_by_hand():
+    assert krippendorff_alpha([[1, 2, 3], [2, 2, 4]]).alpha == pytest.approx(0.7312, abs=5e-5)
+    assert krippendorff_alpha([[1, 2, 3], [1, 2, 3]]).alpha == 1
+    # Nominal, two raters who never agree on two values: D_o = 1, D_e = 4 * 4 * 2 / (8 * 7).
+    assert krippendorff_alpha([[1, 2, 1, 2], [2, 1, 2, 1]], "nominal").alpha == pytest.approx(1 - 7 / 4)
+
+
+@pytest.mark.parametrize(
+    ("scores", "reason"),
+    [
+        ([[1, NONE], [NONE, 2]], "no unit has two scores or more"),
+        (np.empty((0, 0)), "no unit has two scores or more"),
+        ([[2, 2], [2, 2]], "all 4 scores are equal"),
+    ],
+)
+def test_alpha_that_means_nothing_has_a_reason(scores, reason):
+    result = krippendorff_alpha(scores)
+    assert (result.alpha, result.reason) == (None, reason)
+    assert krippendorff_alpha(WORKED, least=12).reason == "11 units have two scores or more: alpha needs 12"
+
+
+def test_samples_of_units_are_one_matrix_product():
+    rng = np.random.default_rng(0)
+    scores = rng.integers(1, 5, (3, 20)).astype(float)
+    scores[rng.random(scores.shape) < 0.2] = NONE
+    scores = scores[:, (~np.isnan(scores)).sum(axis=0) >= 2]
+    values, n = np.arange(1.0, 5), scores.shape[1]
+    draws = rng.integers(0, n, (50, n))
+    numbers = np.stack([np.bincount(draw, minlength=n) for draw in draws]).astype(float)
+    sums = (numbers @ coincidences(scores, values).reshape(n, -1)).reshape(50, 4, 4)
+    for level in LEVELS:
+        alphas = 1 - disagreement(sums, values, level)
+        assert alphas == pytest.approx([krippendorff_alpha(scores[:, draw], level).alpha for draw in draws])
+
+
+def test_no_interval_where_hardly_anybody_disagrees():
+    scores = np.tile([1.0, 2.0, 3.0], 20)
+    other = scores.copy()
+    other[0] = 2
+    assert krippendorff_alpha([scores[:59], scores[:59]]).reason == "59 units: an interval needs 60"
+    rare = np.where(np.arange(100) < 71, 1.0, 2.0)
+    assert krippendorff_alpha([rare, rare]).reason == "one score makes up 71% of all: an interval needs 70% at most"
+    assert krippendorff_alpha([scores, scores]).reason == "next to no disagreement"
+    assert krippendorff_alpha([scores, other]).reason == "next to no disagreement"
+    other[5] = 1
+    assert krippendorff_alpha([scores, other]).low < krippendorff_alpha([scores, other]).alpha < 1
+
+
+def test_pairs_of_raters_by_hand():
+    rows = np.array([np.arange(10.0), np.arange(10.0)[::-1], [*range(9), NONE]])
+    pairs = pairs_of(rows, "interval", least=10)
+    # Only the first two share ten units: the halves above 4.5 have nothing in common; by chance two fives of ten.
+    assert (pairs.pairs, pairs.jaccard) == (1, 0.0)
+    assert pairs.alpha == pytest.approx(1 - 19 * 660 / 6600)  # so far apart are pairs of a unit and all pairs
+    assert pairs.by_chance == pytest.approx(jaccard_by_chance(5, 5, 10))
+    assert jaccard_by_chance(2, 2, 4) == pytest.approx((0 * 1 + (1 / 3) * 4 + 1 * 1) / 6)
+
+
+def write_csv(path, rows):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([COLUMNS, *rows])
+    return path
+
+
+def pbig_rows(n=12):
+    """Two technical raters and a business one of `n` ideas each in two domains."""
+    rows = []
+    for domain in ("NLP", "CS"):
+        for k in range(n):
+            item = f"{domain}-{k}"
+            for rater in ("A", "B"):
+                specificity = 2 + k % 3 if rater == "A" else 2 + (k + (k == 4)) % 3
+                rows.append((domain, item, "具体性", rater, "technical", specificity))
+                if specificity > 2:
+                    rows.append((domain, item, "Technical Validity", rater, "technical", 1 + k % 2))
+            rows.append((domain, item, "specificity", "C", "business", 3))
+            rows += [(domain, item, "need_validity_b2c", "C", "business", k % 4)]
+            rows += [(domain, item, "need_validity_b2c", "D", "business", 0)]
+    return rows
+
+
+def test_a_file_of_ratings(tmp_path):
+    rows = pbig_rows()
+    rows[2] = ("NLP", "NLP-0", "specificity", "C", "business", 2)  # and its need is rated
+    assert rows[2][:4] == pbig_rows()[2][:4]
+    run = agree_ratings(write_csv(tmp_path / "r.csv", rows), tmp_path / "out", rubric="pbig")
+    values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
+    cells = {(cell["criterion"], cell["domain"], cell["without"]): cell for cell in values["cells"]}
+    specificity = cells["specificity", "NLP", None]["alphas"]["ordinal"]
+    given = {(r[1], r[3]): r[5] for r in rows if r[2] in ("specificity", "具体性") and r[0] == "NLP"}
+    table = [[given[f"NLP-{k}", rater] for k in range(12)] for rater in "ABC"]
+    assert specificity["alpha"] == krippendorff_alpha(table).alpha
+    assert (specificity["units"], specificity["scores"], specificity["raters"]) == (12, 36, 3)
+    assert (cells["specificity", "all", None]["alphas"]["ordinal"]["units"]) == 24
+    need = cells["need_validity_b2c", "CS", None]["alphas"]["ordinal"]
+    assert (need["units"], need["raters"]) == (12, 2)
+    without = cells["need_validity_b2c", "CS", 0]["alphas"]["ordinal"]
+    assert (without["alpha"], without["reason"]) == (None, "no unit has two scores or more: alpha needs 10")
+    assert "Nobody rated innovativeness, competitive_advantage, need_validity_b2b, market_size" in run.page
+    # D's needs have no specificity at all, C's first one has one that is too low: named, counted, and kept.
+    why = [one["why"] for one in values["out_of_stage"]]
+    assert why.count("specificity is not rated, and must be above 2") == 24
+    assert why.count("specificity is 2, and must be above 2") == 1
+    assert len(why) == 25
+    page = run.page
+    assert "25 of " in page
+    assert "5 more are in agreement.json" in page
+    assert [name for name in ("Table 1", "NaN", "None") if name in page] == []
+    habit = next(h for h in values["raters"] if h["rater"] == "D" and h["domain"] == "CS")
+    assert (habit["mean"], habit["sd"], habit["scores"]) == (0, 0, 12)
+    assert agree_ratings(tmp_path / "r.csv", tmp_path / "out", rubric="pbig").finished_before
+    with pytest.raises(UserError, match="holds a run with level"):
+        agree_ratings(tmp_path / "r.csv", tmp_path / "out", rubric="pbig", level="nominal")
+
+
+def test_ratings_without_a_rubric_and_of_models_answers(tmp_path):
+    path = tmp_path / "r.jsonl"
+    rows = [
+        {"model": m, "item": f"q{k}", "criterion": "面白さ", "rater": r, "score": (k + (m == r)) / 2}
+        for m in "xy"
+        for k in range(6)
+        for r in "xyz"
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    run = agree_ratings(path, tmp_path / "out", level="interval")
+    (cell,) = json.loads((run.folder / "agreement.json").read_text("utf-8"))["cells"]
+    assert cell["alphas"]["interval"]["units"] == 12  # a model's answer is the unit
+    assert cell["pairs"]["pairs"] == 3
+
+
+ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domain": "NLP"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([ROW, {**ROW, "rater": "B", "score": 5}], "line 2: the score 5 of specificity is no whole number from 1 to 4"),
+        ([{**ROW, "score": 0}], "line 1: the score 0 of specificity is no whole number"),
+        ([{**ROW, "score": 2.5}], "line 1: the score 2.5 of specificity is no whole number"),
+        ([{**ROW, "score": "三"}], "line 1: the score '三'"),
+        ([{**ROW, "score": 10**400}], "line 1: the score 1"),
+        (
+            [{**ROW, "criterion": "inovativeness"}],
+            r"line 1: no criterion 'inovativeness' .*did you mean innovativeness",
+        ),
+        (
+            [ROW, {**ROW, "rater": "B", "domain": "CS"}],
+            "line 2: the item 'i' is of the domain 'CS', and of 'NLP' before",
+        ),
+        (
+            [{**ROW, "patent": "p"}, {**ROW, "rater": "B"}],
+            "line 2: the item 'i' is of the patent '', and of 'p' before",
+        ),
+        ([ROW, {**ROW, "criterion": "具体性"}], r"line 2: the rater 'A' rated this already .*line 1\); keep one"),
+        (['{"item": "i", "item": "j"}'], r"line 1: not JSON \(the key 'item' comes twice\)"),
+        ([{**ROW, "domain": ["NLP"]}], "line 1: domain is neither text nor a whole number"),
+        ([{**ROW, "rater": ""}], "line 1: the column rater is missing or empty"),
+        ([{k: v for k, v in ROW.items() if k != "item"}], "line 1: the column item is missing"),
+        (["[]"], "line 1: not a JSON object"),
+        ([], "holds no ratings"),
+    ],
+)
+def test_a_broken_file_is_one_line_and_never_a_score(lines, message, tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines), "utf-8")
+    with pytest.raises(UserError, match=message) as raised:
+        read_any_ratings(path, load_rubric("pbig"))
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_judge_asked_again_and_two_judges_by_hand(tmp_path):
+    first = {str(k): [(k % 5 + 1, 3, 2, 5), (1, 2, 3, 4)] for k in range(1, 8)}
+    again = {q: [tuple(min(5, s + (q == "1")) for s in a) for a in answers] for q, answers in first.items()}
+    again["7"] = [None, (1, 2, 3, 4)]
+    jcq_run(tmp_path / "a", "m", first)
+    seeded = {**JUDGE, "extra_body": {"seed": 2}}
+    jcq_run(tmp_path / "b", "m", again, judge={**JUDGE, "extra_body": {"seed": 1}})
+    jcq_run(tmp_path / "c", "m", first, judge={**seeded})
+    jcq_run(tmp_path / "d", "m", {q: [(1, 1, 1, 1)] * 2 for q in first}, judge={**JUDGE, "model": "k"})
+    places = [str(tmp_path / "b"), str(tmp_path / "c"), f"strict={tmp_path / 'd'}"]
+    run = agree_judges(find_judged(places, None), tmp_path / "out")
+    values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
+    (retest,) = values["retests"]
+    assert retest["between"] == [str(tmp_path / "b"), str(tmp_path / "c")]
+    fluency, elaboration = retest["rows"][0], retest["rows"][3]
+    # 14 answers, one of which the first judging has no scores of; the two to the first question are one higher there.
+    assert (fluency["alpha"]["units"], fluency["exact"], fluency["within_one"]) == (13, 11 / 13, 1)
+    assert fluency["difference"] == pytest.approx(-2 / 13)
+    assert elaboration["exact"] == 12 / 13  # 5 stays 5
+    (two,) = values["judges"]
+    assert two["between"] == ["j (jcq-v1)", "strict"]
+    assert two["rows"][1]["difference"] == pytest.approx(1 - 36 / 14)
+    assert "The same judge again" in run.page
+    assert "Different judges" in run.page
+
+
+def test_judgings_that_share_nothing(tmp_path):
+    jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)]})
+    jcq_run(tmp_path / "b", "n", {"1": [(1, 2, 3, 4)]})
+    places = [str(tmp_path / name) for name in "ab"]
+    with pytest.raises(UserError, match="no answer was judged twice"):
+        agree_judges(find_judged(places, None), tmp_path / "out")
+    with pytest.raises(UserError, match="two judgings"):
+        agree_judges(find_judged(places[:1], None), tmp_path / "out")
+
+
+def test_scores_that_are_apart():
+    row = same_answers("f", np.array([[1.0, 2, 3, NONE], [1, 3, 5, 2], [1, 2, 3, 4]]))
+    assert row.exact == pytest.approx((1 / 3 + 1 + 1 / 4) / 3)
+    assert row.within_one == pytest.approx((2 / 3 + 1 + 2 / 4) / 3)
+    assert row.difference is None
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (("r.csv", "--rubric", "pbig"), 0, "## Krippendorff's alpha"),
+        (("a", "again=a"), 0, "The same judge again: a, again"),
+        (("r.csv", "a"), 2, "give that file alone"),
+        (("r.csv", "--judge"), 2, "--judge goes with runs, not with a file of ratings"),
+        (("a", "--rubric", "pbig"), 2, "--rubric goes with a file of ratings"),
+        (("r.csv", "--level", "cardinal"), 2, "--level must be one of nominal, ordinal, interval, ratio"),
+        (("none.csv",), 2, "none.csv: no such file"),
+    ],
+)
+def test_the_command(words, status, message, tmp_path):
+    write_csv(tmp_path / "r.csv", pbig_rows())
+    jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)], "2": [(2, 2, 3, 5)]})
+    command = [sys.executable, "-m", "eval", "agreement", *words, "--output", "out"]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, message in done.stdout + done.stderr) == (status, True), done.stderr

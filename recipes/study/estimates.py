@@ -86,13 +86,13 @@ def training_disk(
 
     >>> swallow = Architecture(8_030_261_248, 4096, 32, 32, 8, 14_336, 128_256)
     >>> [round(gib) for gib in training_disk(swallow, zero_stage=3)]
-    [120, 15]
+    [105, 15]
     """
     lora, element = lora_rank is not None, 2 if bf16 else 4
     trained = model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
     weights = 4 if lora else element
-    # DeepSpeed keeps the weights once more, and a float32 master whatever the weights are.
-    states = weights + 12 if zero_stage else 8 if lora or not bf16 else 4
+    # DeepSpeed's are a float32 master and two moments, and beside them the weights again where they are not sharded.
+    states = 12 + (weights if zero_stage < 3 else 0) if zero_stage else 8 if lora or not bf16 else 4
     return (weights + states) * trained / GIB, weights * trained / GIB
 
 

@@ -51,7 +51,7 @@ def test_nothing_is_missing():
         *(("gemma-3-270m", other) for other in ("warm", "mix-warm", "mix")),
     }
     assert {path.stem for path in LAUNCHERS} == {
-        *("single", "ddp", "zero2", "zero3", "cpu2_ddp", "cpu2_zero2", "cpu2_zero3")
+        *("single", "ddp", "fsdp", "zero2", "zero3", "cpu2_ddp", "cpu2_zero2", "cpu2_zero3")
     }
 
 
@@ -134,7 +134,7 @@ def test_the_papers_settings_on_a_table(name, method, processes):
 def test_a_launcher_loads(path):
     assert path.read_text("utf-8").startswith("# ")
     config = load_config_from_file(str(path))
-    eight = {"ddp", "zero2", "zero3"}
+    eight = {"ddp", "fsdp", "zero2", "zero3"}
     assert config.num_processes == (8 if path.stem in eight else 2 if path.stem.startswith("cpu2") else 1)
     if "zero" in path.stem:
         assert config.deepspeed_config["zero_stage"] == int(path.stem[-1])

@@ -48,7 +48,8 @@ def test_accumulation_steps(completions, per_device, processes, steps):
     ("completions", "per_device", "processes", "product", "nearest"),
     [
         (250, 8, 4, "8 x 4 process(es) = 32", "224 or 256"),
-        (64, 64, 8, "64 x 8 process(es) = 512", "512"),
+        (64, 64, 8, "64 x 8 process(es) = 512", "512, or per_device_train_batch_size 8"),
+        (96, 20, 4, "20 x 4 process(es) = 80", "80 or 160, or per_device_train_batch_size 12"),
         (0, 8, 1, "8 x 1 process(es) = 8", "8"),
         (-5, 8, 1, "8 x 1 process(es) = 8", "8"),
     ],
@@ -412,3 +413,19 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
     for flag, value in (("top_k", "50"), ("top_p", "0.9"), ("min_p", "0.1"), ("repetition_penalty", "1.1")):
         with pytest.raises(UserError, match=f"sampler vllm would correct by a biased ratio with {flag} {value}"):
             parse_grpo([*words, f"--{flag}", value])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--use_cpu true --sampler trl", "accelerate has no FSDP on a CPU and would train without"),
+        ("--use_cpu false", "sampler shared_prefix does not work under FSDP; set sampler: trl"),
+        ("--use_cpu false --sampler trl", None),
+    ],
+)
+def test_what_does_not_go_with_fsdp_is_refused_at_once(words, message, monkeypatch):
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    if message is None:
+        parse_grpo([*TINY, *words.split()])
+    else:
+        assert refusal(parse_grpo, [*TINY, *words.split()]).startswith(message)

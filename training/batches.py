@@ -39,6 +39,7 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
         raise UserError(
             f"{name} {wanted} is not a multiple of per_device_train_batch_size {per_device} x "
             f"{processes} process(es) = {at_once}; nearest legal values: {_either(_around(wanted, at_once))}"
+            + _smaller(wanted, per_device, processes)
         )
     return wanted // at_once
 
@@ -94,6 +95,12 @@ def check_examples(name: str, count: int, training: Any) -> None:
             f"{name} {count} does not fill batches of {batch} (examples_per_step); "
             f"nearest legal {name}: {_either(_around(count, batch))}"
         )
+
+
+def _smaller(wanted: int, per_device: int, processes: int) -> str:
+    """A smaller share of each process by which `wanted` items can be dealt out, as a hint; empty if there is none."""
+    fitting = [n for n in range(1, per_device) if wanted > 0 and wanted % (n * processes) == 0]
+    return f", or per_device_train_batch_size {fitting[-1]}" if fitting else ""
 
 
 def _around(value: int, unit: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from trl import ModelConfig, TrlParser
 
 from data.errors import UserError
 from data.settings import hint, setting
+from training.fsdp import check_fsdp
 
 
 @dataclass
@@ -40,6 +41,7 @@ def parse(script: type[S], training: type[T], argv: Sequence[str]) -> tuple[S, T
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
     settings = read_settings((script, training, ModelConfig), argv)
     settings[0].check(settings[1])
+    check_fsdp(*settings[:2])
     return settings
 
 

@@ -40,7 +40,9 @@ def training_config(step: Step) -> dict[str, Any]:
 
 
 def zero_stage(hardware: dict[str, Any]) -> int:
-    """Of an accelerate config; 0 is no DeepSpeed."""
+    """Of an accelerate config; 0 shards nothing, and FSDP shards what ZeRO-3 does."""
+    if hardware["distributed_type"] == "FSDP":
+        return 3
     return int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
 
 

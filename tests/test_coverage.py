@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from eval.experts.alphas import pooled, within
+from eval.experts.histories import Rated
 from eval.statistics import compare_independent, compare_paired, mean_interval, pearson
 from eval.statistics.agreement import krippendorff_alpha
 from eval.statistics.means import MeanInterval
@@ -199,3 +201,27 @@ def test_agreement_of_raters(n, raters, agree, truth):
 
     # Both of two raters give the unit's own score with a chance of `agree`: that is alpha at every level.
     assert 0.93 <= coverage(truth, interval, 1000) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("personal", [False, True])
+@pytest.mark.parametrize("experts", [5, 8, 12])
+def test_agreement_with_experts(experts, personal):
+    """Within experts and pooled, of a judge that is better at some; `personal`: it knows how strict each one is."""
+
+    def world(rng, number):
+        ratings, predicted = [], {}
+        for k in range(number):
+            strict, skill = rng.normal(0, 0.8), rng.uniform(0.2, 0.9)
+            worth, other = rng.normal(3, 1, (2, 30))
+            known = np.where(rng.random(30) < skill, worth + strict * personal, other)
+            scores, guesses = (np.clip(np.round(x), 1, 5).astype(int).tolist() for x in (worth + strict, known))
+            for i in range(30):
+                ratings.append(Rated(f"r{k}", f"i{k}-{i}", f"p{i}", "d", "c", scores[i], ""))
+                predicted[ratings[-1].id] = guesses[i]
+        return ratings, predicted
+
+    large = world(np.random.default_rng(9), 2000)
+    for measured in (within, pooled):
+        truth = measured(*large, "ordinal", 10).alpha
+        assert 0.93 <= coverage(truth, lambda rng, of=measured: of(*world(rng, experts), "ordinal", 10), 500) <= 0.98

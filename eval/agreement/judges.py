@@ -9,10 +9,10 @@ import numpy as np
 
 from data.errors import UserError
 from data.run_folder import first_difference
-from eval.correlate.people import MEAN
 from eval.evaluated import find_evaluated
 from eval.statistics.agreement import Alpha, krippendorff_alpha
 from rewards.finished import Finished
+from rewards.tasks import task_type
 
 Scores = dict[tuple[str, str, str], float]  # of (what was asked, the answer, criterion)
 
@@ -63,17 +63,18 @@ def find_judged(places: Sequence[str], benchmark: str | None) -> list[Judged]:
         runs = [run for model in find_evaluated([place]) for run in model.runs.values()]
         if benchmark is None and any(run.rubric is not None for run in runs):
             return []
-        runs = [run for run in runs if run.grid and "judge" in run.settings and benchmark in (None, run.task)]
+        runs = [run for run in runs if "judge" in run.settings and _criteria(run) and benchmark in (None, run.task)]
         if not runs:
             return []
+        tasks = sorted({run.task for run in runs} | {one.task for one in judged})
+        if len(tasks) > 1:
+            raise UserError(f"there are runs of {', '.join(tasks)}; say which: --benchmark NAME")
         judged.append(_judged(place, runs))
-    if len({one.task for one in judged}) > 1:
-        raise UserError(f"there are runs of {', '.join({one.task for one in judged})}; say which: --benchmark NAME")
     return judged
 
 
 def _judged(place: str, runs: Sequence[Finished]) -> Judged:
-    judge, criteria = _judge(runs[0]), [name for name in dict.fromkeys(c for _, c in runs[0].grid) if name != MEAN]
+    judge, criteria = _judge(runs[0]), _criteria(runs[0])
     scores: Scores = {}
     for run in runs:
         if difference := first_difference(judge, _judge(run)):
@@ -82,7 +83,12 @@ def _judged(place: str, runs: Sequence[Finished]) -> Judged:
             for criterion in criteria:
                 if (score := answer.values.get(f"{run.task}/{criterion}")) is not None:
                     scores[run.prompts[answer.item], answer.text, criterion] = score
-    return Judged(place.partition("=")[0], runs[0].task, judge, tuple(criteria), scores)
+    return Judged(place.partition("=")[0], runs[0].task, judge, criteria, scores)
+
+
+def _criteria(run: Finished) -> tuple[str, ...]:
+    """What a judge scores the task's answers by."""
+    return tuple(dict.fromkeys(name for rubric in task_type(run.task).rubrics for name in rubric.criteria))
 
 
 def _judge(run: Finished) -> dict[str, Any]:

@@ -17,8 +17,9 @@ def write_study_page(config: Path, output_dir: str | None) -> Path:
     from study.arms_page import plane, to_markdown, write_page
     from study.config import load_study
     from study.frontiers import frontiers
+    from study.guards import judge_rows
     from study.result import result
-    from study.steps import study_rows
+    from study.steps import study_guards, study_rows
 
     from data.record import write_json, write_whole
     from eval.report.svg import standalone
@@ -30,7 +31,9 @@ def write_study_page(config: Path, output_dir: str | None) -> Path:
     guard = Guard(study.guard) if study.guard else None  # what is wrong with it shows before the tables are read
     folders = {name: row.responses for name, row in study_rows(study).items()}
     table = with_gains(table11(folders), folders, guard, study.bases())
-    found, folder = result(study, table, frontiers(study, table.equal_size)), Path(study.step_folder("table"))
+    guarded = judge_rows(study_guards(study), study.bases())
+    found = result(study, table, frontiers(study, table.equal_size), guarded)
+    folder = Path(study.step_folder("table"))
     chart, title = plane(found), f"The study {study.name}: {study.model}"
     picture = "![Mean DAT score against unique words](plane.svg)\n\n" if chart else ""
     if chart:

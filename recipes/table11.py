@@ -12,6 +12,7 @@ standard deviations of the base's scores. Written are table11.md, table11.json, 
 
 import argparse
 import json
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -19,9 +20,15 @@ from data.errors import one_line_errors
 
 
 def write_table(
-    rows: dict[str, Path], output: Path, title: str, paper_model: str | None, guard: str | None = None
+    rows: dict[str, Path],
+    output: Path,
+    title: str,
+    paper_model: str | None,
+    guard: str | None = None,
+    guards: Sequence[tuple[str, Path]] = (),
 ) -> str:
     """Make the table and write all its forms; returns the Markdown."""
+    from study.guards import judge_rows, with_verdicts
     from study.page import to_json, to_markdown, write_report
 
     from data.record import write_json, write_whole
@@ -40,7 +47,9 @@ def write_table(
     second = Guard(guard) if guard else None  # what is wrong with it shows before the tables are read
     table = table11(rows, paper_model)
     table = with_gains(table, rows, second) if second else table
-    markdown, shown = to_markdown(table), to_json(table)
+    verdicts = judge_rows(guards, {name: "base" for name in rows if name != "base"})
+    table = with_verdicts(table, verdicts)
+    markdown, shown = to_markdown(table, verdicts), to_json(table, verdicts)
     write_whole(output / "table11.md", f"# {title}\n\n{markdown}".encode())
     write_json(output / "table11.json", shown)
     write_report(
@@ -52,6 +61,7 @@ def write_table(
         curves=[],
         facts=facts,
         table=table,
+        verdicts=verdicts,
     )
     write_json(output / "metrics.json", shown)
     return markdown
@@ -64,16 +74,19 @@ def main() -> None:
     parser.add_argument("--output_dir", type=Path, required=True)
     parser.add_argument("--paper_model")
     parser.add_argument("--guard", metavar="ENCODER", help="a second encoder that nobody trained on, such as e5")
+    of_guards = "finished runs of a task with a control measure (recipes/measure.py), that of base too"
+    parser.add_argument("--guards", nargs="+", default=(), metavar="NAME=DIR", help=of_guards)
     parser.add_argument("--title", default="Table 11")
     args = parser.parse_args()
-    rows = {}
-    for word in args.rows:
+    rows: list[tuple[str, Path]] = []
+    guards: list[tuple[str, Path]] = []
+    for word, folders in [*((word, rows) for word in args.rows), *((word, guards) for word in args.guards)]:
         name, equals, path = word.partition("=")
         if not (name and equals and path):
-            parser.error(f"--rows {word}: give NAME=DIR, such as base=runs/base")
-        rows[name] = Path(path)
+            parser.error(f"{word}: give NAME=DIR, such as base=runs/base")
+        folders.append((name, Path(path)))
     with one_line_errors("table11"):
-        print(write_table(rows, args.output_dir, args.title, args.paper_model, args.guard))
+        print(write_table(dict(rows), args.output_dir, args.title, args.paper_model, args.guard, guards))
     print(f"The page: {args.output_dir / 'report.html'}")
 
 

@@ -69,6 +69,16 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Control:
+    """By which a study sees whether training cost a model its understanding (`eval.control`)."""
+
+    measure: Measure  # a share that a model with understanding has, whatever its creativity
+    chance: float  # the share of who guesses, or always says the same
+    margin: float  # a loss of less is none
+    least: int  # answers: with fewer, nothing is said
+
+
+@dataclass(frozen=True, slots=True)
 class NoSettings:
     """Of a task that nothing can be set about."""
 
@@ -84,6 +94,7 @@ class Task:
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
+    control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
     random_nouns: ClassVar[bool] = False  # whether ten random nouns are an answer
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
     Finished: ClassVar[type[Finished]] = Finished  # reads a finished run

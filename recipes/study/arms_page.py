@@ -1,5 +1,6 @@
 """The result of a study of arms for readers: the plane, the claims, the table, as Markdown and as a page."""
 
+from collections import Counter
 from pathlib import Path
 
 from data.markdown import bullets, plain, table
@@ -10,6 +11,7 @@ from eval.report.plane import Spot, plane_chart
 from eval.report.render import render
 from eval.statistics.seeds import SeedInterval
 from rewards.measure import Cell, count_cell, known
+from study import guards
 from study.arm import Arm
 from study.arms import PAPER
 from study.claims import Verdict
@@ -61,8 +63,22 @@ def arms_table(result: Result) -> PageTable:
         shown = [count_cell(len(arm.seeds))]
         for name, (value, half) in zip(result.measures, cells(result, arm), strict=True):
             shown.append(Cell(value, (half,) if half else (), exact=_exact(result.interval(name, arm))))
+        shown += [Cell(text) for text in _said(result, arm)]
         rows.append((arm.name, tuple(shown)))
-    return PageTable("The arms", ("Arm", "Seeds", *(heading(name, result) for name in result.measures)), tuple(rows))
+    headings = [*(heading(name, result) for name in result.measures), *map(guards.heading, result.guarded)]
+    return PageTable("The arms", ("Arm", "Seeds", *headings), tuple(rows))
+
+
+def _said(result: Result, arm: Arm) -> list[str]:
+    """What each guard says of an arm: of one seed the verdict with its figures, else how often which."""
+    texts = []
+    for of_row in result.guarded.values():
+        names = (result.study.at(arm.name, seed) for seed in arm.seeds)
+        verdicts = [of_row[name] for name in names if name in of_row]
+        counted = Counter(verdict.verdict for verdict in verdicts)
+        alone = verdicts[0].text() if len(verdicts) == 1 else ""
+        texts.append(alone or ", ".join(f"{verdict} at {n}" for verdict, n in counted.items()) or "–")
+    return texts
 
 
 def claims_table(result: Result) -> PageTable:
@@ -102,12 +118,19 @@ def to_markdown(result: Result) -> str:
         for v in result.verdicts
     ]
     rows = [
-        [plain(arm.name), str(len(arm.seeds)), *(" ".join(filter(None, cell)) for cell in cells(result, arm))]
+        [
+            plain(arm.name),
+            str(len(arm.seeds)),
+            *(" ".join(filter(None, cell)) for cell in cells(result, arm)),
+            *_said(result, arm),
+        ]
         for arm in result.study.rows
     ]
     columns = {name: heading(name, result) for name in result.measures}
     sentences = [f"{shown}: {MEASURES[name].sentence}" for name, shown in columns.items()]
-    parts = [bullets(claims), table(["Arm", "Seeds", *columns.values()], rows), bullets(sentences)]
+    sentences += map(guards.explanation, result.guarded)
+    headings = ["Arm", "Seeds", *columns.values(), *map(guards.heading, result.guarded)]
+    parts = [bullets(claims), table(headings, rows), bullets(sentences)]
     return "\n".join(filter(None, parts))
 
 
@@ -120,6 +143,7 @@ def write_page(path: Path, result: Result, title: str, chart: str) -> None:
         arms=arms,
         claims=claims,
         hints={heading(name, result): MEASURES[name].sentence for name in result.measures},
+        guards=[guards.explanation(task) for task in result.guarded],
         title=title,
         result=result,
         plane=chart,

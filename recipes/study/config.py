@@ -14,6 +14,7 @@ from study.arm import Arm
 from study.arms import PAPER, read_arms
 from study.claims import Claim, read_claims
 from study.estimates import Architecture
+from study.guards import check_guards
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
@@ -43,6 +44,7 @@ class Study:
     arms: tuple[Arm, ...] | None = None  # the rows; None are the paper's five methods and random nouns
     claims: tuple[Claim, ...] = ()  # what its arms will show, said beforehand
     guard: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
+    guards: tuple[str, ...] = ()  # tasks by which a trained row's understanding is compared with its base's
     keep_checkpoints: bool = False  # of finished steps, too
     name: str = "study"
     file: Path = Path()  # the YAML
@@ -104,9 +106,13 @@ def load_study(path: Path, output_dir: str | None = None) -> Study:
         if "claims" in values:
             arms = values.get("arms") or read_arms(PAPER, values["seeds"], FLAGS)
             values["claims"] = read_claims(values["claims"], {arm.name: arm for arm in arms})
+        if "guards" in values:
+            values["guards"] = check_guards(values["guards"])
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     study = Study(**values, name=path.resolve().parent.name, file=path)
+    if study.guards and not study.bases():
+        raise UserError(f"{path}: guards compare with an arm named base; add base: {{}} to the arms")
     for name in [study.sampling["launcher"], *study.training.values(), *(arm.config for arm in study.rows)]:
         if name and not study.path(name).is_file():
             raise UserError(f"{path}: names {name}, but there is no {study.path(name)}")

@@ -17,6 +17,7 @@ from rewards.measure import percent
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import summary_cells
+from study.guards import NOBODY, Verdicts, explanation
 from study.instruments import differences, explanations, instrument_markdown, instrument_table
 from study.page_tables import HINTS, reasons_table, scores_table, table11_table
 
@@ -34,6 +35,7 @@ def cells(row: Table11Row, table: Table11) -> dict[str, str]:
         **{name: shown[name] for name in ("Mean", "Std", "Unique words")},
         _equal_size(table): words,
         **dict(zip(_gain_headings(table), map(_gain, row.gains), strict=False)),
+        **dict(row.verdicts),
     }
 
 
@@ -58,7 +60,7 @@ def paper_cells(row: Table11Row) -> dict[str, str]:
     return {"Valid": valid, **figures}
 
 
-def to_markdown(table: Table11) -> str:
+def to_markdown(table: Table11, verdicts: Verdicts = NOBODY) -> str:
     """The table, the paper's columns last, and the patterns; a `|` in a row's name is escaped."""
     lines: list[str] = []
     headings = list(next(filter(None, map(paper_cells, table.rows)), {}))
@@ -71,12 +73,14 @@ def to_markdown(table: Table11) -> str:
         lines.append(f"| {' | '.join(value.replace('|', chr(92) + '|') for value in values)} |")
     if shown := patterns(table):
         lines += ["", *(f"- {name}: {text}" for name, text in shown.items())]
+    if verdicts:
+        lines += ["", *(f"- {explanation(task)}" for task in verdicts)]
     if shown_instruments := instrument_markdown(table):
         lines += ["", *shown_instruments]
     return "\n".join(lines) + "\n"
 
 
-def to_json(table: Table11) -> dict[str, Any]:
+def to_json(table: Table11, verdicts: Verdicts = NOBODY) -> dict[str, Any]:
     """The table for `table11.json`."""
     rows = [
         {
@@ -92,7 +96,8 @@ def to_json(table: Table11) -> dict[str, Any]:
     ]
     facts = {"equal_size": table.equal_size, "paper_model": table.paper_model, "guard": table.guard}
     facts |= {"guard_revision": table.guard_revision}
-    return {**facts, "rows": rows, "patterns": patterns(table)}
+    said = {task: {row: verdict.to_json() for row, verdict in of_row.items()} for task, of_row in verdicts.items()}
+    return {**facts, "rows": rows, "patterns": patterns(table), "guards": said}
 
 
 def patterns(table: Table11) -> dict[str, str]:
@@ -134,6 +139,7 @@ def write_report(
     samples: Mapping[str, Sequence[Response]],  # shown side by side (before, after)
     curves: Sequence[Curve],
     facts: Mapping[str, str],  # what else a reader should know (model, encoder, seed)
+    verdicts: Verdicts = NOBODY,  # of the guards of a study
     table: Table11 | None = None,  # a study's, with the paper's figures and patterns and a chart of unique words
 ) -> None:
     """Write the page, whole or not at all. Any argument may be empty; its section is then left out."""
@@ -155,6 +161,7 @@ def write_report(
         table=table,
         patterns=patterns(table) if table else {},
         explanations=explanations(table) if table else [],
+        guards=[explanation(task) for task in verdicts],
         words_chart=unique_words_chart(growing, table.equal_size) if table else "",
     )
     write_whole(path, page)

@@ -61,6 +61,10 @@ def plan_lines(study: Study, step: Step) -> list[str]:
     """Lines about one step."""
     if step.launcher is None:
         return []
+    if task := step.flags.get("task"):
+        return [
+            f"the items of {task}, on {read_yaml(step.launcher)['num_processes']} process(es) ({step.launcher.stem})"
+        ]
     return _training(study, step, step.config, step.launcher) if step.config else _sampling(study, step, step.launcher)
 
 

@@ -9,6 +9,7 @@ from rewards.tasks.dat.table11 import Table11
 from study.arm import Arm
 from study.claims import Values, Verdict, judge
 from study.config import Study
+from study.guards import NOBODY, Verdicts
 from study.measures import MEASURES
 
 Curves = Mapping[str, Sequence[tuple[float, float]]]  # (unique words, mean) by what was drawn
@@ -23,6 +24,7 @@ class Result:
     values: Mapping[str, Values]  # measure -> arm -> seed -> value
     verdicts: tuple[Verdict, ...]
     frontier: Curves  # at the same number of lists
+    guarded: Verdicts = NOBODY  # what the guards say of the rows
 
     @property
     def measures(self) -> list[str]:
@@ -49,11 +51,12 @@ class Result:
             {**asdict(v.claim), "verdict": v.verdict, "reason": v.reason, **(asdict(v.interval) if v.interval else {})}
             for v in self.verdicts
         ]
-        facts = {"num_responses": self.study.num_responses, "equal_size": self.equal_size}
+        said = {task: {row: v.to_json() for row, v in of_row.items()} for task, of_row in self.guarded.items()}
+        facts = {"guards": said, "num_responses": self.study.num_responses, "equal_size": self.equal_size}
         return {**facts, "arms": arms, "claims": verdicts, "frontier": {k: list(v) for k, v in self.frontier.items()}}
 
 
-def result(study: Study, table: Table11, frontier: Curves) -> Result:
+def result(study: Study, table: Table11, frontier: Curves, guarded: Verdicts = NOBODY) -> Result:
     """The result of a study from the table of its rows (`study.at(arm, seed)`)."""
     rows = {row.summary.source: row for row in table.rows}
     values = {
@@ -61,4 +64,4 @@ def result(study: Study, table: Table11, frontier: Curves) -> Result:
         for name, measure in MEASURES.items()
     }
     verdicts = tuple(judge(claim, values[claim.measure]) for claim in study.claims)
-    return Result(study, table.equal_size, values, verdicts, frontier)
+    return Result(study, table.equal_size, values, verdicts, frontier, guarded)

@@ -46,7 +46,7 @@ def study_steps(study: Study) -> list[Step]:
     steps: dict[str, Step] = {}
     for seed in study.seeds:
         for arm in study.rows:
-            for step in _row(study, arm, seed) if seed in arm.seeds else ():
+            for step in [*_row(study, arm, seed), *_guards(study, arm, seed)] if seed in arm.seeds else ():
                 if steps.setdefault(step.name, step) != step:
                     raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
     return [*steps.values(), _result(study)]
@@ -60,13 +60,15 @@ def as_flag(value: Any) -> str:
 def _result(study: Study) -> Step:
     """Table 11, or of arms and seeds the page over them."""
     rows = study_rows(study)
-    tables = tuple(row.responses.name for row in rows.values())
+    guards = study_guards(study)
+    tables = (*(row.responses.name for row in rows.values()), *(folder.name for _, folder in guards))
     if study.arms is not None or len(study.seeds) > 1:
         where = {"output_dir": study.output_dir}
         return Step("table", "study_page.py", where, tables, study.file, derived=True)
     flags = {"output_dir": study.step_folder("table"), "title": f"Table 11: {study.model}"}
     flags |= {"paper_model": study.paper_model} if study.paper_model else {}
     arguments = ("--rows", *(f"{name}={row.responses}" for name, row in rows.items()))
+    arguments += ("--guards", *(f"{name}={folder}" for name, folder in guards)) if guards else ()
     return Step("table", "table11.py", flags, tables, arguments=arguments, derived=True)
 
 
@@ -78,6 +80,32 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
         responses = Path(study.step_folder(_row_step(study, arm, seed)))
         rows[study.at(arm.name, seed)] = StudyRow(None if model in OF_NOUNS else model, responses)
     return rows
+
+
+def study_guards(study: Study) -> list[tuple[str, Path]]:
+    """The runs by which rows are guarded: of each guard the base's and every trained row's, by the rows' names."""
+    pairs = [(arm, seed) for seed in study.seeds for arm in study.rows if seed in arm.seeds and _guarded(arm)]
+    return [
+        (study.at(arm.name, seed), Path(study.step_folder(study.at(f"{arm.step}-{task}", seed))))
+        for task in study.guards
+        for arm, seed in pairs
+    ]
+
+
+def _guarded(arm: Arm) -> bool:
+    return arm.train is not None or arm.name == "base"
+
+
+def _guards(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
+    """Let a trained row's model, and the base, answer each guard's items; how, is the task's own affair."""
+    for task in study.guards if _guarded(arm) else ():
+        model, step = _model(study, arm, seed)
+        name, own = study.at(f"{arm.step}-{task}", seed), {"temperature", "max_new_tokens"}
+        options = {key: str(v) for key, v in study.sampling.items() if key in _MODEL_FLAGS - own and v is not None}
+        flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
+        flags |= {"output_dir": study.step_folder(name), **options}
+        launcher = study.path(study.sampling["launcher"])
+        yield Step(name, "measure.py", flags, (step,) if step else (), launcher=launcher)
 
 
 def _model(study: Study, arm: Arm, seed: int) -> tuple[str, str]:

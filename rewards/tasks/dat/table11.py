@@ -42,6 +42,7 @@ class Table11Row:
     # Over the base, by the row's own encoder and by the guard; None where there is none (`with_gains`).
     gains: tuple[Gain | None, Gain | None] = (None, None)
     hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses
+    verdicts: tuple[tuple[str, str], ...] = ()  # what a study's guards say: heading and text of further columns
 
 
 @dataclass(frozen=True, slots=True)

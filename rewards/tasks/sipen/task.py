@@ -11,11 +11,10 @@ from data.errors import UserError
 from data.held_out import fingerprint, refuse
 from data.jsonl import write_objects
 from data.settings import setting
-from data.sipen import CONTROL as CONTROL_LABELS
-from data.sipen import SipenItem, content_hash, read_items, trial_items
+from data.sipen import CONTROL, SipenItem, content_hash, read_items, trial_items
 from rewards.finished import ITEMS
 from rewards.measure import Measure
-from rewards.task import Answer, Complete, Item, Outcome, Row, Task
+from rewards.task import Answer, Complete, Control, Item, Outcome, Row, Task
 from rewards.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, UNPARSEABLE, FinishedSipen
 from rewards.tasks.sipen.form import FORMS, Form
 from rewards.tasks.sipen.personabank import sipen_items
@@ -57,6 +56,8 @@ class Sipen(Task):
         Measure(ENTAILMENT, share=True, better=0),
         Measure(UNPARSEABLE, share=True, better=-1, group=None),
     )
+    # So that an unchanged model passes (docs/sipen.md): with 48 controls and 3 points it mostly would not.
+    control = Control(measures[0], chance=1 / 3, margin=0.1, least=144)
     max_new_tokens = 16
     temperature = 1e-4
     Finished = FinishedSipen
@@ -146,8 +147,8 @@ def _columns(item: SipenItem) -> dict[str, Any]:
 def _row(direction: str, answer: str | None) -> Row:
     """An answer that is none of the options is wrong by every label."""
     values = {UNPARSEABLE: float(answer is None)}
-    if direction in CONTROL_LABELS:
-        return Row(values | {CONTROLS: float(answer == CONTROL_LABELS[direction])})
+    if direction in CONTROL:
+        return Row(values | {CONTROLS: float(answer == CONTROL[direction])})
     by_label = {f"sipen/{name}": float(answer == labels[direction]) for name, labels in LABELS.items()}
     return Row(values | by_label)
 

@@ -1,0 +1,43 @@
+"""Let a model answer a task: a study's step beside each row that it guards (`guards` in its YAML, docs/study.md).
+
+    python recipes/measure.py --task sipen --model tiny --output_dir runs/tiny/sipen
+
+It is `python -m eval TASK` with a recipe's flags and the task's own settings.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from data.errors import UserError, one_line_errors
+from data.settings import setting
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What is asked, and where the results go."""
+
+    task: str = setting("", "Name of a task.")
+    output_dir: str = setting("", "Folder of this run: config.json, metrics.json and responses/part-*.parquet.")
+
+
+def main() -> None:
+    """Parse, let it answer, print."""
+    from eval.draw import SamplingOptions
+    from eval.run import run_task
+    from eval.terminal import print_run
+    from generate import GeneratorSettings
+    from rewards.tasks import task_type
+    from training.config import read_settings
+
+    arguments, generator, sampling = read_settings((Arguments, GeneratorSettings, SamplingOptions), sys.argv[1:])
+    if not (arguments.task and arguments.output_dir and generator.model):
+        raise UserError("give --task, --model and --output_dir")
+    run = run_task(task_type(arguments.task)(), generator, sampling, Path(arguments.output_dir))
+    if run is not None:  # of several processes the first one prints
+        print_run(run)
+
+
+if __name__ == "__main__":
+    with one_line_errors("measure"):
+        main()

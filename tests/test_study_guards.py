@@ -1,0 +1,148 @@
+"""A study's guards: understanding kept, lost, or nothing that can be said, by stand-ins for trained rows."""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+import yaml
+from study.config import load_study
+from study.guards import check_guards, explanation, judge_rows
+from study.plan import plan_lines
+from study.steps import study_guards, study_steps
+from table11 import write_table
+from test_reproduce import ROOT
+from test_sipen import run_of, truthful
+from test_table11 import write
+
+from data.errors import UserError
+from data.sipen import CONTROL, trial_items
+from eval.control import KEPT, LOST, OPEN, judge_control
+from rewards.tasks import finished_run
+from rewards.tasks.sipen.form import FORMS
+from rewards.tasks.sipen.task import Sipen
+
+OPTIONS = FORMS["sipen-ja-v1"].options
+
+
+def row(folder, name, right, seed=0, **settings):
+    """A finished run that answers so large a share of the controls right, the others by another option."""
+    controls = [item.id for item in trial_items() if item.direction in CONTROL]
+    known = set(random.Random(seed).sample(controls, round(right * len(controls))))
+
+    def answer(item):
+        gold = truthful(item)
+        return gold if item.id in known else OPTIONS[(OPTIONS.index(gold) + 1) % 3]
+
+    return finished_run(run_of(folder / name, answer, source=name, **settings).folder)
+
+
+def verdict(base, model):
+    return judge_control(Sipen.control, base, model)
+
+
+def test_kept_lost_and_open(tmp_path):
+    base = row(tmp_path, "base", 0.9)
+    same = verdict(base, base)
+    assert (same.verdict, same.change.difference) == (KEPT, 0)
+    assert -0.1 < same.change.low < -0.05  # two pseudo-observations: no certainty even where nothing changed
+    assert same.text().startswith("kept (90.3%, +0.0 pp [-5.")
+    lost = verdict(base, row(tmp_path, "lost", 0.5))
+    assert lost.verdict == LOST
+    assert lost.change.high < -0.1
+    between = verdict(base, row(tmp_path, "between", 0.8, seed=1))
+    assert (between.verdict, between.reason) == (OPEN, "a loss of 10 points is possible")
+
+
+def test_a_base_at_chance_has_nothing_to_lose(tmp_path):
+    guessing = row(tmp_path, "guessing", 1 / 3)
+    said = verdict(guessing, guessing)
+    assert (said.verdict, said.change) == (OPEN, None)
+    assert said.text() == "cannot be said (33.3%): the base is not above chance (33.3%)"
+    barely = row(tmp_path, "barely", 0.44)
+    assert barely.metrics["measures"]["sipen/controls"]["low"] < 1 / 3
+    assert verdict(barely, guessing).verdict == OPEN
+    # A broken model is not taken for one that kept what little its base knew.
+    half = row(tmp_path, "half", 0.5)
+    assert verdict(half, guessing).verdict != KEPT
+
+
+def test_too_few_controls_and_other_items_say_nothing(tmp_path):
+    base = row(tmp_path, "base", 0.9)
+    some = [item for item in trial_items() if item.premise_id <= "trial-16"]
+    few = finished_run(run_of(tmp_path / "few", truthful, items=some, sipen_prompt="sipen-ja-v1").folder)
+    assert verdict(few, few).reason == "48 controls, and it takes 144"
+    other = finished_run(run_of(tmp_path / "other", truthful, sipen_context="none").folder)
+    assert "sipen_context" in verdict(base, other).reason
+
+
+def test_an_unchanged_model_with_noise_passes_as_it_should(tmp_path):
+    """Two draws of one model that knows 90%: of 20 pairs most are kept, and none is called lost."""
+    runs = [row(tmp_path, f"m{seed}", 0.9, seed) for seed in range(5)]
+    said = [verdict(a, b).verdict for a in runs for b in runs if a is not b]
+    assert LOST not in said
+    assert said.count(KEPT) > len(said) / 2
+
+
+def study_file(folder, **changes):
+    values = yaml.safe_load((ROOT / "recipes" / "tiny" / "reproduce.yaml").read_text("utf-8")) | changes
+    values["sampling"]["launcher"] = str(ROOT / "recipes" / "accelerate" / "single.yaml")
+    values["training"] = {k: str(ROOT / "recipes" / "tiny" / v) for k, v in values["training"].items()}
+    values["training"]["launcher"] = values["sampling"]["launcher"]
+    path = folder / "reproduce.yaml"
+    path.write_text(yaml.safe_dump(values), "utf-8")
+    return path
+
+
+def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
+    study = load_study(study_file(tmp_path, guards=["sipen"]), "runs/s")
+    steps = {step.name: step for step in study_steps(study)}
+    guards = {"base-sipen", "sft-sipen", "dpo1-sipen", "dpo2-sipen", "grpo-sipen"}
+    assert guards < set(steps)
+    assert {folder.name for _, folder in study_guards(study)} == guards
+    grpo = steps["grpo-sipen"]
+    assert (grpo.script, grpo.inputs, grpo.flags["model"]) == ("measure.py", ("grpo",), "runs/s/grpo")
+    assert (grpo.flags["source"], grpo.flags["backend"]) == ("GRPO", "transformers")
+    assert not {"max_new_tokens", "temperature", "noun_checker"} & set(grpo.flags)
+    assert "sipen" in plan_lines(study, grpo)[0]
+    assert guards < set(steps["table"].inputs)
+    assert "GRPO=runs/s/grpo-sipen" in steps["table"].arguments
+    names = [step.name for step in study_steps(study)]
+    assert names.index("grpo") < names.index("grpo-sipen") < names.index("table")
+    plain = [step.name for step in study_steps(replace(study, guards=()))]
+    assert plain == [name for name in names if name not in guards]
+
+
+@pytest.mark.parametrize(
+    ("guards", "message"),
+    [("sipen", "must be a list"), (["dat"], "dat has no control measure"), (["sippen"], "there is no task sippen")],
+)
+def test_what_cannot_guard_is_refused(guards, message):
+    with pytest.raises(UserError, match=message):
+        check_guards(guards)
+
+
+def test_guards_need_a_base(tmp_path):
+    path = study_file(tmp_path, guards=["sipen"], arms={"GRPO": {"train": "grpo"}})
+    with pytest.raises(UserError, match="an arm named base"):
+        load_study(path)
+
+
+def test_the_verdict_stands_beside_the_row(tmp_path):
+    tables = {name: write(tmp_path / name, [("犬猫", 0.5), ("水山", 0.7)]) for name in ("base", "SFT", "GRPO")}
+    shares = {"base": 0.9, "SFT": 0.9, "GRPO": 0.4}
+    guards = [(name, row(tmp_path / "g", name, right).folder) for name, right in shares.items()]
+    markdown = write_table(tables, tmp_path / "out", "Table 11", None, None, guards)
+    assert "| Understanding (sipen) |" in markdown.splitlines()[0]
+    lines = {line.split(" | ")[0].strip("| "): line for line in markdown.splitlines() if line.startswith("| ")}
+    assert "kept (90.3%" in lines["SFT"]
+    assert "lost (" in lines["GRPO"]
+    assert lines["base"].rstrip(" |").endswith("–")
+    assert explanation("sipen") in markdown
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "Understanding (sipen)" in page
+    assert "lost (" in page
+    stored = json.loads((tmp_path / "out" / "table11.json").read_text("utf-8"))["guards"]["sipen"]
+    assert {name: said["verdict"] for name, said in stored.items()} == {"SFT": KEPT, "GRPO": LOST}
+    with pytest.raises(UserError, match="compared with base, of which there is no run"):
+        judge_rows(guards[1:], {"SFT": "base"})

@@ -31,7 +31,9 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
     share, square = successes / n, _Z95**2 / n
     centre = share + square / 2
     half = _Z95 * math.sqrt(share * (1 - share) / n + square / (4 * n))
-    return max(0.0, (centre - half) / (1 + square)), min(1.0, (centre + half) / (1 + square))
+    # Exactly 0 and 1 at the ends, whatever rounding makes of them.
+    low = (centre - half) / (1 + square) if successes > 0 else 0.0
+    return low, (centre + half) / (1 + square) if successes < n else 1.0
 
 
 def grouped_share(groups: Sequence[tuple[int, int]]) -> Share:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from data.jsonl import read_objects
-from data.sipen import CONTROL, SipenItem
+from data.sipen import CONTROL, SipenItem, content_hash, trial_items
 from rewards.finished import ITEMS, Finished
 from rewards.measure import Measure
 from rewards.tasks.sipen.form import FORMS
@@ -15,6 +15,11 @@ from rewards.tasks.sipen.tables import Reply
 CONTROLS, IMPLICATURE, ENTAILMENT, UNPARSEABLE = (
     f"sipen/{name}" for name in ("controls", "implicature", "entailment", "unparseable")
 )
+
+
+def is_trial(settings: Mapping[str, Any]) -> bool:
+    """Whether a run's items are sozo's own, which are not SIPeN."""
+    return settings.get("items_sha256") == content_hash(trial_items())
 
 
 class FinishedSipen(Finished):

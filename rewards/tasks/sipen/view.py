@@ -9,9 +9,9 @@ from data.scales import SCALES, STRONGER, WEAKER
 from data.sipen import CONTROL
 from rewards.measure import DASH, Cell, Estimate, Measure, ends_text, estimate_text, known, n_of
 from rewards.page_parts import Column, Entry, ModelTable, ReaderItem, Section
-from rewards.tasks.sipen.finished import CONTROLS, FinishedSipen
+from rewards.tasks.sipen.finished import CONTROLS, FinishedSipen, is_trial
 from rewards.tasks.sipen.tables import OTHER
-from rewards.view import View
+from rewards.view import Card, View
 
 Stored = Mapping[str, Any]  # a `Share` or a `Contrast` as `metrics.json` has it
 _SHARE = Measure("share", share=True)
@@ -38,7 +38,9 @@ class SipenView(View[FinishedSipen]):
             cells[f"Answers, {direction}"] = f"{given} of {total:,}"
         for row in (*metrics["steps"], *metrics["directions"]):
             shares = f"{_percent(row['first'])}, {_percent(row['second'])} of {row['first']['n']:,}"
-            cells[_column(*_row_key(row), ", ".join(_PLACES[row["direction"]]))] = f"{shares}, p = {row['p_holm']:.3f}"
+            cells[_column(*_row_key(row), ", ".join(_PLACES[row["direction"]]))] = (
+                f"{shares}, p = {row['p_holm']:.3f} (Holm)"
+            )
         return cells
 
     def notes(self, metrics: Mapping[str, Any]) -> list[str]:
@@ -53,6 +55,16 @@ class SipenView(View[FinishedSipen]):
             known_scores = {name: value for name, value in scores.items() if value is not None}
             lines.append(f"always {answer}: " + ", ".join(f"{n} {value:.1%}" for n, value in known_scores.items()))
         return [*notes, f"Whoever does not read scores: {'; '.join(lines)}."]
+
+    def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
+        _, rows = super().card(measures, metrics, settings)
+        where = {
+            "dataset_name": f"{metrics['num_premises']} premises of one's own",
+            "dataset_type": "other-implicatures",
+        }
+        if is_trial(settings):
+            where = {"dataset_name": "48 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
+        return {"task_name": "Scalar implicatures", **where}, rows
 
     def labels(self) -> dict[str, tuple[str, str]]:
         """Those of columns too, whose names are made of an expression, a direction and a place."""
@@ -71,6 +83,7 @@ class SipenView(View[FinishedSipen]):
 
     def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedSipen]]) -> Section:
         every = [run for own in runs.values() for run in own]
+        trial = ["sipen_trial_note"] if any(is_trial(run.settings) for run in every) else []
         controls = [d for d in CONTROL if any(d in run.metrics["controls"] for run in every)]
         categories = dict.fromkeys(c for run in every for c in run.metrics["accuracy"])
         chances = (Column("constant", cell=_constant), Column("answers_given", cell=_given))
@@ -87,7 +100,7 @@ class SipenView(View[FinishedSipen]):
             for k, place in enumerate(_PLACES[key[1]])
         ]
         tables = [
-            ModelTable("sipen_controls", first, ("sipen_controls_note", "scale_note")),
+            ModelTable("sipen_controls", first, (*trial, "sipen_controls_note", "scale_note")),
             ModelTable("sipen_table4", tuple(table4), ("sipen_note",), heat=True, paper="sipen_accuracy"),
             ModelTable("sipen_tables56", tuple(contrasts), ("sipen_contrast_note",)),
         ]
@@ -127,7 +140,7 @@ def _cell(share: Stored | None, *small: str, heat: bool = False) -> Cell:
     exact = known(value=value, low=share["low"], high=share["high"], n=share["k"], of=share["n"])
     below = (*([] if heat else [ends]), n_of(share["k"], share["n"]), *small)
     hover = f"95%: {ends}" if heat else ""
-    return Cell(_percent(share), below, heat=value if heat else None, hover=hover, exact=exact)
+    return Cell(_percent(share), below, heat=100 * value if heat else None, hover=hover, exact=exact)
 
 
 def _control(direction: str, run: FinishedSipen) -> Cell:

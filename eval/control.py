@@ -65,9 +65,7 @@ def judge_control(control: Control, base: Finished, model: Finished) -> ControlV
     if change.high < -control.margin:
         return ControlVerdict(LOST, own, before, change)
     if change.low <= -control.margin:
-        return ControlVerdict(
-            OPEN, own, before, change, f"a loss of {100 * control.margin:g} points is in the interval"
-        )
+        return ControlVerdict(OPEN, own, before, change, f"a loss of {100 * control.margin:g} points is possible")
     if not _above_chance(own, control):
         return ControlVerdict(OPEN, own, before, change, f"it is not above chance ({control.chance:.1%}) itself")
     return ControlVerdict(KEPT, own, before, change)

@@ -38,7 +38,7 @@ MINI = {  # six stories written for this test, with what is kept of them
 }
 EXPECTED = {
     "b1-15": ["Most birds came!", "All birds came!", "Some birds came!", "Few birds came!"],
-    "b2-22": ["I had hot soup, a few rolls and 1 egg."],
+    "b2-23": ["I had hot soup, a few rolls and 1 egg."],
     "b2-50": ["I had warm soup, a few rolls and 2 egg.", "I had warm soup, a few rolls and 3 egg."],
     "b3-7": ["We saw nine ducks and 2 geese.", "We saw eight ducks and 2 geese."],
     "b3-21": ["We saw ten ducks and 3 geese.", "We saw ten ducks and 4 geese.", "We saw ten ducks and 1 geese."],
@@ -66,7 +66,7 @@ def test_a_mini_corpus_gives_its_exact_items(tmp_path):
         built.setdefault(item.premise_id, []).append(item.hypothesis)
     assert built == EXPECTED
     contexts = {item.premise_id: item.context for item in items}
-    assert contexts["b2-22"] == 'She said "Wait."'
+    assert contexts["b2-23"] == 'She said "Wait."'
     assert contexts["b1-15"] == "It was spring."
     assert contexts["b4-0"] == ""
     with_controls = build_items(tmp_path, mini_corpus(tmp_path), controls=True)
@@ -110,8 +110,8 @@ def test_personabank_gives_the_printed_hypotheses_and_nearly_its_counts(personab
     assert result.exit_code == 0, result.output
     items = read_items(tmp_path / "items.jsonl")
     texts = [path.read_text("utf-8") for path in sorted((personabank / "original").glob("*.txt"))]
-    assert (len(texts), sum(len(text.split()) for text in texts)) == (108, 29_006)
-    of_place = {(item.premise, item.direction, item.steps): item.hypothesis for item in items}
+    assert (len(texts), sum(len(text.split()) for text in texts)) == (108, 29_112)  # 269.6 each; the paper: 269
+    of_place = {(i.premise, i.expression, i.direction, i.steps): i.hypothesis for i in items}
     printed = {  # the paper's Table 2, of which only what changes stands here
         ("many", "birds"): {
             ("stronger", 1): "most",
@@ -125,7 +125,7 @@ def test_personabank_gives_the_printed_hypotheses_and_nearly_its_counts(personab
     for (word, noun), changes in printed.items():
         (premise,) = {item.premise for item in items if f" {word} {noun}" in item.premise and item.expression == word}
         for place, other in changes.items():
-            assert of_place[premise, *place] == premise.replace(f" {word} {noun}", f" {other} {noun}")
+            assert of_place[premise, word, *place] == premise.replace(f" {word} {noun}", f" {other} {noun}")
     premises = Counter({item.premise_id: item.expression.lower() for item in items}.values())
     assert 0.95 * 387 <= premises.total() <= 1.05 * 387
     assert all(0.9 * n <= premises[word] <= 1.1 * n for word, n in {"all": 78, "some": 79, "one": 46}.items())
@@ -137,6 +137,7 @@ def test_no_file_of_the_repository_holds_eight_words_of_a_story(personabank):
     for path in (personabank / "original").glob("*.txt"):
         words = re.findall(r"\w+", path.read_text("utf-8").lower())
         grams |= {tuple(words[k : k + 8]) for k in range(len(words) - 7)}
+    grams = {gram for gram in grams if not all(word.isdecimal() for word in gram)}  # a story counts from 1 to 13
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
     holding = []
     for name in listed.stdout.decode().splitlines():

@@ -96,9 +96,7 @@ def build_items(
             raise UserError(f"{path}: no such file; give a clone of {ADDRESS} as --personabank")
         raw = path.read_bytes()
         if hashlib.sha256(raw).hexdigest() != story.sha256:
-            raise UserError(
-                f"{path}: is not the story that was annotated (its SHA-256 differs); take it from {ADDRESS}"
-            )
+            raise UserError(f"{path}: is not the annotated story (its SHA-256 differs); take it from {ADDRESS}")
         text = raw.decode("utf-8")
         places = list(sentences(text))
         for candidate in (candidate for candidate in story.candidates if candidate.verdict == KEEP):

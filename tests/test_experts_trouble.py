@@ -16,8 +16,10 @@ from expert_worker import CONDITIONS, RATINGS
 from expert_world import CRITERION, reply
 from judge_server import JudgeServer, completion
 
+from eval.experts.estimate import estimate
 from rewards.judges.criterion import criterion_rubric
 from rewards.judges.ledger import read_judgements
+from rewards.judges.options import Price
 
 HERE = Path(__file__).parent
 KEY = "sk-proj-Vq7/secret+key-0123456789"
@@ -95,6 +97,9 @@ def test_nothing_is_lost_paid_twice_or_shown(tmp_path):
         bill = json.loads((whole / "metrics.json").read_text("utf-8"))
         assert (bill["prompt_tokens"], bill["completion_tokens"]) == (100 * len(lines), 20 * len(lines))
         assert bill["cost"] == pytest.approx(140 * len(lines) / 1e6)
+        most = estimate(RATINGS, RATINGS, CONDITIONS, [CRITERION], 3, Price(1.0, 2.0), 1024)
+        assert bill["cost"] <= 2 * most.cost
+        assert most.requests == len({line.key for line in lines})
         # Once for each prompt and seed, twice where the reply could not be read.
         assert set(Counter(line.key for line in lines).values()) == {1, 2}
         assert bill["statuses"]["same 2"]["ok"] < len(RATINGS) * 3

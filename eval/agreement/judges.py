@@ -58,7 +58,7 @@ class Agreements:
 
 def find_judged(places: Sequence[str], benchmark: str | None) -> list[Judged]:
     """What each place holds of a task whose answers a judge scored; none if a place's runs are of other tasks."""
-    judged = []
+    judged: list[Judged] = []
     for place in places:
         runs = [run for model in find_evaluated([place]) for run in model.runs.values()]
         if benchmark is None and any(run.rubric is not None for run in runs):

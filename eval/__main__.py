@@ -99,12 +99,15 @@ def report(
 
 def compare(runs: Runs, base: Base = None) -> None:
     """What changed from one model to the others: the report's tables of changes, here in the terminal."""
-    from eval.compare import all_changes, bases
+    from eval.compare import all_changes, bases, method_bases
+    from eval.compare_seeds import method_changes
     from eval.evaluated import find_evaluated
     from eval.report.tables import change_tables
+    from eval.seeds import fold
 
     models = find_evaluated(runs)
-    if not (tables := change_tables(models, all_changes(models, bases(models, base)))):
+    methods, each = fold(models), all_changes(models, bases(models, base))
+    if not (tables := change_tables(methods, method_changes(methods, method_bases(methods, base), each), each)):
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
     print_changes(tables)
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 
 from data.errors import UserError
 from eval.evaluated import Evaluated, not_alike
+from eval.seeds import Method, fold
 from eval.statistics import compare_independent, compare_paired, holm
 from rewards.measure import Measure
 from rewards.tasks import task_types
@@ -27,6 +28,7 @@ class Change:
     n: int = 0
     of: int = 0
     reason: str | None = None
+    seeds: str | None = None  # of methods at several seeds, whose n are seeds: which ones were subtracted
 
     @property
     def significant(self) -> bool:
@@ -47,14 +49,22 @@ def groups() -> dict[str, list[Measure]]:
     return tables
 
 
-def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Evaluated]:
-    """What each model but a base is compared with: the model of this name, else its study's base or the first model."""
-    by_name = {model.name: model for model in models}
+def method_bases(methods: Sequence[Method], name: str | None = None) -> dict[str, Method]:
+    """What each method but a base is compared with: that of this name, else its study's base or the first one."""
+    by_name = {method.name: method for method in methods}
     if name is not None and name not in by_name:
         raise UserError(f"there is no model {name}; there are {', '.join(by_name)}")
-    of_study = {model.study: model for model in models if model.method == "base"}
-    against = {m.name: of_study.get(m.study, models[0]) if name is None else by_name[name] for m in models}
-    return {model.name: against[model.name] for model in models if against[model.name] is not model}
+    of_study = {method.first.study: method for method in methods if method.first.method == "base"}
+    against = {m.name: of_study.get(m.first.study, methods[0]) if name is None else by_name[name] for m in methods}
+    return {method.name: against[method.name] for method in methods if against[method.name] is not method}
+
+
+def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Evaluated]:
+    """What each model but a base's is compared with: the base of its method, of the same seed if it has that."""
+    methods = fold(models)
+    against = method_bases(methods, name)
+    trained = [method for method in methods if method.name in against]
+    return {model.name: against[m.name].at(seed) for m in trained for seed, model in m.runs.items()}
 
 
 def all_changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> Mapping[str, Changes]:
@@ -68,10 +78,14 @@ def all_changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -
         # Corrected model by model: that others are on the page makes this one no less certain.
         tables[name] = {}
         for model in dict.fromkeys(cell.model for cell in cells):
-            own = [cell for cell in cells if cell.model == model]
-            for cell, p in zip(own, holm([cell.p for cell in own]), strict=True):
-                tables[name][model, cell.column] = replace(cell, p_holm=p)
+            own = corrected([cell for cell in cells if cell.model == model])
+            tables[name] |= {(model, cell.column): cell for cell in own}
     return tables
+
+
+def corrected(cells: Sequence[Change]) -> list[Change]:
+    """The cells of one model in one table with their p-values corrected for their number."""
+    return [replace(cell, p_holm=p) for cell, p in zip(cells, holm([cell.p for cell in cells]), strict=True)]
 
 
 def _change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:

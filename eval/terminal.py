@@ -75,10 +75,13 @@ def print_changes(tables: Sequence[Any]) -> None:
         table = _table(english(page_table.name))
         for column in page_table.columns:
             table.add_column(Text(english(column)))
-        for name, cells in page_table.rows:
-            below = f"{english('from_base')} {page_table.against[name]}"
-            shown = [Text("\n".join((cell.value, *cell.small)), _colour(cell.mark)) for cell in cells]
-            table.add_row(Text(f"{name}\n{below}"), *shown)
+        for part in filter(None, (page_table, page_table.each)):  # each seed after the methods
+            for name, cells in part.rows:
+                lines = [name] + ([f"{english('mean_of_seeds')} {part.seeds[name]}"] if name in part.seeds else [])
+                lines.append(f"{english('from_base')} {part.against[name]}")
+                shown = [Text("\n".join((cell.value, *cell.small)), _colour(cell.mark)) for cell in cells]
+                table.add_row(Text("\n".join(lines)), *shown)
+            table.add_section()
         _console().print(table)
         print_lines(english(note) for note in page_table.notes)
 

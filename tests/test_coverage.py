@@ -166,6 +166,14 @@ def test_means_and_differences_over_seeds(seeds):
     assert 0.93 <= coverage(0.02, gap) <= 0.97
 
 
+@pytest.mark.parametrize("share", [0.86, 0.98])
+@pytest.mark.parametrize("answers", [100, 1000])
+def test_shares_over_seeds(answers, share):
+    for seeds in (3, 5):
+        given = coverage(share, lambda rng, n=seeds: over_seeds(by_item(rng.binomial(answers, share, n) / answers)))
+        assert given >= 0.93
+
+
 @pytest.mark.parametrize("seeds", [(3, 3), (3, 5), (5, 5)])
 def test_differences_over_seeds_without_partners(seeds):
     def gap(rng):

@@ -63,7 +63,10 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     exact = known(value=change.difference, low=change.low, high=change.high, effect=change.effect)
     exact |= known(p=change.p, p_holm=change.p_holm, n=change.n, of=change.of, reason=change.reason)
     exact |= {"p_at_most": 1} if change.p_at_most else {}  # both are bounds
-    small.append(f"n = {change.n:,}" if change.n == change.of else f"n = {n_of(change.n, change.of)}")
+    if change.seeds:
+        small.append(f"{change.n} seeds, {change.seeds}")
+    else:
+        small.append(f"n = {change.n:,}" if change.n == change.of else f"n = {n_of(change.n, change.of)}")
     return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change, measure), exact=exact)
 
 

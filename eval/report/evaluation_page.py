@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from data.record import write_json, write_whole
-from eval.compare import Changes, all_changes, bases
+from eval.compare import Changes, all_changes, bases, method_bases
+from eval.compare_seeds import method_changes
 from eval.evaluated import Evaluated
 from eval.report.exports import write_tables
 from eval.report.facts import facts
@@ -20,6 +21,7 @@ from eval.report.reader import chunks, reading_order
 from eval.report.render import render
 from eval.report.svg import SERIES
 from eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
+from eval.seeds import Method, fold
 from rewards.finished import Finished
 from rewards.guard import Guard
 from rewards.page_parts import Radar, Ridge
@@ -47,9 +49,14 @@ def write_evaluation(
     first.
     """
     tasks = list(task_types().values())
-    against = bases(models, base)
-    changes = all_changes(models, against)
-    cells = {key: change for group in changes.values() for key, change in group.items()}
+    methods, against = fold(models), bases(models, base)
+    models = [model for method in methods for model in method.runs.values()]
+    of_methods = method_bases(methods, base)
+    each = all_changes(models, against)
+    changes = method_changes(methods, of_methods, each)
+    cells = [change for group in each.values() for change in group.values()]
+    over_seeds = [change for group in changes.values() for change in group.values() if change.seeds]
+    once = [method for method in methods if not method.several and (method.name in of_methods or not of_methods)]
     packed = chunks(models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     shared: dict[str, Any] = {
@@ -57,17 +64,20 @@ def write_evaluation(
         "scripts": ("tables.js", "reader.js"),
         "bilingual": True,
         "title": title,
-        "names": [(model.name, number % SERIES) for number, model in enumerate(models)],
-        "ticked": {model.name for model in models if model.name not in against} | {models[-1].name},
+        "names": [(model.name, n % SERIES) for n, method in enumerate(methods) for model in method.runs.values()],
+        "ticked": {method.first.name for method in methods if method.name not in of_methods} | {models[-1].name},
+        "once": bool(once),
+        "seeded": [method.name for method in methods if method.several],
         "pages": [page.name for page in pages],
         "words": [word for task in tasks for word in task.view.words],
         # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
         "kinds": [task.name for task in reading_order(tasks)],
         "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
     }
-    first = _sections(models, tasks, against, cells, with_published)
+    first = _sections(methods, tasks, of_methods, changes, each, with_published)
     gains = guard_gains(tasks, models, against, guard) if guard else []
-    changed = [*map(without_empty, change_tables(models, changes)), *guard_tables(gains)]
+    changed = list(map(without_empty, change_tables(methods, changes, each)))
+    changed += guard_tables(gains, methods, of_methods)
     first |= {"changed": changed, "facts": facts(models, tasks)}
     write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed])
     # The first page last: when it is there, all are.
@@ -77,46 +87,52 @@ def write_evaluation(
         write_whole(pages[number], page)
     of_task = [(model.name, run) for model in models for task in tasks for run in model.of_task(task.name)]
     runs = [{"model": m, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics} for m, run in of_task]
-    numbers: dict[str, Any] = {"runs": runs, "changes": [asdict(cell) for cell in cells.values()]}
+    numbers: dict[str, Any] = {"runs": runs, "changes": [asdict(cell) for cell in cells]}
+    numbers |= {"over_seeds": [asdict(cell) for cell in over_seeds]} if over_seeds else {}
     numbers |= {"gains": [asdict(one) for one in gains]} if guard else {}
     write_json(path.with_suffix(".json"), numbers)
     return pages
 
 
 def _sections(
-    models: Sequence[Evaluated],
+    methods: Sequence[Method],
     tasks: Sequence[type[Task]],
-    against: Mapping[str, Evaluated],
-    changes: Changes,
+    against: Mapping[str, Method],
+    by_group: Mapping[str, Changes],
+    each_by_group: Mapping[str, Changes],
     with_published: bool,
 ) -> dict[str, Sequence[Any]]:
     """Of each task its answer in a sentence and pictures; then what its view declares, tables after an overview."""
+    changes, each = (
+        {key: change for group in groups.values() for key, change in group.items()}
+        for groups in (by_group, each_by_group)
+    )
     leads, every_radar = [], []
     tables: list[PageTable] = []
     charts: list[Figure] = []
     means: dict[str, dict[str, float]] = {}  # of the paper's models
     for task in tasks:
         runs: dict[Path | None, list[Finished]] = {}
-        for model in models:
-            if run := model.run(task.name):
-                runs.setdefault(model.study, []).append(run)
+        for method in methods:
+            runs.setdefault(method.first.study, []).extend(method.of_task(task.name))
+        runs = {study: own for study, own in runs.items() if own}
         if not runs:
             continue
         declared, pictures = task.view.section(task.measures, runs)
         theirs = published_values(declared, task.measures[:1]) if with_published else []
         means[task.name] = {model.name: values[0] for model, values in theirs}
-        shown = section_tables(task, models, declared, changes, with_published=with_published)
+        shown = section_tables(task, methods, declared, against, changes, each, with_published=with_published)
         tables += map(without_empty, on_one_scale(shown))
         planes: list[Figure] = []
         for picture in pictures:
             if isinstance(picture, Radar):
                 papers = published_values(declared, picture.measures, training=False) if with_published else []
-                if group := radars(picture, task, models, against, papers):
+                if group := radars(picture, task, methods, against, papers):
                     every_radar.append((picture.name, group))
             elif isinstance(picture, Ridge):
-                charts += filter(None, [ridge(picture, task, models)])
+                charts += filter(None, [ridge(picture, task, methods)])
             else:
-                planes += filter(None, [plane(picture, task, models)])
-        leads.append((lead(task, models, changes, theirs), planes))
-    tables.insert(0, without_empty(overview(models, tasks, means)))
+                planes += filter(None, [plane(picture, task, methods)])
+        leads.append((lead(task, methods, changes, theirs), planes))
+    tables.insert(0, without_empty(overview(methods, tasks, means)))
     return {"leads": leads, "tables": tables, "charts": charts, "radars": every_radar}

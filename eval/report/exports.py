@@ -40,6 +40,7 @@ def write_tables(folder: Path, tables: Iterable[PageTable]) -> None:
     for table in tables:
         name = names.new(table.name)
         parts = [(name, table)] + ([(paper_name(name), table.papers)] if table.papers else [])
+        parts += [(seeds_name(name), table.each)] if table.each else []
         for file, content in (file for name, part in parts if part.rows for file in files(part, name)):
             write_whole(folder / file, content)
 
@@ -47,6 +48,11 @@ def write_tables(folder: Path, tables: Iterable[PageTable]) -> None:
 def paper_name(name: str) -> str:
     """The name of the paper's table beside one."""
     return f"{name}-paper"
+
+
+def seeds_name(name: str) -> str:
+    """The name of the table of a table's seeds."""
+    return f"{name}-seeds"
 
 
 def links(table: PageTable, name: str) -> list[tuple[str, str]]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from eval.evaluated import Evaluated, not_alike
 from eval.report.page_table import PageTable
+from eval.report.seed_rows import fold_rows
+from eval.seeds import Method
 from rewards.guard import Gain, Guard, gain
 from rewards.measure import DASH, Cell, known
 from rewards.task import Task
@@ -40,17 +42,18 @@ def guard_gains(
     return gains
 
 
-def guard_tables(gains: Sequence[Guarded]) -> list[PageTable]:
-    """A table for each task."""
+def guard_tables(gains: Sequence[Guarded], methods: Sequence[Method], against: Mapping[str, Method]) -> list[PageTable]:
+    """A table for each task, with the seeds of a method in one row."""
     by_task: dict[str, list[Guarded]] = {}
     for one in gains:
         by_task.setdefault(one.task, []).append(one)
     tables = []
     for rows in by_task.values():
         cells = tuple((row.model, (_cell(row.own), _cell(row.guard))) for row in rows)
-        against = {row.model: row.base for row in rows}
+        base = {row.model: row.base for row in rows}
         columns = ("model", "gain_own", rows[0].encoder)
-        tables.append(PageTable("guard", columns, cells, ("guard_note",), against=against))
+        table = PageTable("guard", columns, cells, ("guard_note",), against=base)
+        tables.append(fold_rows(table, methods, against))
     return tables
 
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eval.compare import Change, Changes
-from eval.evaluated import Evaluated
 from eval.report.cells import change_cell, estimate_cell
 from eval.report.labels import filled
 from eval.report.published import Published
+from eval.report.seed_rows import method_cell
 from eval.report.svg import SERIES
-from eval.summary import estimate_of
+from eval.seeds import Method
 from rewards.finished import Finished
 from rewards.measure import DASH, Cell, Measure, mean_cell
 from rewards.task import Task
@@ -53,7 +53,7 @@ class _Value:
 
 def lead(
     task: type[Task],
-    models: Sequence[Evaluated],
+    methods: Sequence[Method],
     changes: Changes,
     papers: Sequence[tuple[Published, tuple[float, ...]]] = (),
 ) -> Lead:
@@ -62,17 +62,17 @@ def lead(
     `papers` are the paper's models with their means: their differences are from their own bases.
     """
     measure = task.measures[0]
-    runs = {k: run for k, model in enumerate(models) if (run := model.run(task.name))}
-    of_task = [change for model in models if (change := changes.get((model.name, measure.name)))]
+    runs = {k: runs[0] for k, method in enumerate(methods) if (runs := method.of_task(task.name))}
+    of_task = [change for method in methods if (change := changes.get((method.name, measure.name)))]
     compared = [change for change in of_task if change.difference is not None]
     if compared:
-        numbers = {model.name: k for k, model in enumerate(models)}
+        numbers = {method.name: k for k, method in enumerate(methods)}
         values = [_difference(change, runs[numbers[change.model]], numbers[change.model]) for change in compared]
         sentence = _compared(compared, values, measure)
     else:
-        scored = [(k, run) for k, run in runs.items() if estimate_of(run, measure).mean is not None]
-        values = [_mean(models[k].name, k, run, measure) for k, run in scored]
-        sentence = _alone(models, runs, values, of_task, measure)
+        cells = {k: method_cell(methods[k], measure) for k in runs}
+        values = [_mean(methods[k].name, k, cell) for k, cell in cells.items() if "value" in cell.exact]
+        sentence = _alone(methods, runs, values, of_task, measure)
     values += _published(papers, measure, bool(compared))
     ends = [end for v in values for end in (v.value, v.low, v.high) if end is not None] + [0.0] * bool(compared)
     rows = tuple(_row(v, ends) for v in _best_first(values, measure))
@@ -84,9 +84,9 @@ def _difference(change: Change, run: Finished, number: int) -> _Value:
     return _Value(change.model, number, cell, change.base, change.difference or 0.0, change.low, change.high)
 
 
-def _mean(name: str, number: int, run: Finished, measure: Measure) -> _Value:
-    e = estimate_of(run, measure)
-    return _Value(name, number, estimate_cell(run, measure), "", e.mean or 0.0, e.low, e.high)
+def _mean(name: str, number: int, cell: Cell) -> _Value:
+    value, low, high = (None if (n := cell.exact.get(key)) is None else float(n) for key in ("value", "low", "high"))
+    return _Value(name, number, cell, "", value or 0.0, low, high)
 
 
 def _published(papers: Sequence[tuple[Published, tuple[float, ...]]], measure: Measure, compared: bool) -> list[_Value]:
@@ -134,7 +134,7 @@ def _compared(compared: Sequence[Change], values: Sequence[_Value], measure: Mea
 
 
 def _alone(
-    models: Sequence[Evaluated],
+    methods: Sequence[Method],
     runs: Mapping[int, Finished],
     values: Sequence[_Value],
     changes: Sequence[Change],
@@ -144,7 +144,7 @@ def _alone(
     if not values:
         number, run = next(iter(runs.items()))
         cell = estimate_cell(run, measure)
-        return _say("lead_empty", models[number].name, cell, {"why": cell.why})
+        return _say("lead_empty", methods[number].name, cell, {"why": cell.why})
     first = _best_first(values, measure)[0]
     reasons = dict.fromkeys(change.reason for change in changes if change.reason)
     key = "lead_apart" if len(values) > 1 else "lead_one"

@@ -19,6 +19,8 @@ class PageTable:
     against: Mapping[str, str] = field(default_factory=dict)  # what a row's differences are from
     scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
     published: frozenset[str] = frozenset()  # the rows that are the paper's
+    seeds: Mapping[str, int] = field(default_factory=dict)  # how many seeds a row is the mean of
+    each: "PageTable | None" = None  # the rows of these seeds
     empty: tuple[tuple[str, tuple[str, ...]], ...] = ()  # why columns are left out: reason, and their labels
 
     def shade(self, cell: Cell) -> float | None:

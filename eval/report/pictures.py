@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.evaluated import Evaluated
+import numpy as np
+
 from eval.frontier import curves_beside
 from eval.report.charts import radar_points, ridge_chart
 from eval.report.labels import english, translate_chart
 from eval.report.plane import Spot, plane_chart
 from eval.report.published import Published
 from eval.report.svg import SERIES
+from eval.seeds import Method
+from eval.statistics.seeds import over_seeds
 from eval.summary import estimate_of
 from rewards.page_parts import Radar, Ridge, Scatter
 from rewards.task import Task
@@ -38,23 +41,32 @@ class Figure:
     note: tuple[str, Mapping[str, Any]] | None = None
 
 
-def ridge(picture: Ridge, task: type[Task], models: Sequence[Evaluated]) -> Figure | None:
-    """Distributions of all models, each in its colour whether it has a run or not; None with nothing to draw."""
-    runs = {model.name: model.run(task.name) for model in models}
-    values = {name: run.by_answer(picture.measure) if run else () for name, run in runs.items()}
+def ridge(picture: Ridge, task: type[Task], methods: Sequence[Method]) -> Figure | None:
+    """Distributions of all methods over all their seeds, each in its colour whether it has a run or not; or None."""
+    runs = {method.name: method.of_task(task.name) for method in methods}
+    values = {
+        name: np.concatenate([[], *(run.by_answer(picture.measure) for run in own)]) for name, own in runs.items()
+    }
     if not any(len(scores) for scores in values.values()):
         return None
     return Figure(picture.name, translate_chart(ridge_chart(values, picture.salt, english(picture.axis))), wide=True)
 
 
-def plane(picture: Scatter, task: type[Task], models: Sequence[Evaluated]) -> Figure | None:
-    """A named point for each model that has one, and the frontiers that lie beside the runs; None with no point."""
+def plane(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> Figure | None:
+    """A named point for each method that has one, and the frontiers that lie beside the runs; None with no point.
+
+    One of several seeds stands at their mean with its interval over the seeds, and each seed is a small point.
+    """
     spots = []
-    for number, model in enumerate(models):
-        run = model.run(task.name)
-        if run and (point := picture.points.get(run.folder)):
-            ends = None if point.low is None or point.high is None else (point.low, point.high)
-            spots.append(Spot(model.name, (point.x, point.y), (), number % SERIES, ends))
+    for number, method in enumerate(methods):
+        points = [point for run in method.of_task(task.name) if (point := picture.points.get(run.folder))]
+        if not points:
+            continue
+        height = over_seeds(dict(enumerate(point.y for point in points))) if method.several else points[0]
+        at = (sum(point.x for point in points) / len(points), sum(point.y for point in points) / len(points))
+        ends = None if height.low is None or height.high is None else (height.low, height.high)
+        seeds = [(point.x, point.y) for point in points] if method.several else []
+        spots.append(Spot(method.name, at, seeds, number % SERIES, ends))
     if not spots:
         return None
     curves, note = {}, None
@@ -68,16 +80,18 @@ def plane(picture: Scatter, task: type[Task], models: Sequence[Evaluated]) -> Fi
 def radars(
     picture: Radar,
     task: type[Task],
-    models: Sequence[Evaluated],
-    against: Mapping[str, Evaluated],
+    methods: Sequence[Method],
+    against: Mapping[str, Method],
     papers: Sequence[tuple[Published, tuple[float, ...]]] = (),
 ) -> list[ModelRadar]:
-    """One for each model that has all values, and for the paper's."""
+    """One for each method that has all values, means over its seeds, and for the paper's models."""
     every = {}
-    for model in models:
-        run = model.run(task.name)
-        means = [estimate_of(run, measure).mean for measure in picture.measures] if run else []
-        every[model.name] = tuple(mean for mean in means if mean is not None)
+    for method in methods:
+        of_runs = [
+            [estimate_of(run, measure).mean for run in method.of_task(task.name)] for measure in picture.measures
+        ]
+        known = [[mean for mean in means if mean is not None] for means in of_runs]
+        every[method.name] = tuple(sum(means) / len(means) for means in known if means)
     every |= {model.name: values for model, values in papers}
     complete = {name: values for name, values in every.items() if len(values) == len(picture.measures)}
     points = {name: radar_points(values, picture.least, picture.most) for name, values in complete.items()}
@@ -87,6 +101,6 @@ def radars(
             base = against.get(name)
             beside = (base.name, points[base.name]) if base and base.name in points else None
             named = tuple(zip((measure.short for measure in picture.measures), complete[name], strict=True))
-            colour = number % SERIES if number < len(models) else 0
+            colour = number % SERIES if number < len(methods) else 0
             shown.append(ModelRadar(name, colour, points[name], beside, named))
     return shown

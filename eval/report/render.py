@@ -10,7 +10,7 @@ from typing import Any
 
 from data.schema import utf8_safe
 from eval.report import source
-from eval.report.exports import links, paper_name
+from eval.report.exports import links, paper_name, seeds_name
 from eval.report.labels import both, english, filled, joined
 from eval.report.names import Names
 
@@ -41,6 +41,7 @@ def render(
         breakable=breakable,
         links=links,
         paper_name=paper_name,
+        seeds_name=seeds_name,
         sections=Names(),
     )
     script = "".join(map(source, scripts))

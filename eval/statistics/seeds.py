@@ -2,28 +2,32 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from eval.statistics.comparison import welch
-from eval.statistics.means import LEVEL
+from eval.statistics.means import no_spread
+from rewards.measure import t_interval
 
 _FEWEST_UNPAIRED = 3  # Welch's interval of two seeds against two covers 98%
 
 
 @dataclass(frozen=True, slots=True)
 class SeedInterval:
-    """A mean over seeds, or a difference of two; without `low` and `high` there are too few seeds to say how sure."""
+    """A mean over seeds, or a difference of two; without `low` and `high` a `reason` says why there is no interval."""
 
     mean: float
     low: float | None
     high: float | None
     seeds: int  # that it rests on; of unpaired ones the smaller number
     paired: bool = False  # whether the differences at each seed were taken
+    p: float | None = None  # of a difference: two-sided, that it is 0
+    reason: str = ""
 
 
-def over_seeds(values: Mapping[int, float]) -> SeedInterval:
+def over_seeds(values: Mapping[Any, float]) -> SeedInterval:
     """Mean of a measure by seed, with its t-interval (n - 1 degrees of freedom); there must be a seed.
 
     Of 1, 2 and 3 the standard error is 1 / sqrt(3), and t at 97.5% with two degrees of freedom is 4.303:
@@ -34,34 +38,37 @@ def over_seeds(values: Mapping[int, float]) -> SeedInterval:
     """
     given = np.array(list(values.values()), np.float64)
     mean, n = float(given.mean()), len(given)
-    error = float(given.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-    return SeedInterval(mean, *_ends(mean, error, n - 1), n)
-
-
-def difference(of: Mapping[int, float], against: Mapping[int, float]) -> SeedInterval:
-    """Difference of two methods' means: of the pairs where both share two seeds, else Welch's of three and more.
-
-    >>> difference({0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.5, 1: 1.0, 2: 1.5, 3: 9.0}).mean
-    1.0
-    """
-    common = [seed for seed in of if seed in against]
-    if len(common) > 1:
-        pairs = over_seeds({seed: of[seed] - against[seed] for seed in common})
-        return SeedInterval(pairs.mean, pairs.low, pairs.high, pairs.seeds, paired=True)
-    a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
-    mean, n = float(a.mean() - b.mean()), min(len(a), len(b))
-    if n < _FEWEST_UNPAIRED:
-        return SeedInterval(mean, None, None, n)
-    if not (a.var() or b.var()):
-        return SeedInterval(mean, mean, mean, n)
-    low, high, _ = welch(b, a)
+    if reason := "only one seed" if n == 1 else no_spread(given, "seeds"):
+        return SeedInterval(mean, None, None, n, reason=reason)
+    low, high = t_interval(mean, float(given.std(ddof=1)), n) or (None, None)
     return SeedInterval(mean, low, high, n)
 
 
-def _ends(mean: float, error: float, freedom: int) -> tuple[float | None, float | None]:
-    if freedom <= 0:
-        return None, None
-    from scipy.special import stdtrit
+def difference(of: Mapping[Any, float], against: Mapping[Any, float]) -> SeedInterval:
+    """Difference of two methods' means: of the pairs where both share two seeds, else Welch's of three and more.
 
-    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
-    return mean - half, mean + half
+    >>> result = difference({0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.5, 1: 1.0, 2: 1.5, 3: 9.0})
+    >>> result.mean, round(result.p, 3)
+    (1.0, 0.074)
+    """
+    common = [seed for seed in of if seed in against]
+    if len(common) > 1:
+        gaps = {seed: of[seed] - against[seed] for seed in common}
+        return replace(over_seeds(gaps), paired=True, p=_p(np.array(list(gaps.values()))))
+    a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
+    mean, n = float(a.mean() - b.mean()), min(len(a), len(b))
+    if n < _FEWEST_UNPAIRED:
+        return SeedInterval(mean, None, None, n, reason=f"{n} seeds without partners: an interval needs 3")
+    if (reason := no_spread(a, "seeds")) and no_spread(b):
+        return SeedInterval(mean, None, None, n, reason=reason)
+    low, high, p = welch(b, a)
+    return SeedInterval(mean, low, high, n, p=p)
+
+
+def _p(gaps: np.ndarray) -> float | None:
+    """Student's p-value of differences, shape (n,), n > 1; None if they are equal."""
+    if no_spread(gaps):
+        return None
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(len(gaps) - 1, -abs(gaps.mean()) / gaps.std(ddof=1) * math.sqrt(len(gaps))))

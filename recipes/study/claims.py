@@ -79,7 +79,7 @@ def judge(claim: Claim, values: Values) -> Verdict:
         interval = over_seeds({seed: value - claim.against for seed, value in given[0].items()})
     low, high = interval.low, interval.high
     if low is None or high is None:
-        return Verdict(claim, OPEN, interval, "too few seeds for an interval")
+        return Verdict(claim, OPEN, interval, interval.reason)
     if claim.at_least is not None:
         held, failed = low >= claim.at_least, high < claim.at_least
     else:

@@ -48,7 +48,7 @@ class Result:
             }
             arms[arm.name] = {"seeds": list(arm.seeds), **measured}
         verdicts = [
-            {**asdict(v.claim), "verdict": v.verdict, "reason": v.reason, **(asdict(v.interval) if v.interval else {})}
+            {**asdict(v.claim), **(asdict(v.interval) if v.interval else {}), "verdict": v.verdict, "reason": v.reason}
             for v in self.verdicts
         ]
         said = {task: {row: v.to_json() for row, v in of_row.items()} for task, of_row in self.guarded.items()}

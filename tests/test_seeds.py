@@ -1,0 +1,98 @@
+"""Several training seeds in the report and in `compare`: one row, its interval over the seeds, the seeds below it."""
+
+import html
+import json
+import math
+import re
+
+import pytest
+from test_evaluation_page import cells_of, english_text, read_packed
+from whole_runs import jcq_run
+
+from data.jcq import trial_questions
+from eval.compare import all_changes, bases, method_bases
+from eval.compare_seeds import method_changes
+from eval.evaluated import find_evaluated
+from eval.report.evaluation_page import write_evaluation
+from eval.report.labels import labels
+from eval.seeds import fold
+
+QUESTIONS = trial_questions()
+
+
+def jcq(folder, names):
+    """JCQ by models: name -> how many of the first questions get 5 for originality, all else being 3."""
+    for name, better in names.items():
+        jcq_run(folder / name, name, str, lambda q, n=better: (3, 3, 3 + 2 * (QUESTIONS.index(q) < n), 3))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return jcq(tmp_path_factory.mktemp("seeds"), {"base": 0, "SFT": 7, "SFT@1": 14, "SFT@2": 21})
+
+
+def changes_of(folder, base=None):
+    models = find_evaluated([str(folder)])
+    methods, each = fold(models), all_changes(models, bases(models, base))
+    tables = method_changes(methods, method_bases(methods, base), each)
+    return {(cell.model, cell.column): cell for table in tables.values() for cell in table.values()}
+
+
+def test_one_run_of_the_base_by_hand(runs):
+    # Of 35 questions 7, 14 and 21 gain 2: 0.4, 0.8 and 1.2, of which t is 0.8 / (0.4 / sqrt(3)) with two degrees.
+    change = changes_of(runs, "base")["SFT", "jcq/originality"]
+    assert (change.base, change.n, change.of, change.seeds) == ("base", 3, 3, "from one run")
+    assert (change.difference, change.high) == pytest.approx((0.8, 0.8 + 4.3027 * 0.4 / math.sqrt(3)), abs=1e-4)
+    assert change.p == pytest.approx(1 - math.sqrt(12 / 14))
+    assert not change.significant
+
+
+def test_seeds_are_paired_where_both_have_them_else_two_samples(tmp_path):
+    folder = jcq(
+        tmp_path, {"A@0": 0, "A@1": 7, "A@2": 7, "B@1": 14, "B@2": 21, "C@3": 7, "C@4": 14, "C@5": 21, "D@3": 1}
+    )
+    changes = changes_of(folder, "A")
+    paired, apart, alone = (changes[name, "jcq/originality"] for name in ("B", "C", "D@3"))
+    assert (paired.difference, paired.n, paired.of, paired.seeds) == (pytest.approx(0.6), 2, 2, "paired")
+    assert (apart.difference, apart.n, apart.seeds) == (pytest.approx(0.8 - 0.8 / 3), 3, "not paired")
+    assert (alone.base, alone.n, alone.seeds) == ("A@0", 35, None)  # one training: over its answers
+    unknown = changes["B", "jcq/fluency"]
+    assert (unknown.difference, unknown.low, unknown.reason) == (0, None, "all 2 seeds are equal")
+
+
+def test_the_page_has_one_row_a_method_and_folds_its_seeds(runs, tmp_path):
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(runs)]), base="base")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    means, folded = (cells_of(part, labels()["table12"][0]) for part in (page, _folded(page, "table12")))
+    assert [row[0] for row in means[1:]] == ["base", "SFT mean over seeds: 3 from base"]
+    assert means[2][3] == "3.80 +0.80"
+    assert [row[0] for row in folded[1:]] == ["SFT from base", "SFT@1 from base", "SFT@2 from base"]
+    changed = cells_of(page, labels()["changes"][0])[1]
+    assert [cell for cell in changed if cell.endswith("3 seeds, from one run")]
+    text = english_text(page)
+    assert "SFT is furthest ahead of base" in text
+    assert "SFT: means over training seeds" in text
+    assert "One training run is one training run" not in text
+    assert page.count('class="radar') == 1
+    assert len(re.findall(r'<svg viewBox="-185', page)) == 2
+    boxes = re.findall(r'type="checkbox" value="\d".*?<span>([^<]+)</span>', page.replace("<wbr>", ""))
+    assert read_packed(page)["models"] == boxes == ["base", "SFT", "SFT@1", "SFT@2"]
+    numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert {cell["model"] for cell in numbers["over_seeds"]} == {"SFT"}
+    assert list((tmp_path / "r-tables").glob("*-seeds.csv"))
+
+
+def _folded(page, key):
+    """The page from a table's folded seeds on, under the same title."""
+    title = html.escape(labels()[key][0])
+    return title + page.split("</nav>")[-1].split(title, 1)[1].split("<details", 1)[1]
+
+
+def test_one_seed_is_no_method(tmp_path):
+    models = find_evaluated([str(jcq(tmp_path, {"base": 0, "SFT@1": 7}))])
+    assert [method.name for method in fold(models)] == ["base", "SFT@1"]
+    write_evaluation(tmp_path / "r.html", models)
+    text = english_text((tmp_path / "r.html").read_text("utf-8"))
+    assert "One training run is one training run" in text
+    assert "means over training seeds" not in text

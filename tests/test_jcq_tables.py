@@ -11,7 +11,7 @@ from data.jcq import CRITERIA, TASKS, Question
 from rewards.judges.ledger import Judgement
 from rewards.judges.protocol import Status
 from rewards.task import Answer
-from rewards.tasks.jcq.tables import Cell, answer_states, length_and_score, means, model_scores
+from rewards.tasks.jcq.tables import Cell, answer_states, length_and_score, means, model_scores, question_means
 
 USES, STORIES = TASKS[0], TASKS[-1]
 QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "?"), Question("3", STORIES, "?")]
@@ -50,6 +50,12 @@ def test_model_by_task():
 def test_task_by_criterion_is_over_all_models():
     assert means([A, B], USES)[0] == Cell(11 / 3, 4, 6)  # 5, 3 and B's 3
     assert means([A, B], STORIES)[-1] == Cell(3.0, 2, 2)
+
+
+def test_questions_are_shared_by_the_models():
+    # The first: 5, 4, 3, 2 and B's 3 of each. The second has scores of A alone.
+    assert question_means([A, B], USES) == pytest.approx(np.array([[4, 3.5, 3, 2.5, 3.25], [3, 2, 1, 2, 2]]))
+    assert question_means([A], "situation").shape == (0, 5)
 
 
 def test_nothing_scored_is_no_mean():

@@ -2,11 +2,20 @@
 
 import pytest
 
+from data.schema import Reason
 from eval.compare import Change
 from eval.report.cells import change_cell, with_change
+from eval.report.labels import both
 from eval.report.page_table import PageTable
+from eval.report.plane import Spot, plane_chart
+from eval.report.said import japanese, statuses
 from eval.report.tables import on_one_scale, without_empty
+from eval.statistics import compare_independent, mean_interval
+from eval.statistics.seeds import over_seeds
+from rewards.final_text import STATES
+from rewards.judges.protocol import Status
 from rewards.measure import DASH, Cell, Measure
+from rewards.tasks.sat.compliance import Extra
 
 SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/copied", 2, better=-1)
 
@@ -41,6 +50,23 @@ def test_colour_is_for_effect_and_significance_together(effect, p_holm, measure,
 def test_in_a_heat_map_intervals_are_for_who_points_at_the_cell():
     cell = with_change(Cell("3.00", heat=3.0, hover="95%: 2.00 – 4.00"), change(0.5, effect=1.0), SCORE)
     assert (cell.change, cell.hover) == ("+0.50", "95%: 2.00 – 4.00; +0.50 [+0.49, +0.51]")
+
+
+def test_what_stands_beside_numbers_is_said_in_japanese_too():
+    reasons = [mean_interval([1, 2]).reason, mean_interval([2.0, 2.0]).reason, mean_interval([]).reason]
+    reasons += [compare_independent([1], [2, 3]).reason, over_seeds({0: 1.0}).reason]
+    assert not [reason for reason in reasons if japanese(reason) == reason]
+    assert japanese("not on one scale: judge.model is a and b") == "尺度が異なる：judge.model は a と b"
+    assert both("<1 / 2>: 1 refused").endswith('<span lang="ja">&lt;1 / 2&gt;：1 審判が拒否</span>')
+    known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {"whole", "ok"}
+    assert known <= set(statuses())
+
+
+def test_points_of_the_plane_say_what_they_are():
+    spot = Spot("a<b", (1234.0, 0.9), [(1000.0, 0.8), (1468.0, 1.0)], 1, (0.85, 0.95))
+    chart = plane_chart([spot], {}, "x", "y", "s")
+    assert "<title>a&lt;b: 1,234, 0.9 (0.85 – 0.95)</title>" in chart
+    assert "<title>a&lt;b: 1,000, 0.8</title>" in chart
 
 
 def test_heat_maps_share_a_scale():

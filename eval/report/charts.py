@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.report.svg import BASELINE, series, svg
+from eval.report.svg import BASELINE, series, svg, tip
 
 _BINS = 60
 _CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
@@ -90,7 +90,8 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
                 height = floor + 0.85 * counts / counts.max()
                 axes.stairs(height, edges, baseline=floor, fill=True, color=series(i), alpha=0.28)
                 axes.stairs(height, edges, baseline=floor, color=series(i), linewidth=1.4)
-                axes.plot([values.mean()] * 2, [floor, floor + 0.85], color=series(i), linewidth=2.2)
+                mean, said = values.mean(), tip(f"{list(scores)[i]}: {values.mean():.4g}, n = {len(values):,}")
+                axes.plot([mean] * 2, [floor, floor + 0.85], color=series(i), linewidth=2.2, gid=said)
         axes.set_yticks(range(len(arrays) - 1, -1, -1), names)
         axes.set(xlabel=across, ylim=(-0.1, len(arrays)))
 

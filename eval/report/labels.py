@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from eval.report import source
+from eval.report.said import japanese, statuses
 from rewards.task import Task
 from rewards.tasks import task_types
 
@@ -33,9 +34,13 @@ def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
 
 
 def filled(key: str, values: Mapping[str, Any]) -> tuple[str, str]:
-    """A label with values in its places, in English and in Japanese."""
-    text, japanese = labels()[key]
-    return text.format_map(values), japanese.format_map(values)
+    """A label with values in its places, in English and in Japanese; a value may be such a pair itself."""
+    pairs = {name: value if isinstance(value, tuple) else (value, value) for name, value in values.items()}
+    text, translated = labels()[key]
+    return (
+        text.format_map({name: pair[0] for name, pair in pairs.items()}),
+        translated.format_map({name: pair[1] for name, pair in pairs.items()}),
+    )
 
 
 def english(key: str) -> str:
@@ -43,21 +48,23 @@ def english(key: str) -> str:
     return labels().get(key, (key, key))[0]
 
 
-def joined(key: str) -> str:
-    """A label in both languages where no markup can be."""
-    return " / ".join(labels()[key])
+def states() -> dict[str, str]:
+    """What the reader calls what an answer can come to, in both languages as HTML, by its name there."""
+    return {name: both(name) for name in statuses() if name not in labels()}
 
 
 def both(key: str, tag: str = "span") -> str:
-    """A label in both languages as HTML, of which the page's style shows one; where they are the same, once.
+    """A label, or what `said.yaml` has, in both languages as HTML; where they are the same, once.
+
+    The page's style shows one of them.
 
     >>> both("sat"), both("std")
     ('SAT', '<span lang="en">Std</span><span lang="ja">標準偏差</span>')
     """
-    english, japanese = labels().get(key, (key, key))
-    if english == japanese:
+    english, translated = labels().get(key) or (key, japanese(key))
+    if english == translated:
         return html.escape(english)
-    pair = zip(("en", "ja"), (english, japanese), strict=True)
+    pair = zip(("en", "ja"), (english, translated), strict=True)
     return "".join(f'<{tag} lang="{language}">{html.escape(text)}</{tag}>' for language, text in pair)
 
 

@@ -7,6 +7,7 @@ from eval.compare import Change, Changes
 from eval.report.cells import change_cell, estimate_cell
 from eval.report.labels import filled
 from eval.report.published import Published
+from eval.report.said import japanese
 from eval.report.seed_rows import method_cell
 from eval.report.svg import SERIES
 from eval.seeds import Method
@@ -144,14 +145,16 @@ def _alone(
     if not values:
         number, run = next(iter(runs.items()))
         cell = estimate_cell(run, measure)
-        return _say("lead_empty", methods[number].name, cell, {"why": cell.why})
+        return _say("lead_empty", methods[number].name, cell, {"why": (cell.why, japanese(cell.why))})
     first = _best_first(values, measure)[0]
     reasons = dict.fromkeys(change.reason for change in changes if change.reason)
     key = "lead_apart" if len(values) > 1 else "lead_one"
-    return _say(key, first.name, first.cell, {"why": "; ".join(reasons) or DASH})
+    why = "; ".join(reasons) or DASH
+    return _say(key, first.name, first.cell, {"why": (why, japanese(why))})
 
 
 def _say(key: str, model: str, cell: Cell, facts: Mapping[str, object]) -> tuple[str, str]:
     """A label's sentence about a model, in both languages."""
-    number = f"{cell.value} ({', '.join(cell.small)})" if cell.small else cell.value
+    small = (", ".join(cell.small), ", ".join(map(japanese, cell.small)))
+    number = tuple(f"{cell.value} ({text})" if text else cell.value for text in small)
     return filled(key, {"model": model, "number": number, **facts})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from eval.report.svg import BASELINE, TEXT, series, svg
+from eval.report.svg import BASELINE, TEXT, series, svg, tip
 
 _SIZE, _LETTER, _LINE = (7.6, 5.0), 6.2, 13.0  # width and height of a letter in points of 1/72 inch
 _STYLES = ("solid", (0, (5, 4)))
@@ -34,12 +34,18 @@ def plane_chart(
         for spot in spots:
             colour = series(spot.colour)
             if len(spot.seeds) > 1:
-                axes.plot(*zip(*spot.seeds, strict=True), color=colour, marker="o", markersize=3, linestyle="none")
+                for x, y in spot.seeds:
+                    said = tip(f"{spot.name}: {x:,.0f}, {y:.4g}")
+                    axes.plot(x, y, color=colour, marker="o", markersize=3, linestyle="none", gid=said)
             if spot.ends is not None:
                 axes.plot([spot.at[0]] * 2, spot.ends, color=colour, linewidth=1.6, alpha=0.7)
-            axes.plot(*spot.at, color=colour, marker="o", markersize=9, alpha=0.85, linestyle="none")
+            x, y = spot.at
+            ends = "" if spot.ends is None else " ({:.4g} – {:.4g})".format(*spot.ends)
+            said = tip(f"{spot.name}: {x:,.0f}, {y:.4g}{ends}")
+            axes.plot(x, y, color=colour, marker="o", markersize=9, alpha=0.85, linestyle="none", gid=said)
         axes.set(xlabel=across, ylabel=up)
         axes.margins(x=0.14, y=0.08)
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         if curves:
             axes.legend(loc="lower left", frameon=False, labelcolor=TEXT)

@@ -79,6 +79,7 @@ function startReader({ models, items }) {
 
   // What there is to filter by in this tab and these models, with how many answers have it.
   function offer() {
+    for (const option of byId("order").options) option.textContent = label(option.value);
     const own = items.filter((item) => item.kind === state.kind);
     fill(byId("group"), [...new Set(own.map((item) => item.group))].map((group) => [group, label(group)]));
     const counts = new Map();
@@ -108,7 +109,7 @@ function startReader({ models, items }) {
     state.place = 0;
     byId("item").replaceChildren(
       ...state.shown.map((item, place) => {
-        const option = element("option", "", `${item.title} ${item.group} ${item.text.slice(0, 40)}`);
+        const option = element("option", "", `${item.title} ${label(item.group)} ${item.text.slice(0, 40)}`);
         option.value = place;
         return option;
       }),
@@ -118,8 +119,8 @@ function startReader({ models, items }) {
 
   function badge(entry) {
     if (entry.score === null || entry.score === undefined) {
-      const made = element("span", "badge invalid", entry.status || "");
-      if (!entry.status) made.append(word("not_asked"));
+      const made = element("span", "badge invalid");
+      made.append(word(entry.status || "not_asked"));
       return made;
     }
     return element("span", "badge valid", entry.score.toFixed(digits[state.kind]));
@@ -147,7 +148,7 @@ function startReader({ models, items }) {
     if (entry.facts) {
       const facts = element("small");
       for (const [name, value] of Object.entries(entry.facts)) {
-        if (Array.isArray(value)) facts.append(`${value.join(", ")} `);
+        if (Array.isArray(value)) value.forEach((state) => facts.append(word(state), " "));
         else if (typeof value !== "boolean" && value !== null) facts.append(word(name), ` ${value} `);
       }
       made.append(facts);
@@ -176,7 +177,7 @@ function startReader({ models, items }) {
     byId("asked").replaceChildren();
     byId("answers").replaceChildren();
     if (!item) return;
-    byId("asked").append(element("small", "", `${item.title} ${item.group}`), item.text);
+    byId("asked").append(element("small", "", `${item.title} ${label(item.group)}`), item.text);
     for (const model of chosen()) {
       const column = element("section");
       column.append(named(models[model]), ...item.entries[model].map((entry, number) => card(item, model, entry, number)));
@@ -231,14 +232,16 @@ function startReader({ models, items }) {
   }
   byId("search").addEventListener("input", list);
   for (const id of ["order", "group", "status"]) byId(id).addEventListener("change", list);
-  byId("models").addEventListener("change", () => {
+  // With other models or in another language, where the reader was.
+  function again() {
     const item = state.shown[state.place];
     offer();
     list();
     state.place = Math.max(0, state.shown.indexOf(item));
     show();
-  });
-  byId("language").addEventListener("click", offer);
+  }
+  byId("models").addEventListener("change", again);
+  byId("language").addEventListener("click", again);
   byId("item").addEventListener("change", (event) => {
     state.place = Number(event.target.value);
     show();

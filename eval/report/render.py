@@ -11,7 +11,7 @@ from typing import Any
 from data.schema import utf8_safe
 from eval.report import source
 from eval.report.exports import links, paper_name, seeds_name
-from eval.report.labels import both, english, filled, joined
+from eval.report.labels import both, english, filled, states
 from eval.report.names import Names
 
 
@@ -37,7 +37,7 @@ def render(
         both=both if bilingual else lambda key: html.escape(english(key)),
         english=english,
         filled=filled,
-        joined=joined,
+        states=states,
         breakable=breakable,
         links=links,
         paper_name=paper_name,

@@ -24,7 +24,7 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
     if not given:
         return Cell(DASH, why=cells[0].why)
     interval = over_seeds(given)
-    like = cells[next(iter(given))].value
+    like = next((cell.value for cell in cells if cell.value.startswith("+")), cells[next(iter(given))].value)
     ends = [] if interval.low is None or interval.high is None else [interval.low, interval.high]
     text = " – ".join(_written_like(like, end) for end in ends)
     counts = [] if len(given) == len(cells) else [n_of(len(given), len(cells))]
@@ -43,7 +43,7 @@ def _written_like(text: str, value: float) -> str:
     ('98.50%', '1,500', '+3.00')
     """
     digits, percent = len(text.rstrip("%").partition(".")[2]), text.endswith("%")
-    return f"{value:{'+' * (text[:1] in '+-')},.{digits}{'%' if percent else 'f'}}"
+    return f"{value:{'+' * text.startswith('+')},.{digits}{'%' if percent else 'f'}}"
 
 
 def method_cell(method: Method, measure: Measure) -> Cell:

@@ -10,6 +10,7 @@ from typing import Any
 SERIES = 10  # colours
 # Stand-ins that matplotlib writes into the SVG, exchanged for CSS colours afterwards: it knows no CSS variables itself.
 TEXT, GRID, BASELINE = "#010101", "#020202", "#030303"
+_TIP = "tip: "
 _CSS = {TEXT: "var(--muted)", GRID: "var(--line)", BASELINE: "var(--baseline)"}
 _STYLE: Any = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), TEXT),
@@ -29,6 +30,11 @@ def series(index: int) -> str:
     return f"#0400{index % SERIES:02d}"
 
 
+def tip(text: str) -> str:
+    """The `gid` of what says this to whoever points at it."""
+    return _TIP + text
+
+
 def svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label: str) -> str:
     """What `draw` draws on axes, as an SVG element; `salt` tells a page's charts apart, `label` is read aloud."""
     import matplotlib as mpl
@@ -41,6 +47,7 @@ def svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label
         file = io.StringIO()
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     text = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
+    text = re.sub(rf'<g id="{_TIP}([^"]*)">', r"<g><title>\1</title>", text)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r"#0400(\d\d)", r"var(--series-\1)", text)
     for stand_in, colour in _CSS.items():

@@ -5,8 +5,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from data.schema import iter_tables
+from rewards.final_text import answer_state
 from rewards.measure import DASH, Cell, Measure, count_cell, ends_text, mean_cell, number, percent
-from rewards.page_parts import Column, ModelTable, Point, ReaderItem, Ridge, Scatter, Section
+from rewards.page_parts import Column, Entry, ModelTable, Point, ReaderItem, Ridge, Scatter, Section
 from rewards.tasks.dat.instrument_cells import cell, instrument_text, measured
 from rewards.tasks.dat.summary import DatSummary, FinishedDat
 from rewards.tasks.dat.table11 import table11
@@ -97,6 +99,13 @@ class DatView(View[FinishedDat]):
 
     def scale_text(self, run: FinishedDat) -> str:
         return f"encoder {run.scale.get('embedding_model')}, nouns by {run.scale.get('noun_checker')}"
+
+    def entries(self, run: FinishedDat) -> Iterator[tuple[str, Entry]]:
+        for table in iter_tables(run.folder, ("text", "score", "reason", "finish_reason")):
+            for row in table.to_pylist():
+                state = answer_state(row["text"], row["finish_reason"])
+                states = {"states": [] if state == "whole" else [state]}
+                yield "", Entry(row["text"], row["score"], row["reason"], states)
 
     def reader(self, run: FinishedDat) -> Iterator[ReaderItem]:
         yield ReaderItem(("", ""), "", "DAT", "", [entry for _, entry in islice(self.entries(run), self.sample)])

@@ -75,6 +75,17 @@ def means(models: Sequence[ModelScores], task: str | None = None) -> tuple[Cell,
     return tuple(Cell(float(mean), scored, asked) for mean in (*by_criterion, by_criterion.mean()))
 
 
+def question_means(models: Sequence[ModelScores], task: str) -> np.ndarray:
+    """Of a task's questions the mean over those models that have scores: shape (questions, 5), the last of all four."""
+    by_question: dict[str, list[np.ndarray]] = {}
+    for scores in models:
+        for question, values, scored in zip(scores.questions, scores.values, scores.scored, strict=True):
+            if question.task == task and scored:
+                by_question.setdefault(question.id, []).append(values)
+    rows = np.array([np.mean(values, axis=0) for values in by_question.values()]).reshape(-1, len(CRITERIA))
+    return np.column_stack([rows, rows.mean(axis=1)])
+
+
 def answer_states(answers: Sequence[Answer]) -> dict[str, int]:
     """How many answers are whole, how many were cut off, and so on: a judge gives scores to all of them alike."""
     count = Counter(answer_state(answer.text, answer.finish_reason) for answer in answers)

@@ -6,14 +6,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from data.jcq import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from rewards.final_text import answer_state
-from rewards.measure import DASH, Cell, Estimate, Measure, estimate_text, mean_cell, percent, share_cell
+from rewards.measure import (
+    DASH,
+    Cell,
+    Estimate,
+    Measure,
+    ends_text,
+    estimate_text,
+    known,
+    mean_cell,
+    percent,
+    share_cell,
+    t_interval,
+)
 from rewards.page_parts import Column, Entry, ModelTable, Radar, ReaderItem, RowTable, Section
 from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
-from rewards.tasks.jcq.tables import means
+from rewards.tasks.jcq.tables import Cell as Mean
+from rewards.tasks.jcq.tables import means, question_means
 from rewards.view import Card, CardMetric, Rows, Values, View, estimate_values, stored_ci95
 
+_FEWEST_QUESTIONS = 10  # whole scores of fewer have no interval
 _MOST_CUT = 0.02  # more answers cut off than this, and a line says so
 
 
@@ -111,8 +127,9 @@ class JcqView(View[FinishedJcq]):
         rows = []  # tasks by criteria, over all models (ACL, table 5)
         for task in TASKS:
             cells = means([run.scores for run in every], task)
-            shown = [mean_cell(cell.mean, measures[0], None, (cell.scored, cell.asked)) for cell in cells]
-            rows.append((task, tuple(replace(s, heat=cell.mean) for s, cell in zip(shown, cells, strict=True))))
+            by_question = question_means([run.scores for run in every], task)
+            shown = [_over_questions(*pair, measures[0]) for pair in zip(cells, by_question.T, strict=True)]
+            rows.append((task, tuple(shown)))
         tables = (
             table("table12", criteria, "jcq_by_criterion", "jcq_training_by_criterion"),
             table("table13", tasks, "jcq_by_task", "jcq_training_by_task"),
@@ -154,6 +171,16 @@ class JcqView(View[FinishedJcq]):
     def reader_item(self, run: FinishedJcq, item: str, entries: Sequence[Entry]) -> ReaderItem:
         question = run.questions[item]
         return ReaderItem((item, question.question), question.task, item, question.question, entries)
+
+
+def _over_questions(cell: Mean, values: np.ndarray, measure: Measure) -> Cell:
+    """A mean over all models; who points at it sees its interval over questions, which are shared by the models."""
+    few = len(values) < _FEWEST_QUESTIONS
+    ends = None if few else t_interval(cell.mean, float(values.std(ddof=1)), len(values))
+    shown = mean_cell(cell.mean, measure, None, (cell.scored, cell.asked))
+    low, high = ends or (None, None)
+    exact = {**shown.exact, **known(low=low, high=high)}
+    return replace(shown, heat=cell.mean, hover=f"95%: {ends_text(ends, measure)}" if ends else "", exact=exact)
 
 
 def _cost(metrics: Mapping[str, Any]) -> str:

@@ -169,6 +169,14 @@ def test_ratings_without_a_rubric_and_of_models_answers(tmp_path):
     assert cell["pairs"]["pairs"] == 3
 
 
+def test_measurements_are_no_scale(tmp_path):
+    rows = [{"item": f"i{k}", "criterion": "c", "rater": r, "score": k / 7} for k in range(60) for r in "ab"]
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    with pytest.raises(UserError, match="c has 60 different scores; round them to 50 or fewer"):
+        agree_ratings(path, tmp_path / "out")
+
+
 ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domain": "NLP"}
 
 

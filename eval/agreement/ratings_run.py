@@ -17,6 +17,7 @@ from eval.statistics.agreement import LEVELS
 from eval.terminal import PageRun
 
 VALUES, PAGE = "agreement.json", "agreement.md"
+MOST_SCORES = 50  # on a scale: pairs of scores are counted item by item
 FILES = ("config.json", "metrics.json", VALUES, PAGE)
 
 
@@ -30,6 +31,9 @@ def agree_ratings(
     check_level(level)
     scale = load_rubric(rubric) if rubric else None
     ratings = read_any_ratings(path, scale)
+    for criterion in dict.fromkeys(rating.criterion for rating in ratings):
+        if (n := len({r.score for r in ratings if r.criterion == criterion})) > MOST_SCORES:
+            raise UserError(f"{path}: {criterion} has {n} different scores; round them to {MOST_SCORES} or fewer")
     settings = {
         "task": "agreement of ratings",
         "ratings_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),

@@ -16,7 +16,7 @@ from generate.nouns import Frontier, FrontierNouns, read_nouns
 from generate.protocol import Generator, RandomNouns
 from generate.slots import fitting_slots
 from generate.transformers_model import TransformersGenerator
-from models.load import cannot_load, check_model, load_model, pinned
+from models.load import check_model, load_model, pinned
 from rewards.endpoint.profile import HELP, read_profile
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
@@ -158,10 +158,7 @@ def load_generator(
             raise UserError("the backend vllm needs the package vllm: pip install 'sozo[vllm]'")
         from generate.vllm_engine import VllmGenerator
 
-        try:
-            return VllmGenerator(settings)
-        except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
-            raise cannot_load(settings.model, error) from error
+        return VllmGenerator(settings)
 
     import torch
 

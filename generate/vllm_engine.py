@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from data.schema import Completion
-from generate.protocol import request_seeds
-from models.load import ADAPTER_FILE, is_adapter
+from generate.protocol import entropy
+from models.load import ADAPTER_FILE, cannot_load, is_adapter
 from models.traits import encode_text
 
 if TYPE_CHECKING:
@@ -20,40 +22,50 @@ _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADD
 
 
 class VllmGenerator:
-    """A model in vLLM, sampled from its own distribution at a temperature, every row with a seed of its own.
+    """A model in vLLM, sampled from its own distribution at a temperature.
 
-    Nothing is truncated. Under `accelerate launch` every process has an engine on its own GPU. A folder with a LoRA
-    adapter is served over its base model. vLLM does not promise the same text for the same seed when the load on the
-    GPU differs (its kernels depend on the batch): a resumed run has the same distribution, not surely the same rows.
+    Nothing is truncated; what ends a response are the model's end tokens and its tokenizer's, as in training. Under
+    `accelerate launch` every process has an engine on its own GPU. A folder with a LoRA adapter is served over its base
+    model. The engine starts with the first batch and is seeded by it: a seed for each request would draw row by row,
+    and one fixed seed would begin a resumed run, and each process, with the same draws again. vLLM does not promise the
+    same text for the same seed when the load on the GPU differs (its kernels depend on the batch): a resumed run has
+    the same distribution, not the same rows.
     """
 
     def __init__(self, settings: "GeneratorSettings") -> None:
         import vllm
 
-        model = settings.model
-        self.name, self.temperature = settings.source or model, settings.temperature
+        self.name, self.temperature = settings.source or settings.model, settings.temperature
         self._decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
-        self._settings, self._vllm, self._lora = settings, vllm, None
-        lora: dict[str, Any] = {}
-        if is_adapter(model):
-            from vllm.lora.request import LoRARequest
+        self._settings, self._vllm = settings, vllm
+        self._lora: Any = None
+        self._llm: Any = None
 
-            values = json.loads((Path(model) / ADAPTER_FILE).read_text("utf-8"))
-            self._lora = LoRARequest("adapter", 1, model)
-            model = values["base_model_name_or_path"]
-            rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
-            lora = {"enable_lora": True, "max_lora_rank": rank}
-        weights = {"revision": settings.model_revision, "dtype": settings.dtype}
-        with _own_gpu():
-            self._llm = vllm.LLM(model, **weights, seed=0, enable_prefix_caching=True, generation_config="vllm", **lora)
+    def _start(self, seed: int) -> Any:
+        settings, model, lora = self._settings, self._settings.model, {}
+        try:
+            if is_adapter(model):
+                from vllm.lora.request import LoRARequest
+
+                values = json.loads((Path(model) / ADAPTER_FILE).read_text("utf-8"))
+                self._lora = LoRARequest("adapter", 1, model)
+                model = values["base_model_name_or_path"]
+                rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
+                lora = {"enable_lora": True, "max_lora_rank": rank}
+            options = {"revision": settings.model_revision, "dtype": settings.dtype, "seed": seed, **lora}
+            with _own_gpu():  # of its generation config vLLM then takes the end tokens only
+                return self._vllm.LLM(model, enable_prefix_caching=True, generation_config="vllm", **options)
+        except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
+            raise cannot_load(settings.model, error) from error
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
-        decoder = {**self._decoder, "max_tokens": self._settings.max_new_tokens}
-        requests = [self._vllm.SamplingParams(**decoder, seed=own) for own in request_seeds(len(prompts), seed, batch)]
+        if self._llm is None:
+            self._llm = self._start(int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0]))
+        request = self._vllm.SamplingParams(**self._decoder, max_tokens=self._settings.max_new_tokens)
         tokens = {text: encode_text(self._llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
-        outputs = self._llm.generate(inputs, requests, use_tqdm=False, lora_request=self._lora)
+        outputs = self._llm.generate(inputs, request, use_tqdm=False, lora_request=self._lora)
         return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]
 
     def describe(self) -> dict[str, Any]:

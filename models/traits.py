@@ -71,9 +71,10 @@ def encode_text(tokenizer: Any, text: str, form: PromptForm = PLAIN) -> list[int
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:
-    """Tokens that end a response: those of the model's generation config, else the tokenizer's."""
+    """Tokens that end a response: those of the model's generation config and the tokenizer's, as TRL and vLLM do.
+
+    A model trained here learns to end by the tokenizer's, which its generation config need not name.
+    """
     ends = model.generation_config.eos_token_id
-    ends = tokenizer.eos_token_id if ends is None else ends
-    if ends is None:
-        return []
-    return sorted(ends) if isinstance(ends, list | tuple) else [int(ends)]
+    ends = ends if isinstance(ends, list | tuple) else [ends]
+    return sorted({int(token) for token in (*ends, tokenizer.eos_token_id) if token is not None})

@@ -91,7 +91,7 @@ def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):
     record = json.loads((output / "run_config.json").read_text("utf-8"))
     decide, free = record["settings"], record["free"]
     assert config.pop("provenance")["packages"] == record["environment"]["packages"]
-    assert config == {**decide, "training": decide["training"] | free["training"], "script": decide["script"]}
+    assert config == {**decide, **{name: decide[name] | free[name] for name in ("training", "script")}}
     assert {"run_name", "output_dir"} <= set(free["training"])
     keys = {
         item.key or "/".join(item.nested_key)

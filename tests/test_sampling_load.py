@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,6 @@ import types
 
 import pytest
 import torch
-from fakes import list_text
 from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -248,7 +248,7 @@ class LLM:
         unknown = set(kwargs) - {"enable_prefix_caching", "generation_config", "enable_lora", "max_lora_rank"}
         assert not unknown, unknown
         self.arguments = {"model": model, "dtype": dtype, "revision": revision, "seed": seed, **kwargs}
-        self.environment, self.calls = dict(os.environ), []
+        self.environment, self.calls, self.random = dict(os.environ), [], random.Random(seed)
         LLM.made = self
 
     def get_tokenizer(self):
@@ -257,11 +257,11 @@ class LLM:
     def generate(self, prompts, sampling_params=None, *, use_tqdm=True, lora_request=None):
         self.calls.append((prompts, sampling_params, lora_request))
 
-        def output(params):
-            text = list_text(NOUNS[:10]) if params.seed % 2 else str(params.seed)
+        def output():
+            text = str(self.random.random())
             return types.SimpleNamespace(outputs=[types.SimpleNamespace(text=text, finish_reason="stop")])
 
-        return [output(params) for _, params in zip(prompts, sampling_params, strict=True)]
+        return [output() for _ in prompts]
 
 
 @pytest.fixture
@@ -273,30 +273,39 @@ def vllm(monkeypatch):
         monkeypatch.setitem(sys.modules, each.__name__, each)
 
 
-def test_vllm_samples_the_whole_distribution_with_a_seed_per_row(vllm, model_folder):
+def test_vllm_samples_the_whole_distribution_seeded_by_its_first_batch(vllm, model_folder):
     settings = GeneratorSettings(
         str(model_folder), backend="vllm", dtype="bfloat16", temperature=0.9, max_new_tokens=33
     )
     generator = load_generator(settings)
     first = generator.answer([DAT] * 4, seed=1, batch=2)
-    assert LLM.made.arguments == {
+    arguments = LLM.made.arguments
+    assert 0 <= arguments.pop("seed") < 2**32
+    assert arguments == {
         "model": str(model_folder),
         "dtype": "bfloat16",
         "revision": None,
-        "seed": 0,
         "enable_prefix_caching": True,
         "generation_config": "vllm",
     }
     ((prompts, params, lora),) = LLM.made.calls
     tokenizer = build_tokenizer(NOUNS)
     assert [tokenizer.decode(p["prompt_token_ids"]) for p in prompts] == [DAT] * 4
-    assert [(p.temperature, p.top_p, p.top_k, p.max_tokens) for p in params] == [(0.9, 1.0, 0, 33)] * 4
-    assert [p.seed for p in params] == request_seeds(4, 1, 2)
+    assert (params.temperature, params.top_p, params.top_k, params.max_tokens) == (0.9, 1.0, 0, 33)
+    assert params.seed is None  # one for each request would make vLLM draw row by row
     assert lora is None
-    assert generator.answer([DAT] * 4, seed=1, batch=2) == first
-    assert generator.answer([DAT] * 4, seed=1, batch=3) != first
     generator.answer(["犬", "猫"], seed=1, batch=0)
     assert [tokenizer.decode(p["prompt_token_ids"]) for p in LLM.made.calls[-1][0]] == ["犬", "猫"]
+    # No process and no resumed run begins with draws that another one has had.
+    assert load_generator(settings).answer([DAT] * 4, seed=1, batch=2) == first
+    begun = [load_generator(settings).answer([DAT] * 4, seed=s, batch=b) for s, b in ((1, 2), (1, 3), (2, 2), (2, 3))]
+    assert len({completion.text for answers in begun for completion in answers}) == 16
+
+
+def test_a_vllm_that_does_not_start_is_one_line(vllm, model_folder, monkeypatch):
+    monkeypatch.setattr(LLM, "__init__", lambda *_, **__: 1 / 0)
+    with pytest.raises(UserError, match=r"cannot load the model .* \(division by zero\)"):
+        load_generator(GeneratorSettings(str(model_folder), backend="vllm")).answer([DAT], seed=0, batch=0)
 
 
 def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, tmp_path, monkeypatch):

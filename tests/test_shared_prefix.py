@@ -24,7 +24,7 @@ from generate.shared_prefix import draw, sample_tokens
 from generate.slots import fitting_slots
 from generate.transformers_model import SharedPrefixRollout
 from models.tiny import build_tokenizer
-from models.traits import why_not_shared
+from models.traits import end_tokens, why_not_shared
 
 DAT = prompt("dat")
 PROMPT = [5, 9, 3, 7, 7, 2]
@@ -225,6 +225,14 @@ def test_a_tokenizer_without_a_chat_template_gets_the_plain_prompt():
     assert {c.finish_reason for c in completions} <= {"stop", "length"}
     assert generator.answer([DAT] * 10, seed=0, batch=0) == completions[:10]
     assert generator.answer([DAT] * 10, seed=0, batch=1) != completions[:10]
+
+
+def test_what_ends_a_response_is_the_models_and_the_tokenizers():
+    tokenizer = build_tokenizer(["犬", "猫", "水"])
+    model = llama(vocab_size=len(tokenizer), eos_token_id=1)
+    for told, ends in ((None, [1]), (1, [1]), (5, [1, 5]), ([7, 5], [1, 5, 7])):
+        model.generation_config.eos_token_id = told
+        assert end_tokens(model, tokenizer) == ends
 
 
 def test_a_broken_model_is_one_line():

@@ -69,6 +69,9 @@ class GrpoArguments(WordArguments):
     sampler: str | None = setting(None, "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).")
     reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
     reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
+    canary_steps: int = setting(
+        10, "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).", decides=False
+    )
     completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
 
     def __post_init__(self) -> None:
@@ -89,6 +92,8 @@ class GrpoArguments(WordArguments):
     def check(self, training: GrpoSettings) -> None:
         """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
         self._settle_sampler(training)
+        if self.canary_steps < 0:
+            raise UserError(f"canary_steps must be 0 or more, not {self.canary_steps}")
         weights = reward_weights(self.entries)
         if weights is not None and training.reward_weights is not None:
             raise UserError("reward_weights stand both in tasks and beside it; take one of them out")
@@ -146,7 +151,14 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
         form = read_form(script.system_prompt, training.chat_template_kwargs)
         rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template), form=form)
         common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
-        return WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
+        trainer = WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
+        if training.use_vllm and script.canary_steps:
+            from training.vllm_watch import Canary, VllmEngine, fixed_sequences
+
+            prompts, longest = [row["prompt"] for row in rows], training.max_completion_length - 1
+            sequences = fixed_sequences(tokenizer, prompts, longest, **training.chat_template_kwargs or {})
+            trainer.canary = Canary(VllmEngine(trainer.vllm_generation), sequences, script.canary_steps)
+        return trainer
 
     recorder = RunRecorder([function.reward for function in rewards], script.completions_logged, keep)
     return train(script, training, model, build, facts=described(script.entries), recorder=recorder)

@@ -1,5 +1,6 @@
-"""TRL's GRPO trainer for a mix of tasks: micro-batches of one prompt, and no completion that nobody pays for."""
+"""TRL's GRPO trainer for a mix of tasks: micro-batches of one prompt, no unpaid completion, vLLM watched."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,12 +9,18 @@ from trl import GRPOTrainer
 
 from data.errors import UserError
 from rewards.reward import Reward
+from training.vllm_watch import Canary, dropped
+
+logger = logging.getLogger(__name__)
+_ALARM = 0.1  # of what vLLM drew; rounding costs a few in a thousand tokens
 
 
 class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer; a run that asks one prompt is TRL's to the last bit."""
 
     _buffered_inputs: Any
+    canary: Canary | None = None
+    _alarmed = False
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         before = self._buffered_inputs
@@ -23,6 +30,31 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         # TRL has just generated, shuffled the completions and cut them into micro-batches.
         self._buffered_inputs = by_prompt(self._buffered_inputs)
         return self._buffered_inputs[self._step % len(self._buffered_inputs)]
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        output = super()._generate_and_score_completions(inputs)
+        if self.model.training:
+            if (ratio := output.get("importance_sampling_ratio")) is not None:
+                self._log_dropped(ratio, output["completion_mask"])
+            if self.canary is not None:
+                self.canary.check(self)
+        return output
+
+    def _log_dropped(self, ratio: torch.Tensor, mask: torch.Tensor) -> None:
+        """Log the share of what vLLM drew that its correction masks or cuts, and say once if it is large."""
+        clip = (self.vllm_importance_sampling_clip_min, self.vllm_importance_sampling_clip_max)
+        out, of = self.accelerator.gather(dropped(ratio, mask, clip)).view(-1, 2).sum(dim=0).tolist()
+        mode = self.vllm_importance_sampling_mode
+        level, done = mode.split("_")
+        share, word = out / max(of, 1.0), "masked" if done == "mask" else "truncated"
+        self._metrics["train"][f"sampling/{word}_share"].append(share)
+        if share > _ALARM and not self._alarmed and self.accelerator.is_main_process:
+            self._alarmed = True
+            cure = "set token_truncate" if mode != "token_truncate" else "does vLLM hold the trainer's weights?"
+            logger.warning(
+                "step %d: %.0f%% of the %ss that vLLM drew are %s by vllm_importance_sampling_mode %s; %s",
+                *(self.state.global_step + 1, 100 * share, level, word, mode, cure),
+            )
 
     def _calculate_rewards(self, *args: Any) -> torch.Tensor:
         rewards: torch.Tensor = super()._calculate_rewards(*args)

@@ -1,0 +1,180 @@
+"""GRPO with a stand-in for vLLM: stale weights end the run within k steps, bf16 does not, and what is masked shows."""
+
+import logging
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import torch
+from fakes import AXES, list_text
+from scripted_grpo import generated, scripted
+from transformers import LlamaForCausalLM
+
+from data.errors import UserError
+from data.prompts import dat_messages
+from models.traits import end_tokens
+from training.grpo_trainer import MixTrainer
+from training.vllm_watch import Canary, VllmEngine, fixed_sequences
+
+TEXTS = [list_text(AXES[k : k + 3]) for k in range(4)]
+
+
+class StandIn:
+    """An engine in bf16 that takes the trainer's weights when TRL says so, until `stale_from`; then it loses them."""
+
+    def __init__(self, trainer, stale_from=10**6, off=0.0):
+        self.trainer, self.stale_from, self.off = trainer, stale_from, off
+        self.model = LlamaForCausalLM._from_config(trainer.model.config, attn_implementation="eager").eval()
+
+    def sync_weights(self):
+        if self.trainer.state.global_step < self.stale_from:
+            weights = {name: value + self.off for name, value in self.trainer.model.state_dict().items()}
+            self.model.float().load_state_dict(weights)
+            self.model.bfloat16()
+
+    @torch.no_grad()
+    def log_probabilities(self, sequences):
+        rows = []
+        for prompt, response in sequences:
+            logits = self.model(input_ids=torch.tensor([prompt + response])).logits[0, len(prompt) - 1 : -1].float()
+            rows.append(torch.log_softmax(logits, -1).gather(1, torch.tensor(response)[:, None])[:, 0].tolist())
+        return rows
+
+
+def watched(folder, *, steps=9, every=2, sampled=-3.0, rate=1e-3, **stale):
+    """A trainer that believes it draws by vLLM: the scripted texts, each token at log-probability `sampled`."""
+
+    def paid(completions, **kwargs):
+        return [float(number) for number in range(len(completions))]
+
+    settings = {"max_steps": steps, "learning_rate": rate, "lr_scheduler_type": "constant"}
+    trainer = scripted(folder, TEXTS, [paid], MixTrainer, **settings)
+    # As from a checkpoint in bf16: a small step is less than a weight's last digit.
+    trainer.model.load_state_dict({name: w.bfloat16().float() for name, w in trainer.model.state_dict().items()})
+    drawn = trainer.rollout_func
+
+    def rollout(prompts, trainer):
+        output = drawn(prompts, trainer)
+        return output | {"logprobs": [[sampled] * len(row) for row in output["completion_ids"]]}
+
+    trainer.rollout_func, trainer.use_vllm, trainer._last_loaded_step = rollout, True, -1
+    trainer.vllm_generation = engine = StandIn(trainer, **stale)
+    sequences = fixed_sequences(trainer.processing_class, [dat_messages()], 12)
+    trainer.canary = Canary(engine, sequences, every)
+    return trainer
+
+
+def test_trl_ends_what_it_draws_where_our_samplers_do(tmp_path):
+    trainer = watched(tmp_path)
+    assert sorted(trainer.eos_token_ids) == end_tokens(trainer.model, trainer.processing_class)
+
+
+def test_eight_texts_behind_what_the_run_asks(tmp_path):
+    trainer = watched(tmp_path)
+    tokenizer = trainer.processing_class
+    sequences = fixed_sequences(tokenizer, ["犬", "猫"], 12)
+    assert len(sequences) == 8
+    assert [tokenizer.decode(prompt) for prompt, _ in sequences] == ["犬", "猫"] * 4
+    assert all(1 <= len(response) <= 12 for _, response in sequences)
+
+
+@pytest.mark.parametrize("rate", [1e-2, 1e-4, 1e-5])
+def test_fresh_weights_in_bf16_pass(rate, tmp_path):
+    trainer = watched(tmp_path, rate=rate)
+    trainer.train()
+    gaps = [entry["canary/gap"] for entry in trainer.state.log_history if "canary/gap" in entry]
+    assert len(gaps) == 5  # steps 1, 3, 5, 7, 9
+    assert all(0 < gap < 0.2 for gap in gaps)
+
+
+@pytest.mark.parametrize(("every", "stale_from", "stopped"), [(2, 3, 5), (2, 1, 3), (1, 4, 5), (4, 1, 5)])
+def test_stale_weights_end_the_run_within_k_steps(every, stale_from, stopped, tmp_path):
+    # Step n + 1 draws with the weights of global step n: those of `stale_from` are the first that never arrive.
+    trainer = watched(tmp_path, every=every, stale_from=stale_from)
+    with pytest.raises(UserError, match=rf"^step {stopped}: vLLM's weights are stale: .* restart vLLM") as error:
+        trainer.train()
+    assert "\n" not in str(error.value)
+    assert stopped - 1 - stale_from < every
+
+
+def test_other_weights_end_the_run_at_its_first_step(tmp_path):
+    with pytest.raises(UserError, match=r"^step 1: vLLM draws from other weights than the trainer's: "):
+        watched(tmp_path, off=0.5).train()
+
+
+def test_a_run_that_does_not_move_is_not_called_stale(tmp_path):
+    watched(tmp_path, steps=5, rate=0.0, stale_from=1).train()
+
+
+def test_what_the_correction_drops_is_logged_with_an_alarm(tmp_path, caplog):
+    trainer = watched(tmp_path)
+    trainer.canary, engine, drawn = None, trainer.vllm_generation, trainer.rollout_func
+    engine.model = trainer.model.eval()
+    # By how much the trainer's log-probability of a token is above the engine's: a sequence's ratio is e to their sum.
+    above = [[0.0], [0.2], [1.5, 0.0], [0.0]]
+
+    def rollout(prompts, trainer):
+        output = drawn(prompts, trainer)
+        own = engine.log_probabilities(list(zip(output["prompt_ids"], output["completion_ids"], strict=True)))
+        trainer.model.train()
+        rows = [[*more, *more[-1:] * len(row)][: len(row)] for more, row in zip(above, own, strict=True)]
+        return output | {
+            "logprobs": [[o - m for o, m in zip(*pair, strict=True)] for pair in zip(own, rows, strict=True)]
+        }
+
+    trainer.rollout_func = rollout
+
+    def share(mode, word):
+        trainer.vllm_importance_sampling_mode = mode
+        output = generated(trainer)
+        return trainer._metrics["train"][f"sampling/{word}_share"][-1], int(output["completion_mask"].sum())
+
+    with caplog.at_level(logging.WARNING):
+        assert share("token_mask", "masked") == (pytest.approx(1 / 28), 28)  # e to the 1.5 is 4.5, above 3
+        assert share("token_truncate", "truncated")[0] == pytest.approx(1 / 28)
+        assert not caplog.records
+        # The second's seven tokens multiply to e to the 1.4, 4.1: TRL's default forgets half of the answers.
+        assert share("sequence_mask", "masked")[0] == share("sequence_mask", "masked")[0] == 2 / 4
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "step 1: 50% of the sequences that vLLM drew are masked by vllm_importance_sampling_mode sequence_mask; "
+        "set token_truncate"
+    )
+
+
+def outputs(rows):
+    """What vLLM says of prompts: nothing of the first token, of the others its log-probability and the likeliest's."""
+    told = [[None, *({token: SimpleNamespace(logprob=-token / 8), 999: None} for token in row[1:])] for row in rows]
+    return [SimpleNamespace(prompt_logprobs=each) for each in told]
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_a_colocated_engine_is_asked_awake(asleep, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vllm", module := ModuleType("vllm"))
+    module.SamplingParams = lambda **options: options
+    calls = []
+
+    def generate(prompts, sampling_params, use_tqdm):
+        calls.append(sampling_params)
+        return outputs([prompt["prompt_token_ids"] for prompt in prompts])
+
+    llm = SimpleNamespace(
+        generate=generate, wake_up=lambda tags: calls.append(tags), sleep=lambda level: calls.append(level)
+    )
+    engine = SimpleNamespace(
+        mode="colocate", enable_sleep_mode=asleep, llm=llm, sync_weights=lambda: calls.append("sync")
+    )
+    assert VllmEngine(engine).log_probabilities([([1, 2], [8, 16]), ([3], [24])]) == [[-1.0, -2.0], [-3.0]]
+    asked = {"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 1}
+    assert calls == (["sync", ["kv_cache"], asked, 2] if asleep else [asked])
+    assert getattr(engine, "_llm_weights_sleeping", False) is asleep
+
+
+def test_a_server_is_asked_by_one_process():
+    def get_sequence_logprobs(sequences, prompt_lengths, top_logprobs):
+        assert (sequences, prompt_lengths, top_logprobs) == ([[1, 2, 8, 16], [3, 24]], [2, 1], 1)
+        return {"actual_logprobs": [[[-1.0], [-2.0]], [[-3.0]]]}
+
+    client = SimpleNamespace(get_sequence_logprobs=get_sequence_logprobs)
+    server = SimpleNamespace(mode="server", accelerator=SimpleNamespace(is_main_process=True), vllm_client=client)
+    assert VllmEngine(server).log_probabilities([([1, 2], [8, 16]), ([3], [24])]) == [[-1.0, -2.0], [-3.0]]

@@ -1,0 +1,164 @@
+"""What GRPO with vLLM is watched for: an engine with stale weights, and tokens that the correction drops.
+
+Written from the sources of TRL 1.16 and vLLM 0.30 and tested with a stand-in engine: not yet run with vLLM.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch.func import functional_call
+
+from data.errors import UserError
+from data.processes import gather
+from models.traits import encode_prompt, in_eval_mode
+
+_TEXTS = (
+    "1. 犬\n2. 音楽\n3. 法律\n",
+    "1. 海\n2. 怒り\n3. 机\n",
+    "1. 細胞\n2. 祭り\n3. 数学\n",
+    "1. 雪\n2. 銀行\n3. 手紙\n",
+    "1. 火山\n2. 約束\n3. 魚\n",
+    "1. 劇場\n2. 電気\n3. 母\n",
+    "1. 砂漠\n2. 税金\n3. 夢\n",
+    "1. 橋\n2. 米\n3. 戦争\n",
+)
+# Nats a token. bf16 alone makes some hundredths between vLLM and a trainer; other weights make whole nats.
+_GAP = 0.5
+_MOVED = 1e-3  # less than this is no training to follow
+_FOLLOWED = 0.25  # fresh bf16 weights under other kernels followed by 0.6 at least, stale ones by nothing
+
+Sequences = Sequence[tuple[list[int], list[int]]]  # a prompt's token ids and a response's
+
+
+class Engine(Protocol):
+    """Whatever draws the completions."""
+
+    def log_probabilities(self, sequences: Sequences) -> list[list[float]]:
+        """Of each response's tokens behind its prompt, at temperature 1. All processes call it together."""
+
+
+class VllmEngine:
+    """TRL's `VLLMGeneration`, colocated or a server."""
+
+    def __init__(self, generation: Any) -> None:
+        self._generation = generation
+
+    def log_probabilities(self, sequences: Sequences) -> list[list[float]]:
+        """See `Engine`."""
+        generation, ids = self._generation, [prompt + response for prompt, response in sequences]
+        if generation.mode == "server":
+            from accelerate.utils import broadcast_object_list
+
+            told: list[Any] = [None]
+            if generation.accelerator.is_main_process:
+                client, lengths = generation.vllm_client, [len(prompt) for prompt, _ in sequences]
+                told = [client.get_sequence_logprobs(ids, lengths, top_logprobs=1)["actual_logprobs"]]
+            broadcast_object_list(told, from_process=0)
+            return [[value for (value,) in row] for row in told[0]]
+        from vllm import SamplingParams
+
+        llm = generation.llm
+        if generation.enable_sleep_mode:  # its weights were thrown away behind the last completion
+            generation.sync_weights()
+            llm.wake_up(tags=["kv_cache"])
+        # Of a prompt's token vLLM always tells, beside the likeliest one.
+        asked = SamplingParams(temperature=1.0, max_tokens=1, prompt_logprobs=1)
+        outputs = llm.generate([{"prompt_token_ids": row} for row in ids], sampling_params=asked, use_tqdm=False)
+        if generation.enable_sleep_mode:
+            llm.sleep(level=2)
+            generation._llm_weights_sleeping = True
+        return [
+            [output.prompt_logprobs[place][row[place]].logprob for place in range(len(prompt), len(row))]
+            for output, row, (prompt, _) in zip(outputs, ids, sequences, strict=True)
+        ]
+
+
+class Canary:
+    """Every `every` steps, behind a generation: the engine's log-probabilities of fixed texts against the trainer's.
+
+    The run ends where they are 0.5 nats a token apart, and where the trainer's have moved since the last comparison but
+    the engine's not a quarter as far. Rounding, which is the engine's own, stands in both of its readings and falls
+    out; an engine whose readings of the same weights differ by more than that quarter hides that they are stale.
+    """
+
+    def __init__(self, engine: Engine, sequences: Sequences, every: int) -> None:
+        self._engine, self._sequences, self._every = engine, sequences, every
+        self._checked: int | None = None
+        self._before: tuple[np.ndarray, np.ndarray] | None = None
+
+    def check(self, trainer: Any) -> None:
+        """Compare if it is time; the trainer has just generated. All processes call it together."""
+        step = trainer.state.global_step
+        if self._checked is not None and step - self._checked < self._every:
+            return
+        self._checked = step
+        engine = np.concatenate(self._engine.log_probabilities(self._sequences))
+        own = _log_probabilities(trainer, self._sequences)
+        everyone = gather((float(np.abs(engine - own).mean()), self._fault(engine, own)))
+        trainer._metrics["train"]["canary/gap"].append(max(gap for gap, _ in everyone))
+        if fault := next((fault for _, fault in everyone if fault), None):
+            raise UserError(
+                f"step {step + 1}: {fault}; restart vLLM, or set another sampler (canary_steps 0: no check)"
+            )
+
+    def _fault(self, engine: np.ndarray, own: np.ndarray) -> str | None:
+        gap = float(np.abs(engine - own).mean())
+        if not gap <= _GAP:  # not a number is no agreement either
+            return (
+                f"vLLM draws from other weights than the trainer's: {gap:.2f} nats a token apart on eight fixed texts"
+            )
+        if self._before is None:
+            self._before = engine, own
+            return None
+        followed, moved = (
+            float(np.sqrt(np.mean(np.square(d)))) for d in (engine - self._before[0], own - self._before[1])
+        )
+        if moved < _MOVED:
+            return None
+        if followed < moved * _FOLLOWED:
+            ways = f"the trainer's log-probabilities of eight fixed texts moved by {moved:.4f} nats a token"
+            return f"vLLM's weights are stale: {ways}, vLLM's by {followed:.4f}"
+        self._before = engine, own
+        return None
+
+
+def fixed_sequences(tokenizer: Any, prompts: Sequence[Any], longest: int, **template_arguments: Any) -> Sequences:
+    """Eight fixed texts, at most `longest` tokens of each, behind the first of a run's prompts in turn."""
+    asked = [encode_prompt(tokenizer, prompt, **template_arguments) for prompt in prompts[: len(_TEXTS)]]
+    texts = [list(tokenizer(text, add_special_tokens=False)["input_ids"])[:longest] for text in _TEXTS]
+    return [(asked[k % len(asked)], text) for k, text in enumerate(texts)]
+
+
+def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
+    """The trainer's own, all responses in one row."""
+    model, found, weights = trainer.model, [], {}
+    if not (trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled):
+        # As the engine has them: it does not follow what float32 holds and bf16 rounds away.
+        weights = {name: w.bfloat16() for name, w in model.named_parameters() if w.dtype == torch.float32}
+    with torch.no_grad(), in_eval_mode(model):
+        for prompt, response in sequences:  # one at a time: the logits of a large vocabulary fill memory
+            ids = torch.tensor([prompt + response], device=trainer.accelerator.device)
+            output = functional_call(model, weights, kwargs={"input_ids": ids, "use_cache": False})
+            log_probs = torch.log_softmax(output.logits[0, len(prompt) - 1 : -1].float(), dim=-1)
+            found.append(log_probs.gather(1, ids[0, len(prompt) :, None])[:, 0].double().cpu().numpy())
+    return np.concatenate(found)
+
+
+def dropped(ratio: torch.Tensor, mask: torch.Tensor, clip: tuple[float | None, float | None]) -> torch.Tensor:
+    """What the correction masked (ratio 0) or cut (at the ends of `clip`), and how many there are: shape (2,).
+
+    Counted are tokens, or sequences where `ratio` (rows, tokens or 1) has one value for each. `mask`: (rows, tokens).
+
+    >>> ratio = torch.tensor([[1.0, 0.0, 3.0], [0.9, 1.1, 1.0]])
+    >>> dropped(ratio, torch.tensor([[1, 1, 1], [1, 1, 0]]), (None, 3.0)).tolist()
+    [2.0, 5.0]
+    """
+    counted = mask.bool() if ratio.shape == mask.shape else torch.ones_like(ratio, dtype=torch.bool)
+    out = ratio == 0
+    if clip[0] is not None:
+        out |= ratio <= clip[0]
+    if clip[1] is not None:
+        out |= ratio >= clip[1]
+    return torch.stack([(out & counted).sum(), counted.sum()]).float()

@@ -74,7 +74,7 @@ def test_a_study_beyond_the_paper_passes_its_dry_run(path):
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_counts(name):
     text = dry_run(ROOT / "recipes" / name / "reproduce.yaml").stdout
-    assert text.count("131,072 responses in 128 batches of 1,024, on 8 process(es) (ddp)") == 6
+    assert text.count("131,072 responses in 32 batches of 4,096, on 8 process(es) (ddp)") == 6
     for said in (
         "16,384 examples / 256 a step = 64 optimizer steps; 256 = 8 process(es) x 4 each x 8 accumulation step(s)",
         "(zero3, learning rate 2e-07)",

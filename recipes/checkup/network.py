@@ -27,11 +27,11 @@ def servers() -> dict[str, tuple[str, str]]:
     hub, wandb = environment("HF_ENDPOINT") or "https://huggingface.co", environment("WANDB_BASE_URL")
     addresses = {
         "package index": (_index(), "pip config set global.index-url URL"),
-        "hub": (hub, "export HF_HUB_OFFLINE=1, and models from folders"),
-        "W&B": (wandb or "https://api.wandb.ai", "export WANDB_MODE=offline, and `wandb sync` later"),
+        "hub": (hub, "export HF_HUB_OFFLINE=1  # and models from folders"),
+        "W&B": (wandb or "https://api.wandb.ai", "export WANDB_MODE=offline  # and `wandb sync` later"),
         "endpoint": (
             environment("OPENAI_BASE_URL") or "https://api.openai.com/v1",
-            "export OPENAI_BASE_URL=http://your-server:8000/v1 (docs/endpoints.md)",
+            "export OPENAI_BASE_URL=http://your-server:8000/v1  # docs/endpoints.md",
         ),
     }
     return {name: (public_url(address), fix) for name, (address, fix) in addresses.items()}

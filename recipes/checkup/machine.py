@@ -14,7 +14,7 @@ from data.cache import cache_home
 
 GIB = 1024**3
 _LEAST_MEMORY, _LEAST_DISK, _LEAST_SHARED = 4 * GIB, 20 * GIB, 1 * GIB
-_PARAMETERS = 8.03e9  # of the paper's largest model; a checkpoint of full training under ZeRO has 16 bytes for each
+_PARAMETERS = 8.03e9  # of the paper's largest model; a checkpoint of full training under ZeRO-3 has 14 bytes for each
 _TORCH = """
 import json, torch
 found = [torch.cuda.get_device_properties(k) for k in range(torch.cuda.device_count())]
@@ -32,7 +32,7 @@ def check_machine() -> Iterator[Finding]:
         state = State.OK if free >= _LEAST_MEMORY else State.MISSING
         fix = "" if state == State.OK else "end other programs, or take a larger machine"
         yield Finding(state, "memory", f"{free / GIB:.1f} of {total / GIB:.1f} GiB free", fix)
-    checkpoint = f"of an 8B model in full training a checkpoint takes {16 * _PARAMETERS / GIB:.0f} GiB"
+    checkpoint = f"of an 8B model in full training a checkpoint takes {14 * _PARAMETERS / GIB:.0f} GiB"
     yield _disk("disk, runs/", Path.cwd(), checkpoint, "give --output_dir on a larger disk")
     yield _disk("disk, cache", cache_home(), str(cache_home()), "export SOZO_CACHE=/a/larger/disk")
     yield _disk("disk, hub", hub_cache(), str(hub_cache()), "export HF_HOME=/a/larger/disk")

@@ -1,7 +1,7 @@
 """How PBIG's results are shown: gates first, then what an idea is worth, by criterion, and how alike ideas are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from rewards.page_parts import Column, Entry, ModelTable, Point, ReaderItem, Sca
 from rewards.tasks.pbig.finished import LEDGER, PATENTS, ROWS, FinishedPbig
 from rewards.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, WORTH
 from rewards.tasks.pbig.settings import digest
-from rewards.view import View
+from rewards.view import Card, View
 
 _WORTH = Measure(WORTH, 3)
 
@@ -51,10 +51,19 @@ class PbigView(View[FinishedPbig]):
     def facts(self, metrics: Mapping[str, Any]) -> dict[str, str]:
         return {"judge": metrics["judge"], "judge_prompt": metrics["prompt"]}
 
+    def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
+        _, rows = super().card(measures, metrics, settings)
+        judge = self.facts(metrics) | {"imitated": settings["experts"]}
+        where = {"dataset_name": f"{metrics['num_items']} patents of one's own", "dataset_type": "other-patents"}
+        if _is_trial(settings):
+            where = {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
+        shown = [replace(row, args={**row.args, **judge}) for row in rows]
+        return {"task_name": "Product ideas from patents", **where}, shown
+
     def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedPbig]]) -> Section:
         every = [run for own in runs.values() for run in own]
         known = {measure.name: measure for measure in measures}
-        trial = any(run.settings["patents_sha256"] == digest(map(asdict, trial_patents())) for run in every)
+        trial = any(_is_trial(run.settings) for run in every)
         experts = dict.fromkeys(name for run in every for name in run.metrics["experts"])
         gates = (
             Column("pbig_valid", cell=_valid),
@@ -105,6 +114,10 @@ class PbigView(View[FinishedPbig]):
     def reader_item(self, run: FinishedPbig, item: str, entries: Sequence[Entry]) -> ReaderItem:
         patent = run.patents[item]
         return ReaderItem((item, patent.abstract), patent.domain, patent.title, patent.abstract, entries)
+
+
+def _is_trial(settings: Mapping[str, Any]) -> bool:
+    return bool(settings["patents_sha256"] == digest(map(asdict, trial_patents())))
 
 
 def _in_order(known: Mapping[str, Measure]) -> list[str]:

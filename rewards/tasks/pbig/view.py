@@ -127,7 +127,7 @@ def _in_order(known: Mapping[str, Measure]) -> list[str]:
 
 
 def _heading(measure: Measure) -> str:
-    return measure.short.replace("_", " ").replace("b2", "B2").capitalize()
+    return measure.short.replace("_", " ").capitalize().replace("b2b", "B2B").replace("b2c", "B2C")
 
 
 def _valid(run: FinishedPbig) -> Cell:

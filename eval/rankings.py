@@ -5,8 +5,8 @@ from pathlib import Path
 
 from data.errors import UserError
 from data.jsonl import id_column, read_objects
+from data.ratings import Rating, mean_scores
 from eval.matrix import Matrix
-from eval.ratings import Rating, mean_scores
 
 PEOPLE = "human"  # the name of people's matrix, as in Table 23
 RANKING = "ranking"

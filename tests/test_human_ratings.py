@@ -5,8 +5,8 @@ import json
 import pytest
 
 from data.errors import UserError
+from data.ratings import Rating, read_ratings
 from eval.correlate.people import judge_human_correlations
-from eval.ratings import Rating, read_ratings
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
 

@@ -12,12 +12,12 @@ import pytest
 from finished_runs import JUDGE, jcq_run
 
 from data.errors import UserError
+from data.ratings import read_any_ratings
 from data.rubrics import load_rubric
 from eval.agreement.judges import find_judged, same_answers
 from eval.agreement.judges_run import agree_judges
 from eval.agreement.raters import jaccard_by_chance, pairs_of
 from eval.agreement.ratings_run import agree_ratings
-from eval.ratings import read_any_ratings
 from eval.statistics.agreement import LEVELS, coincidences, disagreement, krippendorff_alpha
 
 ROOT = Path(__file__).parents[1]

@@ -21,13 +21,13 @@ from data.errors import UserError
 from data.jsonl import write_records
 from data.prompts import prompt
 from data.published import load
+from data.ratings import Rating
 from data.stories import Rewrite, Story, write_rewrites
 from eval.agreement.agreement import agreement
 from eval.agreement.curve import agreement_curve
 from eval.agreement.judging import Graded, grade_answers
 from eval.matrix import Matrix, rank_models
 from eval.rankings import RANKING, people_matrix, place_score, read_rankings
-from eval.ratings import Rating
 from rewards.judges.ledger import read_judgements
 from rewards.judges.options import JudgeSettings
 from rewards.judges.protocol import Reply

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from data.ratings import Rating
 from data.rubrics import RatingRubric
-from eval.ratings import Rating
 from eval.statistics.agreement import LEVELS, Alpha, krippendorff_alpha
 
 ALL = "all"  # of the domains

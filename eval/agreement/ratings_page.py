@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from data.markdown import number, plain, table
+from data.ratings import Rating
 from eval.agreement.raters import ALL, Cell, Habit
 from eval.agreement.stages import Violation, counted
-from eval.ratings import Rating
 from eval.statistics.agreement import Alpha
 
 _SHOWN = 20  # of a list, the rest is in agreement.json

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from data.errors import UserError
+from data.ratings import read_any_ratings
 from data.record import write_json, write_whole
 from data.rubrics import load_rubric
 from data.run_folder import RunFolder
@@ -12,7 +13,6 @@ from data.settings import hint
 from eval.agreement.raters import LEAST, agreement_cells, habits
 from eval.agreement.ratings_page import ratings_page
 from eval.agreement.stages import violations
-from eval.ratings import read_any_ratings
 from eval.statistics.agreement import LEVELS
 from eval.terminal import PageRun
 

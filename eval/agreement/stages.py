@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from data.ratings import Rating
 from data.rubrics import RatingRubric
-from eval.ratings import Rating
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from data.errors import UserError
 from data.published import CORRELATIONS, correlations
+from data.ratings import Rating, mean_scores, read_ratings
 from eval.evaluated import Evaluated
-from eval.ratings import Rating, mean_scores, read_ratings
 from eval.report.labels import labels
 from eval.statistics import holm
 from eval.statistics.correlation import Correlation, pearson
@@ -133,7 +133,7 @@ def _criteria(task: type[Task]) -> list[str]:
 
 
 def read_people(path: Path, models: Sequence[Evaluated]) -> People:
-    """The ratings of a file (1 to 5, `eval.ratings.read_ratings`) that are about answers which a judge scored.
+    """The ratings of a file (1 to 5, `data.ratings.read_ratings`) that are about answers which a judge scored.
 
     `model` is a model's name as the runs have it, `item` the question's id (where a model gave it several answers, the
     answer's id, such as `12-0`) and `criterion` `fluency` or 流暢性, and so on.

@@ -36,7 +36,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
 
     The folder `output` gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are;
     another set of scores needs another one. `places` are as in `eval.evaluated.find_evaluated`; people's `ratings` of
-    answers that a judge scored (`eval.ratings`) add Table 8.
+    answers that a judge scored (`data.ratings`) add Table 8.
     """
     models = find_evaluated(places)
     rows = model_rows(models)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from data.errors import UserError
 from data.ideas import Idea, Patent, rated_text, read_ideas, read_patents, trial_ideas, trial_patents
+from data.ratings import read_any_ratings
 from data.rubrics import RatingRubric
 from eval.experts.histories import Rated
-from eval.ratings import read_any_ratings
 
 
 def read_rated(ratings: Path, ideas: Path, patents: Path, rubric: RatingRubric) -> list[Rated]:

@@ -1,7 +1,7 @@
 """What came out of a study of arms: each measure over the seeds, the claims, and all of it as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eval.statistics.seeds import SeedInterval, over_seeds
@@ -24,7 +24,7 @@ class Result:
     values: Mapping[str, Values]  # measure -> arm -> seed -> value
     verdicts: tuple[Verdict, ...]
     frontier: Curves  # at the same number of lists
-    guarded: Verdicts = NOBODY  # what the guards say of the rows
+    guarded: Verdicts = field(default_factory=dict)  # what the guards say of the rows
 
     @property
     def measures(self) -> list[str]:

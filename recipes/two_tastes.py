@@ -28,12 +28,13 @@ from eval.run import run_task, score_answers
 from eval.statistics import compare_paired, mean_interval
 from generate.load import GeneratorSettings
 from rewards.finished import Finished
+from rewards.measure import DASH
 from rewards.tasks import finished_run
 from rewards.tasks.pbig.settings import PbigSettings
 from rewards.tasks.pbig.task import Pbig
 
 HERE = Path(__file__).parent
-_SHOWN = ("pbig/worth", "pbig/distance", "pbig/same_title")
+_MEASURES = ("pbig/worth", "pbig/distance", "pbig/same_title")
 
 
 def train(plan: Mapping[str, Any], taste: str, seed: int) -> Path:
@@ -81,7 +82,7 @@ def row(plan: Mapping[str, Any], seed: int) -> dict[str, Any]:
         pair = runs[other][mine].by_item(measure), runs[mine][mine].by_item(measure)
         differences[mine] = asdict(compare_paired(*pair))
     numbers = {
-        policy: {taste: {name: run.metrics["measures"][name] for name in _SHOWN} for taste, run in by_judge.items()}
+        policy: {taste: {name: run.metrics["measures"][name] for name in _MEASURES} for taste, run in by_judge.items()}
         for policy, by_judge in runs.items()
     }
     return {"seed": seed, "policies": numbers, "differences": differences}
@@ -89,22 +90,27 @@ def row(plan: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def print_table(rows: Sequence[Mapping[str, Any]], tastes: Sequence[str]) -> None:
     """The rows, and each judge's difference over the seeds."""
-    print("| seed | policy | " + " | ".join(f"worth to {t}" for t in tastes) + " | distance | equal titles |")
-    print("|---:|---|" + "---:|" * (len(tastes) + 2))
+    print("| seed | policy | judged | " + " | ".join(f"worth to {t}" for t in tastes) + " | distance | equal titles |")
+    print("|---:|---|" + "---:|" * (len(tastes) + 3))
     for one in rows:
         for policy, by_judge in one["policies"].items():
             first = by_judge[tastes[0]]
-            cells = [f"{by_judge[taste]['pbig/worth']['mean']:.3f}" for taste in tastes]
-            cells += [f"{first['pbig/distance']['mean']:.4f}", f"{first['pbig/same_title']['mean']:.1%}"]
+            worths = [by_judge[taste]["pbig/worth"] for taste in tastes]
+            cells = [f"{worths[0]['n']:,} of {worths[0]['of']:,}", *(_shown(worth["mean"], ".3f") for worth in worths)]
+            cells += [_shown(first["pbig/distance"]["mean"], ".4f"), _shown(first["pbig/same_title"]["mean"], ".1%")]
             print(f"| {one['seed']} | {policy} | " + " | ".join(cells) + " |")
     for taste in tastes:
         own = [one["differences"][taste] for one in rows]
         for one, difference in zip(rows, own, strict=True):
-            ends = f"{difference['low']:.3f} to {difference['high']:.3f}"
-            print(f"judge {taste}, seed {one['seed']}: own policy minus other {difference['difference']:.3f} ({ends})")
-        over = mean_interval([difference["difference"] for difference in own])
+            shown = [_shown(difference[name], ".3f") for name in ("difference", "low", "high")]
+            print(f"judge {taste}, seed {one['seed']}: own policy minus other {shown[0]} ({shown[1]} to {shown[2]})")
+        over = mean_interval([one["difference"] for one in own if one["difference"] is not None])
         if over.low is not None and over.high is not None:
             print(f"judge {taste}, over {over.n} seeds: {over.mean:.3f} ({over.low:.3f} to {over.high:.3f})")
+
+
+def _shown(value: float | None, form: str) -> str:
+    return DASH if value is None else format(value, form)
 
 
 def arguments() -> argparse.Namespace:

@@ -7,7 +7,9 @@ from itertools import product
 import numpy as np
 
 from data.rubrics import Criterion, RatingRubric
+from eval.experts.asks import asks
 from eval.experts.histories import Rated
+from rewards.judges.criterion import criterion_rubric
 from rewards.judges.local import LocalJudge
 
 CRITERION = Criterion("worth", 1, 5, title="Worth")
@@ -53,3 +55,10 @@ def reply(prompt):
 
 def world_judge(seed=0, replies=reply):
     return LocalJudge("w", lambda prompts: [replies(p) for p in prompts], parameters={"seed": seed}, batch_size=64)
+
+
+def predicted(ratings, condition):
+    """What the judge says of every rating, without the machinery of asking."""
+    rubric = criterion_rubric(CRITERION)
+    asked = zip(ratings, asks(ratings, ratings, [condition], 0), strict=True)
+    return {r.id: json.loads(reply(rubric.prompt(a.question, a.answer)))["score"] for r, a in asked}

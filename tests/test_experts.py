@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -12,17 +11,18 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from expert_world import CRITERION, RUBRIC, reply, world, world_judge
+from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import UserError
-from eval.experts.alphas import difference
+from eval.experts.alphas import difference, pooled, within
 from eval.experts.analysis import OTHERS, SHIFTED
 from eval.experts.asks import ask_for_all, asks
+from eval.experts.dummies import own_median
 from eval.experts.estimate import estimate
 from eval.experts.figures import reasons_figure
-from eval.experts.histories import HISTORIES, Condition, Rated, conditions_of, sample_ratings
+from eval.experts.histories import HISTORIES, Condition, Pools, Rated, conditions_of, sample_ratings
 from eval.experts.reasons import reasons_of
 from eval.experts.run import ExpertSettings, judge_experts, seeded_judges
 from eval.experts.votes import LOW_CONFIDENCE, NO_VOTES, TIE, UNPARSEABLE, predict
@@ -66,30 +66,30 @@ def rows(folder):
     return {row["name"]: row for row in values["rows"]}, values
 
 
-def check_world(tmp_path, seeds, noise):
-    found = {name: ([], []) for name in WORLD[noise]}
-    for seed in range(seeds):
-        run(world(seed, noise), tmp_path / str(seed))
-        by_name, _ = rows(tmp_path / str(seed))
-        for name, (pooled, within) in found.items():
-            pooled.append(by_name[name]["pooled"]["alpha"])
-            within.append(by_name[name]["within"]["alpha"])
-    for name, values in found.items():
-        for given_values, (mean, sd) in zip(values, WORLD[noise][name], strict=True):
-            # Four standard errors of both means: the reference's over twelve seeds, and ours.
-            allowed = 4 * sd * (1 / 12 + 1 / seeds) ** 0.5 + 0.001
-            assert abs(fmean(given_values) - mean) <= allowed, (name, fmean(given_values), mean)
-
-
 @pytest.mark.parametrize("noise", WORLD)
-def test_one_world_is_within_the_reference_programs_spread(noise, tmp_path):
-    check_world(tmp_path, 1, noise)
+def test_twelve_worlds_have_the_reference_programs_means(noise):
+    values = {name: ([], []) for name in WORLD[noise]}
+    for seed in range(12):
+        ratings = world(seed, noise)
+        scores = {c.name: predicted(ratings, c) for c in CONDITIONS if c.name in values}
+        scores["own median 10"] = own_median(ratings, Pools(ratings), 10)
+        for name, given_scores in scores.items():
+            for kept, measured in zip(values[name], (pooled, within), strict=True):
+                kept.append(measured(ratings, given_scores, "ordinal", 10).alpha)
+    for name, both in values.items():
+        for kept, (mean, sd) in zip(both, WORLD[noise][name], strict=True):
+            # Four standard errors; both are means over twelve seeds.
+            assert abs(fmean(kept) - mean) <= 4 * sd * (1 / 12 + 1 / 12) ** 0.5 + 0.001, (name, fmean(kept), mean)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", WORLD)
-def test_twelve_worlds_have_the_reference_programs_means(noise, tmp_path):
-    check_world(tmp_path, 12, noise)
+def test_a_run_predicts_what_the_judge_says(tmp_path):
+    ratings = world(1, 0.3)
+    run(ratings, tmp_path)
+    by_name, _ = rows(tmp_path)
+    for condition in CONDITIONS:
+        scores = predicted(ratings, condition)
+        assert by_name[condition.name]["within"]["alpha"] == within(ratings, scores, "ordinal", 10).alpha
+        assert by_name[condition.name]["pooled"]["alpha"] == pooled(ratings, scores, "ordinal", 10).alpha
 
 
 def test_the_page_says_what_pooling_hides_and_whether_more_than_a_habit_was_learned(tmp_path):
@@ -179,26 +179,15 @@ def test_votes_that_do_not_count():
     assert predict([high, low, None], 80).score == 4
 
 
-def test_two_predictions_that_are_as_good_do_not_differ():
-    ratings = world(0, 0.3, experts=[(0, 0)] * 9)
+def test_a_world_without_experts_has_no_difference(monkeypatch):
+    monkeypatch.setattr("eval.experts.alphas.PERMUTATIONS", 1)
     held = 0
     for seed in range(40):
-        draw = random.Random(seed)
-        first, second = ({r.id: min(5, r.score + (draw.random() < 0.4)) for r in ratings} for _ in "ab")
-        gap = difference(ratings, first, second, "ordinal", 10, seed)
-        held += gap.low <= 0 <= gap.high
-    assert held >= 35
-
-
-@pytest.mark.slow
-def test_a_world_without_experts_has_no_difference(tmp_path):
-    held = 0
-    for seed in range(100):
         ratings = world(seed, 0.3, experts=[(0, 0)] * 9)
-        run(ratings, tmp_path / str(seed), conditions=conditions_of(["diff", "same"], [5]))
-        gap = rows(tmp_path / str(seed))[1]["compared"][0]["within"]
-        held += gap["low"] <= 0 <= gap["high"]
-    assert held >= 88
+        first, second = (predicted(ratings, Condition(history, 5)) for history in ("same", "diff"))
+        gap = difference(ratings, first, second, "ordinal", 10)
+        held += gap.low <= 0 <= gap.high
+    assert held >= 35  # with 100 seeds at least 88
 
 
 def test_a_budget_that_ends_early_and_what_is_left(tmp_path):

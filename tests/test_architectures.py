@@ -130,3 +130,9 @@ def test_a_layer_that_drops_what_attention_must_know_is_not_trusted(caplog):
     assert trained(small("nemotron")) == "refused"
     assert "the prompt is computed again" in caplog.text
     assert "NemotronAttention was not told" in caplog.text
+
+
+def test_a_learned_mask_is_not_dropped(caplog):
+    # Doge's parameter is zero at first: the trial's logits would be equal, and the parameter would never learn.
+    assert trained(small("doge")) == "refused"
+    assert "DogeAttention makes a mask of its own" in caplog.text

@@ -208,6 +208,9 @@ def _attend(
             name = type(module).__name__
             raise RuntimeError(f"{name} was not told how a packed row attends; set share_prompt: false, and report it")
         return plain(module, query, key, value, attention_mask, **kwargs)
+    if attention_mask is not None and attention_mask.shape != (1, 1, 1, 1):
+        # Doge's, which it learns: equal logits while its parameter is zero, and no gradient for it.
+        raise RuntimeError(f"{type(module).__name__} makes a mask of its own, which a packed row does not have")
     parts, tokens = shared_prompts
     attended, start = [], 0
     for shared, rows in parts:

@@ -59,7 +59,7 @@ def flags(settings):
 
 
 def recipe(*words, method="grpo", launch=None, **settings):
-    """The command of a run on eight items a step; `launch` names an accelerate configuration."""
+    """The command of a run on eight items a step; `launch` is an accelerate YAML's name, or accelerate's flags."""
     short = {"per_device_train_batch_size": 8, "logging_steps": 1, "learning_rate": 5e-4, "warmup_steps": 0}
     if method == "grpo":
         short |= {"completions_per_step": 8, "num_generations": 8, "num_prompts": 64, "max_completion_length": 24}
@@ -67,8 +67,8 @@ def recipe(*words, method="grpo", launch=None, **settings):
         short |= {"examples_per_step": 8}
     start = [sys.executable]
     if launch:
-        start += ["-m", "accelerate.commands.launch", "--config_file", str(ROOT / "recipes/accelerate" / launch)]
-        start += ["--main_process_port", str(_free_port())]
+        chosen = ["--config_file", str(ROOT / "recipes/accelerate" / launch)] if isinstance(launch, str) else launch
+        start += ["-m", "accelerate.commands.launch", *chosen, "--main_process_port", str(_free_port())]
     script, tiny = ROOT / "recipes" / f"{method}_dat.py", ROOT / "recipes" / "tiny" / f"{method}.yaml"
     return [*start, str(script), "--config", str(tiny), *flags(short | settings), *words]
 

@@ -1,4 +1,4 @@
-"""Real runs of two processes (DDP, ZeRO-2, ZeRO-3) pay what one process pays, and leave a whole model."""
+"""Real runs of two and four processes (DDP, ZeRO-2, ZeRO-3) pay what one process pays, and leave a whole model."""
 
 import json
 import math
@@ -27,21 +27,22 @@ def parrot(tmp_path_factory, ginza, jumandic_checker, nouns):
 
 
 @pytest.mark.parametrize(
-    "launch",
+    ("launch", "processes"),
     [
-        "cpu2_ddp.yaml",
-        pytest.param("cpu2_zero2.yaml", marks=pytest.mark.slow),
-        pytest.param("cpu2_zero3.yaml", marks=pytest.mark.slow),
+        ("cpu2_ddp.yaml", 2),
+        pytest.param("cpu2_zero2.yaml", 2, marks=pytest.mark.slow),
+        pytest.param("cpu2_zero3.yaml", 2, marks=pytest.mark.slow),
+        pytest.param(("--multi_gpu", "--num_processes", "4"), 4, marks=pytest.mark.slow),
     ],
 )
-def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
+def test_a_run_of_several_processes_pays_what_one_pays(launch, processes, parrot, tmp_path):
     command = recipe(
         launch=launch,
         model_name_or_path=parrot,
         output_dir="out",
         max_steps=3,
         save_steps=2,
-        per_device_train_batch_size=4,
+        per_device_train_batch_size=8 // processes,
         reward_funcs=["recording_reward.make"],
         reward_args={"recording_reward.make": {"folder": str(tmp_path)}},
     )
@@ -49,20 +50,23 @@ def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
     assert done.returncode == 0, done.stderr
 
     ranks = [
-        [json.loads(line) for line in (tmp_path / f"{rank}.jsonl").read_text("utf-8").splitlines()] for rank in range(2)
+        [json.loads(line) for line in (tmp_path / f"{rank}.jsonl").read_text("utf-8").splitlines()]
+        for rank in range(processes)
     ]
     one = DatReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
     earlier, crossing = set(), 0
-    for left, right in zip(*ranks, strict=True):
-        assert len(left["texts"]) == len(right["texts"]) == 4
-        assert left["paid"] + right["paid"] == one(completions=left["texts"] + right["texts"])
-        # Responses of the second process that only the first one has given before.
-        duplicates = {item.text for item in one.last[4:] if item.duplicate} - earlier
-        crossing += len(duplicates & set(left["texts"]))
-        earlier |= set(right["texts"])
+    for *others, last in zip(*ranks, strict=True):
+        texts = [text for rank in others for text in rank["texts"]]
+        assert {len(rank["texts"]) for rank in (*others, last)} == {8 // processes}
+        paid = [value for rank in (*others, last) for value in rank["paid"]]
+        assert paid == one(completions=texts + last["texts"])
+        # Responses of the last process that only others have given before.
+        duplicates = {item.text for item in one.last[len(texts) :] if item.duplicate} - earlier
+        crossing += len(duplicates & set(texts))
+        earlier |= set(last["texts"])
     assert len(ranks[0]) == 3
     assert crossing > 0
-    assert any(paid > 0 for step in ranks[0] + ranks[1] for paid in step["paid"])
+    assert any(paid > 0 for rank in ranks for step in rank for paid in step["paid"])
 
     output = tmp_path / "out"
     one.seen.save(tmp_path / "one.bin")
@@ -70,9 +74,9 @@ def test_a_run_of_two_processes_pays_what_one_pays(launch, parrot, tmp_path):
     logged = [entry for entry in history(output) if "reward" in entry]
     assert [entry["step"] for entry in logged] == [1, 2, 3]
     assert all({"dat/valid_rate", "dat/duplicate_share"} <= set(entry) for entry in logged)
-    # The mean over both processes.
-    for entry, left, right in zip(logged, *ranks, strict=True):
-        assert entry["reward"] == pytest.approx(sum(left["paid"] + right["paid"]) / 8, rel=1e-5)
+    # The mean over all processes.
+    for entry, *step in zip(logged, *ranks, strict=True):
+        assert entry["reward"] == pytest.approx(sum(value for rank in step for value in rank["paid"]) / 8, rel=1e-5)
     assert len(list(output.glob("wandb/offline-run-*"))) == 1
 
     trained, start = load_file(output / "model.safetensors"), load_file(parrot / "model.safetensors")

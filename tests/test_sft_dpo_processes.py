@@ -38,6 +38,21 @@ def folder(tmp_path_factory, ginza, jumandic_checker, nouns):
     return root
 
 
+@pytest.mark.parametrize("method", ["dpo", "grpo"])
+def test_lora_and_checkpointing_under_zero3(method, folder, tmp_path):
+    settings = SETTINGS | {"model_name_or_path": folder / "model", "activation_checkpointing": True, "max_steps": 2}
+    settings |= {"use_peft": True, "lora_target_modules": "all-linear", "learning_rate": 1e-2}
+    if method == "dpo":
+        settings |= {"responses": folder / "table", "num_pairs": 64, "precompute_ref_log_probs": False}
+    done = run(recipe(method=method, launch="cpu2_zero3.yaml", per_device_train_batch_size=4, **settings), tmp_path)
+    assert done.returncode == 0, done.stderr
+    (output,) = tmp_path.glob("runs/tiny/*")
+    trained = load_file(output / "adapter_model.safetensors")
+    assert any(weight.abs().max() > 0 for name, weight in trained.items() if "lora_B" in name)
+    assert all(weight.numel() for weight in trained.values())  # whole, and not a shard's nothing
+    assert not (output / "model.safetensors").exists()
+
+
 @pytest.mark.parametrize("launch", ["cpu2_zero2.yaml", "cpu2_zero3.yaml"])
 @pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
 def test_two_processes_leave_a_whole_model(method, launch, folder, tmp_path):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from data.errors import UserError
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+_kept = False  # whether this process keeps freed memory to its end
 
 
 def run_module(module: str, *arguments: str, failure: str) -> None:
@@ -45,13 +46,21 @@ def keep_freed_memory() -> None:
     Nothing is given back before the process ends, so this is not for tensors that grow step by step, as the cache of
     `model.generate` does: 64 completions of Gemma 3 270M then fill 24 GiB.
     """
+    global _kept
+    _kept = True
     _mallopt(mmap_max=0, trim_threshold=-1)
 
 
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """`keep_freed_memory` for as long as this lasts; what was kept is given back when there is need."""
-    keep_freed_memory()
+    """`keep_freed_memory` for as long as this lasts; what was kept is given back when there is need.
+
+    In a process that keeps it anyway nothing changes.
+    """
+    if _kept:
+        yield
+        return
+    _mallopt(mmap_max=0, trim_threshold=-1)
     try:
         yield
     finally:

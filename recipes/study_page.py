@@ -16,6 +16,7 @@ def write_study_page(config: Path, output_dir: str | None) -> Path:
     """Read the rows of a finished study, write all forms of its result; returns their folder."""
     from study.arms_page import plane, to_markdown, write_page
     from study.config import load_study
+    from study.curves import evaluation_charts
     from study.frontiers import frontiers
     from study.guards import judge_rows
     from study.result import result
@@ -39,7 +40,7 @@ def write_study_page(config: Path, output_dir: str | None) -> Path:
     if chart:
         write_whole(folder / "plane.svg", standalone(chart))
     write_whole(folder / "result.md", f"# {title}\n\n{picture}{to_markdown(found)}".encode())
-    write_page(folder / "report.html", found, title, chart)
+    write_page(folder / "report.html", found, title, chart, evaluation_charts(study_rows(study)))
     write_json(folder / "metrics.json", found.to_json())
     return folder
 

@@ -28,11 +28,13 @@ def write_table(
     guards: Sequence[tuple[str, Path]] = (),
 ) -> str:
     """Make the table and write all its forms; returns the Markdown."""
+    from study.curves import evaluation_charts
     from study.guards import judge_rows, with_verdicts
     from study.page import to_json, to_markdown, write_report
 
     from data.record import write_json, write_whole
     from data.schema import part_paths, read_responses
+    from data.study_folder import read_study
     from rewards.guard import Guard
     from rewards.tasks.dat.guard import with_gains
     from rewards.tasks.dat.summary import valid_scores
@@ -50,6 +52,7 @@ def write_table(
     verdicts = judge_rows(guards, {name: "base" for name in rows if name != "base"})
     table = with_verdicts(table, verdicts)
     markdown, shown = to_markdown(table, verdicts), to_json(table, verdicts)
+    study = read_study(output.parent)
     write_whole(output / "table11.md", f"# {title}\n\n{markdown}".encode())
     write_json(output / "table11.json", shown)
     write_report(
@@ -62,6 +65,7 @@ def write_table(
         facts=facts,
         table=table,
         verdicts=verdicts,
+        evaluated=evaluation_charts({name: study.rows[name] for name in rows if name in study.rows}) if study else (),
     )
     write_json(output / "metrics.json", shown)
     return markdown

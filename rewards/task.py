@@ -12,6 +12,7 @@ from rewards.measure import Measure
 from rewards.view import View
 
 if TYPE_CHECKING:
+    from rewards.guard import Guard
     from rewards.judges.options import JudgeSettings
     from rewards.judges.protocol import Judge, Rubric
 
@@ -114,6 +115,13 @@ class Task:
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
+
+    def together(self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: Any = None) -> dict[str, float]:
+        """What scored answers show only together, by name (`TASK/...`), for a training that is evaluated as it goes.
+
+        `guard` is an encoder that nobody trains on, `frontier` one of this task's (`Task.frontier`), where given.
+        """
+        return {}
 
     def frontier(self, nouns: Sequence[str], encoder: str | None) -> Any:
         """Lists of nouns that are as random as they can be at their mean score (`generate.nouns.Frontier`), or None.

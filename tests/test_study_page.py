@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from study.curves import evaluation_charts
 from study.page import write_report
 
+from data.evaluations import write_evaluations
 from data.schema import Response
+from data.study_folder import StudyRow
 from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Published, Table11, Table11Row
@@ -155,6 +158,19 @@ def test_charts_take_their_colours_from_the_page_and_keep_ids_apart() -> None:
     assert "stroke: var(--baseline)" in charts[0]
     assert "var(--baseline)" not in charts[1]
     assert charts[0] == curve_chart(CURVES[0], 0)
+
+
+def test_what_trainings_measured_as_they_went(tmp_path: Path) -> None:
+    write_evaluations(tmp_path / "sft", {2: {"dat": 0.7, EVIL: 1.0}, 0: {"dat": 0.6}})
+    write_evaluations(tmp_path / "grpo", {0: {"dat": 0.6}, 4: {"dat": 0.8}})
+    models = {"base": "tiny", "SFT": str(tmp_path / "sft"), "GRPO": str(tmp_path / "grpo"), "random": None}
+    charts = evaluation_charts({name: StudyRow(model, tmp_path) for name, model in models.items()})
+    assert [(chart.measure, chart.rows) for chart in charts] == [("dat", ("SFT", "GRPO")), (EVIL, ("SFT", "GRPO"))]
+    assert "var(--series-01)" in charts[0].svg
+    parsed = Page(report(tmp_path / "r.html", evaluated=charts, curves=[]))
+    assert parsed.tags.count("svg") == 3
+    assert "While training" in parsed.words
+    assert parsed.tags.count("script") == 1
 
 
 def test_a_curve_needs_a_value_per_step() -> None:

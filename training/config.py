@@ -11,6 +11,7 @@ from trl import ModelConfig, TrlParser
 
 from data.errors import UserError
 from data.settings import hint, setting
+from training.evaluate import read_evaluate
 from training.fsdp import check_fsdp
 
 
@@ -23,6 +24,10 @@ class CommonArguments:
         None, "System message before each prompt (default: what the model was trained with, else none)."
     )
     freeze_embeddings: bool = setting(False, "Leave the embeddings as they are (and a tied output layer).")
+
+    evaluate: dict | str | None = setting(  # noqa: RUF009
+        None, "What is sampled and scored every n steps, and which model is kept as the best (JSON)."
+    )
 
     def check(self, training: Any) -> None:
         """Refuse what cannot work together with TRL's settings."""
@@ -42,6 +47,7 @@ def parse(script: type[S], training: type[T], argv: Sequence[str]) -> tuple[S, T
     settings = read_settings((script, training, ModelConfig), argv)
     settings[0].check(settings[1])
     check_fsdp(*settings[:2])
+    read_evaluate(settings[0].evaluate)
     return settings
 
 

@@ -16,6 +16,8 @@ def check_fsdp(script: Any, training: Any) -> None:
         raise UserError(
             "accelerate has no FSDP on a CPU and would train without; take recipes/accelerate/cpu2_zero3.yaml, or GPUs"
         )
+    if script.evaluate:
+        raise UserError("evaluate does not work under FSDP; leave it out, or take DeepSpeed (zero3.yaml)")
     if getattr(script, "sampler", None) == "shared_prefix":
         raise UserError(
             "sampler shared_prefix does not work under FSDP; set sampler: trl, or take DeepSpeed (zero3.yaml)"

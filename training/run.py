@@ -21,6 +21,8 @@ from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from models.processes import keep_freed_memory, quiet_libraries
 from models.traits import encode_text
 from training.claim import hide_token, resolved_settings, split
+from training.evaluate import read_evaluate
+from training.evaluation import Evaluation
 from training.models import model_path, pin_revision, training_tokenizer
 from training.tracking import BarOnly, RunRecorder, wandb_run
 
@@ -48,6 +50,7 @@ def train(
     hide_token(training)
     given = script.system_prompt, training.chat_template_kwargs
     script.system_prompt, training.chat_template_kwargs = settled_form(*given, model.model_name_or_path)
+    evaluate = read_evaluate(script.evaluate)
     settings = resolved_settings(script, training, model, facts)
     decide, free = split(settings, script)
     folder = RunFolder(output, decide, config=output / "run_config.json")
@@ -69,7 +72,9 @@ def train(
     try:
         path = model_path(model, training)
         tokenizer = training_tokenizer(path, model.model_revision, say=first)
-        encode_text(tokenizer, "", read_form(script.system_prompt, training.chat_template_kwargs))  # may be refused
+        form = read_form(script.system_prompt, training.chat_template_kwargs)
+        encode_text(tokenizer, "", form)  # may be refused
+        evaluation = Evaluation(evaluate, output, form, first=first) if evaluate else None
     except UserError:
         if new and first:
             folder.withdraw()
@@ -89,7 +94,8 @@ def train(
 
             title, columns, rows = examples
             wandb.log({title: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
-    common = {"model": path, "args": training, "processing_class": tokenizer, "callbacks": [recorder]}
+    common = {"model": path, "args": training, "processing_class": tokenizer}
+    common["callbacks"] = [recorder, *([evaluation] if evaluation else [])]
     trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
     if script.freeze_embeddings:
         trainer.model.get_input_embeddings().requires_grad_(False)
@@ -99,11 +105,15 @@ def train(
         reference, unwrapped = getattr(trainer, "ref_model", None), trainer.accelerator.unwrap_model
         if share_prompt(unwrapped(trainer.model), say=first) and reference is not None:
             share_prompt(unwrapped(reference), say=False)
-    _fit(trainer, recorder, checkpoint, folder)
+    if evaluation:
+        evaluation.trainer = trainer
+    _fit(trainer, recorder, checkpoint, folder, evaluation)
     return output
 
 
-def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: RunFolder) -> None:
+def _fit(
+    trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: RunFolder, evaluation: Evaluation | None
+) -> None:
     from transformers import PrinterCallback, ProgressCallback
 
     trainer.remove_callback(PrinterCallback)
@@ -124,7 +134,8 @@ def _fit(trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: R
         trainer.push_to_hub()
     if trainer.accelerator.is_main_process:
         shutil.rmtree(output / _ROWS, ignore_errors=True)
-        folder.finish(result.metrics)
+        stopped = {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
+        folder.finish(result.metrics | stopped)
     trainer.end()
 
 

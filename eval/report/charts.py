@@ -11,6 +11,7 @@ import numpy as np
 
 from eval.report.svg import BASELINE, series, svg, tip
 
+Steps = Mapping[int, float]  # training step -> value, ascending
 _BINS = 60
 _CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
 
@@ -41,6 +42,19 @@ def curve_chart(curve: Curve, number: int) -> str:
         axes.xaxis.get_major_locator().set_params(integer=True)
 
     return svg(draw, _CURVE_SIZE, f"curve{number}", f"{curve.name} over training steps")
+
+
+def steps_chart(measure: str, lines: Mapping[str, Steps], number: int) -> str:
+    """A measure over the steps of several trainings (name -> step -> value), a line for each; as `curve_chart`."""
+
+    def draw(axes: Any) -> None:
+        for i, values in enumerate(lines.values()):
+            axes.plot(list(values), list(values.values()), color=series(i), linewidth=2, marker="o", markersize=3.5)
+        axes.set_xlabel("Training step")
+        axes.margins(x=0.02, y=0.12)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+
+    return svg(draw, _CURVE_SIZE, f"steps{number}", f"{measure} over training steps: " + ", ".join(lines))
 
 
 def score_chart(scores: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """The result of a study of arms for readers: the plane, the claims, the table, as Markdown and as a page."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from data.markdown import bullets, plain, table
@@ -15,6 +16,7 @@ from study import guards
 from study.arm import Arm
 from study.arms import PAPER
 from study.claims import Verdict
+from study.curves import EvaluationChart
 from study.measures import MEAN, MEASURES, UNIQUE
 from study.result import Result
 from study.said import when_said
@@ -134,8 +136,8 @@ def to_markdown(result: Result) -> str:
     return "\n".join(filter(None, parts))
 
 
-def write_page(path: Path, result: Result, title: str, chart: str) -> None:
-    """Write the page, whole or not at all; `chart` is the `plane`."""
+def write_page(path: Path, result: Result, title: str, chart: str, evaluated: Sequence[EvaluationChart] = ()) -> None:
+    """Write the page, whole or not at all; `chart` is the `plane`, `evaluated` what trainings measured as they went."""
     arms, claims = arms_table(result), claims_table(result)
     write_tables(path.with_name(f"{path.stem}-tables"), [claims, arms])
     page = render(
@@ -147,6 +149,7 @@ def write_page(path: Path, result: Result, title: str, chart: str) -> None:
         title=title,
         result=result,
         plane=chart,
+        evaluated=evaluated,
         groups=GROUPS,
     )
     write_whole(path, page)

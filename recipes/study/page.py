@@ -17,6 +17,7 @@ from rewards.measure import percent
 from rewards.tasks.dat.summary import DatSummary
 from rewards.tasks.dat.table11 import Table11, Table11Row
 from rewards.tasks.dat.view import summary_cells
+from study.curves import EvaluationChart
 from study.guards import NOBODY, Verdicts, explanation
 from study.instruments import differences, explanations, instrument_markdown, instrument_table
 from study.page_tables import HINTS, reasons_table, scores_table, table11_table
@@ -141,6 +142,7 @@ def write_report(
     facts: Mapping[str, str],  # what else a reader should know (model, encoder, seed)
     verdicts: Verdicts = NOBODY,  # of the guards of a study
     table: Table11 | None = None,  # a study's, with the paper's figures and patterns and a chart of unique words
+    evaluated: Sequence[EvaluationChart] = (),  # what its trainings measured as they went
 ) -> None:
     """Write the page, whole or not at all. Any argument may be empty; its section is then left out."""
     growing = {row.summary.source: row.curve for row in table.rows} if table else {}
@@ -158,6 +160,7 @@ def write_report(
         samples=samples,
         curves=[(curve, curve_chart(curve, i)) for i, curve in enumerate(curves)],
         facts=facts,
+        evaluated=evaluated,
         table=table,
         patterns=patterns(table) if table else {},
         explanations=explanations(table) if table else [],

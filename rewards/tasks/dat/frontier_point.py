@@ -42,7 +42,7 @@ def frontier_point(
     Half of the free lists begin at random, half too far apart and with few words: those that four times the strength
     makes likely. In between lies what they draw near to; they are there when their means agree.
     """
-    independent = _independent(unit, strength, lists, rng)
+    independent = independent_place(unit, independent_words(unit, strength), lists, rng)
     if not free:
         return FrontierPoint(strength, lists, None, independent, None, 0)
     half = lists // 2
@@ -61,9 +61,9 @@ def frontier_point(
     return FrontierPoint(strength, lists, place, independent, differ, sweeps)
 
 
-def _independent(unit: np.ndarray, strength: float, lists: int, rng: np.random.Generator) -> Place | None:
-    """Of lists with ten different words, which alone are valid."""
-    p, kept, wanted = independent_words(unit, strength), np.zeros((0, NUM_WORDS), np.int64), _TABLES * lists
+def independent_place(unit: np.ndarray, p: np.ndarray, lists: int, rng: np.random.Generator) -> Place | None:
+    """Of lists of independent words, drawn with `p`, that have ten different ones: they alone are valid."""
+    kept, wanted = np.zeros((0, NUM_WORDS), np.int64), _TABLES * lists
     for _ in range(20):
         words = rng.choice(len(p), (wanted, NUM_WORDS), p=p)
         kept = np.concatenate([kept, words[(np.diff(np.sort(words, axis=1)) > 0).all(axis=1)]])

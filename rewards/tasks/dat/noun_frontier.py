@@ -1,6 +1,7 @@
 """The frontier of a list of nouns under an encoder, for the generator `frontier` and `python -m eval frontier`."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from rewards.embeddings import WordVectors, make_encoder
 from rewards.embeddings.reference import random_lists
 from rewards.parse import NUM_WORDS
 from rewards.tasks.dat.frontier import free_lists, independent_words
-from rewards.tasks.dat.frontier_point import FrontierPoint, frontier_point
+from rewards.tasks.dat.frontier_point import FrontierPoint, frontier_point, independent_place
 from rewards.tasks.dat.word_by_word import WordByWord
 
 
@@ -45,6 +46,25 @@ class NounFrontier:
     def point(self, strength: float, lists: int, seed: int, *, free: bool) -> FrontierPoint:
         """Both frontiers at this strength, or that of independent words alone, in tables of so many `lists`."""
         return frontier_point(self.unit, strength, lists, np.random.default_rng(seed), free=free)
+
+    def mean_at(self, unique_words: float, lists: int) -> float | None:
+        """Mean score of `lists` lists of independent words that have so many unique words; None beyond the curve.
+
+        Between two strengths it is interpolated. Unique words grow with the lists: give the number of the model's.
+        """
+        if lists < 2:
+            return None
+        places = (independent_place(self.unit, p, lists, np.random.default_rng(0)) for p in self._independent)
+        curve = sorted((place.unique_words, place.mean) for place in places if place)
+        if not curve or not curve[0][0] <= unique_words <= curve[-1][0]:
+            return None
+        unique, means = np.array(curve).T
+        return float(np.interp(unique_words, unique, means))
+
+    @cached_property
+    def _independent(self) -> list[np.ndarray]:
+        """What independent words are drawn with, by strength: found once, it does for any number of lists."""
+        return [independent_words(self.unit, strength) for strength in self.strengths()]
 
     def describe(self) -> dict[str, Any]:
         """What a record must hold to draw them again."""

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from data.prompts import prompt
 from data.schema import utf8_safe
@@ -16,6 +18,9 @@ from rewards.tasks.dat.reward import DatReward
 from rewards.tasks.dat.scorer import DatScorer, DatSettings
 from rewards.tasks.dat.summary import FinishedDat, summarise
 from rewards.tasks.dat.view import DatView
+
+if TYPE_CHECKING:
+    from rewards.guard import Guard
 
 
 class Dat(Task):
@@ -57,6 +62,20 @@ class Dat(Task):
 
     def reward(self, *, scale: float = 10.0, penalise_duplicates: bool = True) -> DatReward:
         return DatReward(partial(DatScorer.of, self.settings), scale=scale, penalise_duplicates=penalise_duplicates)
+
+    def together(
+        self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: NounFrontier | None = None
+    ) -> dict[str, float]:
+        """Unique words; the mean by the guard; and how far the mean is above the frontier at as many unique words."""
+        lists = [row.facts["words"] for row in rows if row.reason is None]
+        unique = float(len({word for words in lists for word in words}))
+        values = {"dat/unique_words": unique}
+        if guard and not self.settings.olson and len(scores := guard.scores(lists)):
+            values["dat/guard"] = float(scores.mean(dtype=np.float64))
+        if frontier and (reached := frontier.mean_at(unique, len(lists))) is not None:
+            values["dat/above_frontier"] = float(np.mean([row.values["dat"] for row in rows if "dat" in row.values]))
+            values["dat/above_frontier"] -= reached
+        return values
 
     def frontier(self, nouns: Sequence[str], encoder: str | None) -> NounFrontier:
         return NounFrontier(nouns, self.scorer.vectors, encoder)

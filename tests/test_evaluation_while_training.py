@@ -1,0 +1,183 @@
+"""A run that is evaluated as it trains: values, floors, the best model, and a training that notices nothing of it."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+import torch
+from fakes import list_text
+from grpo_runs import recipe, run
+from scripted_grpo import scripted
+from transformers import AutoModelForCausalLM
+
+from data.errors import UserError
+from data.evaluations import read_evaluations, write_evaluations
+from models import processes
+from rewards.task import Row
+from rewards.tasks.dat.frontier_point import Place
+from rewards.tasks.dat.noun_frontier import NounFrontier
+from training.evaluate import read_evaluate
+from training.evaluation import Evaluation
+from training.floors import Floor, FloorWatch
+from training.grpo_trainer import MixTrainer
+
+TOY = {"every": 2, "tasks": [{"task": "lipogram", "num_responses": 70}], "max_new_tokens": 6}
+LISTS = [list_text("犬猫水山川本車空海石"), list_text("犬猫水山川本車空海花"), list_text("犬猫水山川本車空海木"), "x"]
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"every": 0, "tasks": ["dat"]}, "evaluate: every must be a number of 1 or more, not 0"),
+        ({"every": 5}, "evaluate: tasks must name different tasks"),
+        ({"evry": 5}, r"evaluate: unknown setting: evry \(did you mean every"),
+        ({"every": 5, "tasks": [{"task": "dat", "noun_chekker": "x"}]}, "evaluate: unknown setting: noun_chekker"),
+        ({"every": 5, "tasks": ["jcq"]}, "evaluate: no answer to jcq is worth anything without a judge"),
+        ({"every": 5, "tasks": ["dat"], "keep_best": "sat"}, "keep_best must be a measure of dat, not sat"),
+        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]}, "a floor needs a measure, and a number"),
+        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "a", "least": 1, "action": "x"}]}, "warn or stop"),
+        ("{", "evaluate is not JSON"),
+        ([1], "evaluate must be a mapping"),
+    ],
+)
+def test_what_cannot_be_is_refused_first(given, message):
+    with pytest.raises(UserError, match=message):
+        read_evaluate(given)
+
+
+def test_an_evaluation_is_means_and_what_lists_show_together(monkeypatch):
+    settings = read_evaluate({"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumandic"}]})
+    (asked,) = settings.asked
+    rows = [Row({"dat": 0.5, "dat/valid": 1.0}, None, {"words": ("a", "b")})]
+    rows += [Row({"dat": 0.7, "dat/valid": 1.0}, None, {"words": ("b", "c")})]
+    rows += [Row({"dat/valid": 0.0}, "format", {"words": None})] * 2
+    values = {"dat": pytest.approx(0.6), "dat/valid": 0.5, "dat/unique_words": 3.0}
+    assert settings.values(asked, rows) == values
+    assert settings.values(asked, rows[2:]) == {"dat/valid": 0.0, "dat/unique_words": 0.0}
+
+    # The frontier has three points; at three unique words it is a third of the way from 0.4 to 0.1.
+    monkeypatch.setattr("rewards.tasks.dat.noun_frontier.independent_words", lambda unit, strength: strength)
+    places = {0.0: Place(0.1, 5.0, 0.0), 1.0: None, 2.0: Place(0.4, 2.0, 0.0)}
+    monkeypatch.setattr("rewards.tasks.dat.noun_frontier.independent_place", lambda unit, p, lists, rng: places[p])
+    monkeypatch.setattr(NounFrontier, "__init__", lambda self: setattr(self, "unit", None))
+    monkeypatch.setattr(NounFrontier, "strengths", lambda self: [0.0, 1.0, 2.0])
+    frontier = NounFrontier()
+    assert frontier.mean_at(3.0, 2) == pytest.approx(0.3)
+    assert frontier.mean_at(6.0, 2) is frontier.mean_at(3.0, 1) is None
+
+    class TwiceAsFar:
+        def scores(self, lists):
+            return np.array([2.0 * len(words) for words in lists])
+
+    together = asked.task.together(rows, TwiceAsFar(), frontier)
+    assert together == {"dat/unique_words": 3.0, "dat/guard": 4.0, "dat/above_frontier": pytest.approx(0.3)}
+
+
+def test_a_floor_is_said_once_until_it_holds_again(caplog):
+    watch = FloorWatch([Floor("a", least=0.5), Floor("b", most=2.0, action="stop"), Floor("never", least=0)], say=True)
+    with caplog.at_level(logging.WARNING):
+        stops = [watch.stop(logs, k) for k, logs in enumerate([{"a": 0.4}, {"a": 0.1}, {"a": 0.5}, {"a": 0.4, "b": 2}])]
+        assert stops == [None] * 4
+        assert watch.stop({"b": 2.5, "a": "x"}, 4) == "step 4: b is 2.5, above 2"
+        watch.finish()
+    assert [record.getMessage() for record in caplog.records] == [
+        "step 0: a is 0.4, below 0.5",
+        "step 3: a is 0.4, below 0.5",
+        "step 4: b is 2.5, above 2; training stops",
+        "floor of never: nothing of this name was logged",
+    ]
+    assert FloorWatch([Floor("a", least=0.5, action="stop")], say=False).stop({"a": float("nan")}, 1)
+
+
+def train(folder, evaluate=None, **settings):
+    """Four steps of a model of one layer; the trainer, and the evaluation."""
+    trainer = scripted(folder, LISTS, rewards=[pay], kind=MixTrainer, max_steps=4, **settings)
+    evaluation = None
+    if evaluate:
+        evaluation = Evaluation(read_evaluate(evaluate), folder, first=True)
+        evaluation.trainer = trainer
+        trainer.add_callback(evaluation)
+    trainer.train()
+    return trainer, evaluation
+
+
+def pay(completions, **kwargs):
+    return [float(len(str(text)) % 3) for text in completions]
+
+
+def test_training_does_not_notice_and_the_best_is_kept(toy, tmp_path, monkeypatch):
+    plain, _ = train(tmp_path / "plain")
+    trainer, _ = train(tmp_path / "run", TOY | {"keep_best": "lipogram/words"})
+    for (name, weight), other in zip(
+        plain.model.state_dict().items(), trainer.model.state_dict().values(), strict=True
+    ):
+        assert torch.equal(weight, other), name
+    losses = [[entry["loss"] for entry in t.state.log_history if "loss" in entry] for t in (plain, trainer)]
+    assert losses[0] == losses[1]
+
+    known = read_evaluations(tmp_path / "run")
+    assert list(known) == [0, 2, 4]
+    assert all({"lipogram", "lipogram/words", "lipogram/valid"} == set(values) for values in known.values())
+    logged = {entry["step"]: entry for entry in trainer.state.log_history if "eval_lipogram" in entry}
+    assert {step: entry["eval_lipogram/words"] for step, entry in logged.items()} == {
+        step: values["lipogram/words"] for step, values in known.items()
+    }
+    best = json.loads((tmp_path / "run/best/best.json").read_text("utf-8"))
+    assert best["step"] == max((2, 4), key=lambda step: (known[step]["lipogram/words"], -step))
+    assert best["values"] == known[best["step"]]
+    kept = AutoModelForCausalLM.from_pretrained(tmp_path / "run/best")
+    same = torch.equal(kept.lm_head.weight, trainer.model.lm_head.weight)
+    assert same == (best["step"] == 4)
+    assert not (tmp_path / "run/_best").exists()
+
+    # What has a line is not done again.
+    write_evaluations(tmp_path / "again", known)
+    monkeypatch.setattr(Evaluation, "_values", lambda self: pytest.fail("drawn again"))
+    again, _ = train(tmp_path / "again", TOY | {"keep_best": "lipogram/words"})
+    assert sum("eval_lipogram" in entry for entry in again.state.log_history) == 3
+
+
+def test_a_floor_stops_the_run(toy, tmp_path):
+    floors = [{"measure": "lipogram/valid", "most": -1, "action": "warn"}]
+    trainer, evaluation = train(tmp_path / "warned", TOY | {"floors": floors})
+    assert (trainer.state.global_step, evaluation.stopped) == (4, None)
+    floors = [{"measure": "loss", "least": 1e9, "action": "stop"}]
+    trainer, evaluation = train(tmp_path / "stopped", TOY | {"floors": floors})
+    assert trainer.state.global_step == 1
+    assert evaluation.stopped.startswith("step 1: loss is ")
+
+
+def test_memory_that_is_kept_stays_kept(monkeypatch):
+    calls = []
+    monkeypatch.setattr(processes, "_mallopt", lambda **settings: calls.append(settings))
+    monkeypatch.setattr(processes, "_kept", False)
+    with processes.freed_memory_kept():
+        pass
+    assert len(calls) == 2
+    processes.keep_freed_memory()
+    with processes.freed_memory_kept():
+        pass
+    assert len(calls) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero3.yaml"])
+def test_two_processes_find_what_one_finds(launch, tmp_path):
+    dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 130}
+    evaluate = {"every": 2, "tasks": [dat], "max_new_tokens": 24, "keep_best": "dat/unique_words", "frontier": "tiny"}
+    common = {"output_dir": "out", "max_steps": 2, "report_to": "none", "save_strategy": "no", "evaluate": evaluate}
+    values = {}
+    for name, options in {"one": {}, "two": {"launch": launch, "per_device_train_batch_size": 4}}.items():
+        (tmp_path / name).mkdir()
+        done = run(recipe(**common | options), tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        values[name] = read_evaluations(tmp_path / name / "out")
+        assert (tmp_path / name / "out/best/model.safetensors").is_file()
+    assert list(values["one"]) == list(values["two"]) == [0, 2]
+    assert values["one"][0] == pytest.approx(values["two"][0])

@@ -1,0 +1,138 @@
+"""Evaluation while a model trains: it answers tasks every n steps, its values are logged, and the best model is kept.
+
+The training does not notice: nothing of its random numbers, its mode or its metrics is touched.
+"""
+
+import logging
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+from transformers import Trainer, TrainerCallback
+
+from data.errors import UserError
+from data.evaluations import read_evaluations, write_evaluations
+from data.processes import Processes, gather, rank, wait, world_size
+from data.prompts.form import PLAIN, PromptForm
+from data.record import write_json
+from rewards.task import Row
+from training.evaluate import EvaluateSettings
+from training.floors import FloorWatch
+
+logger = logging.getLogger(__name__)
+BEST = "best"
+_LOGGED = "eval_"  # from which transformers' loggers make a section of its own: `eval/dat`
+
+
+class Evaluation(TrainerCallback):
+    """Answers the tasks before the first step, every `settings.every` steps and behind the last one.
+
+    Values go to the trainer's loggers as `eval_NAME` and into `evaluations.jsonl`; a run that continues takes those
+    from there that it finds. A step whose value of `keep_best` is the best so far leaves its model in `best/`, with
+    `best.json` in it. Floors look at all that is logged. `trainer` must be set before training starts.
+    """
+
+    trainer: Any = None
+
+    def __init__(self, settings: EvaluateSettings, output: Path, form: PromptForm = PLAIN, *, first: bool) -> None:
+        self._settings, self._output, self._form, self._first = settings, output, form, first
+        self._watch = FloorWatch(settings.limits, say=first)
+        self._known: dict[int, dict[str, float]] = {}
+        self.stopped: str | None = None  # which floor ended the run
+        if first:  # what is wrong with these shows before a model is loaded
+            _ = settings.second, settings.frontiers
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Read what an earlier part of the run found, and evaluate the model that comes in."""
+        if self.trainer.is_fsdp_enabled:
+            raise UserError("evaluate does not work under FSDP; leave it out, or train under DDP or DeepSpeed")
+        self._known = gather(read_evaluations(self._output))[0]
+        if state.global_step == 0:
+            self._evaluate(state, control)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Evaluate, before a checkpoint of this step is written."""
+        if state.global_step % self._settings.every == 0 or state.global_step == state.max_steps:
+            self._evaluate(state, control)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Hold what is logged against the floors; every process does as the first one says."""
+        if not self._settings.limits:
+            return
+        values = {name.removeprefix(_LOGGED): value for name, value in (logs or {}).items()}
+        if reason := gather(self._watch.stop(values, state.global_step))[0]:
+            self.stopped, control.should_training_stop = reason, True
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Say what nobody could look at."""
+        self._watch.finish()
+        wanted = self._settings.keep_best
+        if wanted and self._first and not any(wanted in values for values in self._known.values()):
+            logger.warning("keep_best: no evaluation gave %s a value, so none is the best", wanted)
+
+    def _evaluate(self, state: Any, control: Any) -> None:
+        step = state.global_step
+        if step not in self._known:
+            values = self._values()
+            if step and self._is_best(values):
+                self._keep(step, values)
+            self._known[step] = values
+            if self._first:  # last: what has a line is not done again
+                write_evaluations(self._output, self._known)
+        values = self._known[step]
+        if self._first:
+            shown = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
+            tqdm.write(f"step {step:>5}/{state.max_steps}  evaluation  {shown}")
+        # A trainer of TRL's would add its running means and forget them; and this step's own log may be still to come.
+        should_log = control.should_log
+        Trainer.log(self.trainer, {f"{_LOGGED}{name}": value for name, value in values.items()})
+        control.should_log = should_log
+
+    def _values(self) -> dict[str, float]:
+        """What the model's answers are worth now; each process draws its batches."""
+        from trl.models import unwrap_model_for_generation
+
+        from generate.transformers_model import TransformersGenerator
+
+        settings, trainer = self._settings, self.trainer
+        values: dict[str, float] = {}
+        processes = Processes(rank(), world_size())
+        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+            for asked in settings.asked:
+                writer = TransformersGenerator(
+                    model,
+                    trainer.processing_class,
+                    max_new_tokens=asked.max_new_tokens,
+                    temperature=settings.temperature,
+                    form=self._form,
+                )
+                batches = list(enumerate(asked.batches()))
+                mine = {k: asked.score(batch, writer, settings.seed, k) for k, batch in batches if processes.mine(k)}
+                drawn: dict[int, list[Row]] = {k: rows for part in gather(mine) for k, rows in part.items()}
+                rows = [row for k, _ in batches for row in drawn[k]]
+                values |= settings.values(asked, rows) if processes.first else {}
+        return gather(values)[0]
+
+    def _is_best(self, values: dict[str, float]) -> bool:
+        wanted = self._settings.keep_best
+        if wanted is None or wanted not in values:
+            return False
+        # The model that came in is no checkpoint of this training.
+        others = [known[wanted] for step, known in self._known.items() if step and wanted in known]
+        return all(self._settings.better(values[wanted], other) for other in others)
+
+    def _keep(self, step: int, values: dict[str, float]) -> None:
+        """Put the model of this step into `best/`, whole or not at all; all processes call this."""
+        made = self._output / f"_{BEST}"
+        self.trainer.save_model(str(made), _internal_call=True)  # else each best would be pushed to the hub
+        wait()
+        if self._first:
+            self.trainer.processing_class.save_pretrained(made)
+            with suppress(FileNotFoundError):  # whoever asks this model further finds there how it was asked
+                shutil.copy(self._output / "run_config.json", made)
+            write_json(made / "best.json", {"step": step, "measure": self._settings.keep_best, "values": values})
+            shutil.rmtree(self._output / BEST, ignore_errors=True)
+            made.rename(self._output / BEST)
+        wait()

@@ -82,7 +82,7 @@ def test_values_of_another_shape():
 def test_the_interval_moves_with_the_values(values, shift):
     found = mean_interval(values)
     if found.reason:
-        assert len(set(values)) == 1
+        assert len(set(values)) == 1 or (len(values) < 10 and all(value == int(value) for value in values))
         return
     assert found.low < found.mean < found.high
     moved = mean_interval([v + shift for v in values])

@@ -83,8 +83,8 @@ def run(command, cwd, **variables):
 def kill_at_random(command, output, *, times, span, seed=0):
     """Start the command again and again, kill -9 each at a random moment within `span` seconds of its first file.
 
-    Returns how many of the kills met a run that was training. A run that was quicker than its kill (the span was measured
-    when the machine was busier) counts for nothing and is thrown away, and the next kill comes earlier.
+    Returns how many of the kills met a run that was training. A run that was quicker than its kill (the span comes
+    from a busier machine) counts for nothing and is thrown away, and the next kill comes earlier.
     """
     draw, met = random.Random(seed), 0
     settings = output / "run_config.json"

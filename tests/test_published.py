@@ -4,7 +4,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from published_check import sipen
+from published_check import pbig, sipen
 
 from data.published import load
 
@@ -55,7 +55,7 @@ def test_table_11_is_possible():
 
 def test_every_table_is_a_full_rectangle():
     names = [path.name.removesuffix(".csv") for path in files("data.published").iterdir() if path.name.endswith(".csv")]
-    assert len(names) == 22
+    assert len(names) == 25
     for name in names:
         rows = load(name)
         assert rows
@@ -133,3 +133,12 @@ def test_the_counts_behind_sipens_figures():
     verdicts = [[pair.verdict for pair in sipen.pairs(number)] for number in "56"]
     assert [[said.count(verdict) for verdict in sipen.VERDICTS] for said in verdicts] == [[2, 1, 13], [1, 1, 6]]
     assert len(sipen.unborne()) == 4
+
+
+def test_what_pbigs_tables_add_up_to():
+    assert pbig.totals() == {"annotators": 27, "patents": 116, "ideas": 307, "scores": 3109}
+    cells = pbig.alphas()
+    assert (len(cells), sum(cell < 0 for cell in cells), cells.count(0.0)) == (22, 10, 1)
+    assert np.mean(cells) == pytest.approx(0.016, abs=5e-4)
+    assert np.median(cells) == pytest.approx(0.005)
+    assert (pbig.pairs_needed(0.311), pbig.most_pairs()) == (41, 66 + 55 + 6)

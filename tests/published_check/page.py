@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from data.markdown import table
-from published_check import sipen
+from published_check import pbig, sipen
 from published_check.derived import DETERMINED_WIDTH, TOLERANCE, Derived, Significance, Verdict
 from published_check.published import Published, derive_published
 
@@ -51,6 +51,7 @@ def to_markdown(published: Published) -> str:
         "## What cannot be recomputed\n",
         *_missing(published.derived),
         sipen.to_markdown(),
+        pbig.to_markdown(),
     ]
     return "\n".join(parts)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(1, str(Path(__file__).parents[1]))  # nothing may be installed, sozo neither
 
 from checkup.finding import Finding, State, safely
-from checkup.machine import check_gpus, check_machine
+from checkup.machine import check_builds, check_gpus, check_machine
 from checkup.network import Reach, check_logins, check_models
 from checkup.packages import check_base, check_extras, check_jumanpp
 
@@ -29,7 +29,7 @@ def sections(*, network: bool) -> dict[str, list[Check]]:
     return {
         "Needed": [check_base],
         "Optional": [check_extras, check_jumanpp],
-        "This machine": [check_machine, check_gpus],
+        "This machine": [check_machine, check_builds, check_gpus],
         "Logins and models": [check_logins, check_models],
         **({"Network": reach} if network else {}),
     }

@@ -1,5 +1,6 @@
 """The doctor: says line by line what is missing, with the command that mends it; shows no key; does not faint."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -156,3 +157,14 @@ def test_a_check_that_fails_is_a_line():
 
     (found,) = safely("memory", check)
     assert str(found) == "missing  memory            cannot be looked at (OSError: no /proc)"
+
+
+def test_a_lock_that_a_killed_start_has_left_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    old, new = (tmp_path / "py311_cpu" / name / "lock" for name in ("comm", "adam"))
+    for lock in (old, new):
+        lock.parent.mkdir(parents=True)
+        lock.touch()
+    os.utime(old, (0, 0))
+    (found,) = machine.check_builds()
+    assert (found.state, found.fix) == (State.MISSING, f"rm {old}")

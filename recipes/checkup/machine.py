@@ -2,8 +2,10 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import disk_usage, which
@@ -14,6 +16,7 @@ from data.cache import cache_home
 
 GIB = 1024**3
 _LEAST_MEMORY, _LEAST_DISK, _LEAST_SHARED = 4 * GIB, 20 * GIB, 1 * GIB
+_LONGEST_BUILD = 600  # seconds
 _PARAMETERS = 8.03e9  # of the paper's largest model; a checkpoint of full training under ZeRO-3 has 14 bytes for each
 _TORCH = """
 import json, torch
@@ -42,6 +45,15 @@ def check_machine() -> Iterator[Finding]:
         state = State.OK if size >= _LEAST_SHARED else State.MISSING
         fix = "" if state == State.OK else "docker run --shm-size=16g ..."
         yield Finding(state, "shared memory", f"{size / GIB:.1f} GiB, for several processes (NCCL, vLLM)", fix)
+
+
+def check_builds() -> Iterator[Finding]:
+    """Locks that a killed DeepSpeed start has left: the next start waits for them without a word."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    for lock in sorted(Path(os.environ.get("TORCH_EXTENSIONS_DIR", home / "torch_extensions")).glob("**/lock")):
+        if time.time() - lock.stat().st_mtime > _LONGEST_BUILD:
+            said = f"{lock.parent.name} is locked since long: every DeepSpeed start waits for ever"
+            yield Finding(State.MISSING, "DeepSpeed", said, f"rm {shlex.quote(str(lock))}")
 
 
 def check_gpus() -> Iterator[Finding]:

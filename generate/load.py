@@ -13,7 +13,7 @@ from data.prompts.form import PromptForm, read_form, settled_form
 from data.secrets import public_url
 from data.settings import deciding, setting
 from generate.nouns import Frontier, FrontierNouns, read_nouns
-from generate.protocol import Generator, RandomNouns
+from generate.protocol import Accepts, Generator, RandomNouns
 from generate.slots import fitting_slots
 from generate.transformers_model import TransformersGenerator
 from models.load import check_model, load_model, pinned
@@ -134,16 +134,20 @@ class GeneratorSettings:
 
 
 def load_generator(
-    settings: GeneratorSettings, *, keep: Path | None = None, find_frontier: FindFrontier | None = None
+    settings: GeneratorSettings,
+    *,
+    keep: Path | None = None,
+    find_frontier: FindFrontier | None = None,
+    accepts: Accepts | None = None,
 ) -> Generator:
     """The generator that `settings` name; `keep` is for `generate.openai_endpoint`, the others draw at no price.
 
-    `find_frontier` is the `Task.frontier` of the task that is asked.
+    `find_frontier` and `accepts` are `Task.frontier` and `Task.accepts` of the task that is asked.
     """
     settings = settings.settled().pinned()
     name = settings.source or settings.model
     if settings.backend == RANDOM:
-        return RandomNouns(read_nouns(settings.nouns), name=name)
+        return RandomNouns(read_nouns(settings.nouns), name=name, accepts=accepts)
     if settings.strength is not None:
         frontier = find_frontier and find_frontier(read_nouns(settings.nouns), settings.frontier_encoder)
         if not frontier:

@@ -130,6 +130,10 @@ class Task:
         """
         return None
 
+    def accepts(self, texts: Sequence[str]) -> Sequence[bool]:
+        """Of lists of nouns, whether each can be scored: random ones that cannot are drawn again."""
+        return [True] * len(texts)
+
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 
     def deciding(self) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))
     assert (config["settings"]["model"], config["settings"]["trials"], config["settings"]["seed"]) == ("random", 30, 0)
-    assert config["loaded"]["decoder"] == {"generator": "random", "nouns": 22128}
+    assert config["loaded"]["decoder"] == {"generator": "random", "nouns": 22128, "valid_only": True}
     rows = list(read_responses(tmp_path / "run"))
     scores = [row.score for row in rows if row.score is not None][:30]
     assert metrics["mean"] == pytest.approx(sum(scores) / 30)

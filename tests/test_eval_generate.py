@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,21 @@ def test_seed_and_batch_decide_alone() -> None:
     assert first == one.answer([DAT] * 8, seed=1, batch=2)[:5]
     others = [one.answer(prompts, seed=seed, batch=batch) for seed, batch in ((2, 2), (1, 3), (2, 1))]
     assert first not in others
+
+
+def test_lists_that_cannot_be_scored_are_drawn_again() -> None:
+    def accepts(texts: Sequence[str]) -> list[bool]:
+        return ["犬" not in words_of(text) for text in texts]
+
+    prompts = [""] * 200
+    drawn = RandomNouns(NOUNS).answer(prompts, seed=0, batch=0)
+    assert RandomNouns(NOUNS, accepts=lambda texts: [True] * len(texts)).answer(prompts, seed=0, batch=0) == drawn
+    good = [completion for completion in drawn if accepts([completion.text])[0]]
+    kept = RandomNouns(NOUNS, accepts=accepts).answer(prompts, seed=0, batch=0)
+    assert (kept[: len(good)], len(kept), all(accepts([c.text for c in kept]))) == (good, 200, True)
+    assert 0 < len(good) < 100  # ten of twelve nouns: one list in six lacks a given one
+    with pytest.raises(UserError, match="hardly any list of these 12 nouns can be scored"):
+        RandomNouns(NOUNS, accepts=lambda texts: [False] * len(texts)).answer(prompts, seed=0, batch=0)
 
 
 def test_bad_nouns_and_seeds_are_errors() -> None:

@@ -243,7 +243,9 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     assert done.returncode == 0, done.stderr
     assert len(re.findall("Unique words", done.stdout)) == 1
     judge = DatScorer(jumandic_checker, ginza)
-    draw(RandomNouns(load_nouns()), judge, tmp_path / "one", 16, seed=5, num_responses=100)
+    draw(
+        RandomNouns(load_nouns(), accepts=dat_by(judge).accepts), judge, tmp_path / "one", 16, seed=5, num_responses=100
+    )
     assert table(tmp_path / "out" / "responses") == table(tmp_path / "one")
     config = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))
     assert (config["settings"]["seed"], config["settings"]["batch_size"], config["processes"]) == (5, 16, 2)

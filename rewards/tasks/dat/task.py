@@ -80,6 +80,9 @@ class Dat(Task):
     def frontier(self, nouns: Sequence[str], encoder: str | None) -> NounFrontier:
         return NounFrontier(nouns, self.scorer.vectors, encoder)
 
+    def accepts(self, texts: Sequence[str]) -> Sequence[bool]:
+        return (self.scorer.score(texts).codes == 0).tolist()
+
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()
 

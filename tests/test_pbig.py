@@ -24,6 +24,7 @@ from rewards.tasks import finished_run, refuse_training
 from rewards.tasks.pbig.answer import parse_idea
 from rewards.tasks.pbig.settings import PbigSettings
 from rewards.tasks.pbig.spread import same_titles
+from rewards.tasks.pbig.staged import judge_in_stages
 from rewards.tasks.pbig.task import Pbig
 from rewards.tasks.pbig.worth import worth
 
@@ -267,3 +268,9 @@ def test_from_patents_to_a_page(tmp_path):
         browser.close()
     with pytest.raises(UserError, match="pbig_language must be one of ja, en"):
         Pbig(PbigSettings(pbig_language="fr")).items()
+
+
+def test_where_no_answer_is_an_idea_the_ledger_is_there_and_empty(tmp_path):
+    ledger = tmp_path / "judgements.jsonl"
+    assert judge_in_stages(None, [], [], ledger, None, None).bill.cost == 0
+    assert ledger.read_bytes() == b""

@@ -74,6 +74,7 @@ def judge_in_stages(
     left: float | None,
 ) -> Staged:
     """Ask what the ledger lacks, stage by stage, for as much money as is `left` (None: no limit)."""
+    ledger.touch()  # also where no answer is an idea and nobody is asked: it is one of the run's files
     result = Staged({(e.name, t.id): Opinion(tuple(c.name for c in e.criteria)) for e in experts for t in targets})
     criteria = {criterion.name: criterion for expert in experts for criterion in expert.criteria}
     for criterion in (criterion for stage in stages(tuple(criteria.values())) for criterion in stage):

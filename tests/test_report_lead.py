@@ -51,6 +51,13 @@ def test_the_page_leads_with_the_answer_and_a_sorted_picture(three, tmp_path):
     assert "One training run is one training run" in text
 
 
+def test_where_none_is_ahead_nobody_is_said_to_be(three, tmp_path):
+    text = english_text(page_of(three, tmp_path, base="better").split("<table>", 1)[0])
+    assert "Of 2 compared none is ahead of its base (corrected p < 0.05), 2 are behind, 0 not to be told apart." in text
+    assert re.search(r"The highest number is base's, against better: −0\.29 ", text)
+    assert "furthest ahead" not in text
+
+
 def test_one_model_leads_with_its_mean(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert re.search(

@@ -71,7 +71,7 @@ def test_the_page_has_one_row_a_method_and_folds_its_seeds(runs, tmp_path):
     changed = cells_of(page, labels()["changes"][0])[1]
     assert [cell for cell in changed if cell.endswith("3 seeds, from one run")]
     text = english_text(page)
-    assert "SFT is furthest ahead of base" in text
+    assert "The highest number is SFT's, against base" in text
     assert "SFT: means over training seeds" in text
     assert "One training run is one training run" not in text
     assert page.count('class="radar') == 1

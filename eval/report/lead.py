@@ -131,7 +131,7 @@ def _compared(compared: Sequence[Change], values: Sequence[_Value], measure: Mea
     behind = sum(change.significant and (change.difference or 0.0) * sign < 0 for change in compared)
     facts = {"n": len(compared), "ahead": ahead, "behind": behind, "base": first.base}
     facts |= {"open": len(compared) - ahead - behind}
-    return _say("lead_compared", first.name, first.cell, facts)
+    return _say("lead_compared" if ahead else "lead_none_ahead", first.name, first.cell, facts)
 
 
 def _alone(

@@ -252,6 +252,8 @@ def test_from_patents_to_a_page(tmp_path):
     assert (metrics["valid"], metrics["num_answers"], metrics["reasons"]) == (4, 6, {"no_json": 2})
     assert metrics["cut"]["description"] == 2
     assert metrics["same_titles"] == {"US0": 1.0, "US1": 1.0}
+    specific = metrics["measures"]["pbig/specific"]
+    assert (specific["mean"], specific["low"] >= 0, specific["high"] <= 1) == (0.5, True, True)
     assert "no_json" in done.stdout
     assert done.stdout.index("Specific") < done.stdout.index("Worth")
     done = evaluate(tmp_path, "report", "runs", "--output", "page.html")

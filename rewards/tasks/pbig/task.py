@@ -152,7 +152,8 @@ class Pbig(Task):
         finished, reasons = run_of(run.folder, metrics), Counter(row.status for row in rows if row.status)
         measures = {}
         for measure in self.measures:
-            interval = run.interval([value for value in finished.by_item(measure).values() if value is not None])
+            values = [value for value in finished.by_item(measure).values() if value is not None]
+            interval = run.interval(values, share=measure.share)
             n, of = finished.counts(measure)
             measures[measure.name] = {**{name: interval[name] for name in ("mean", "low", "high")}, "n": n, "of": of}
         worths = {e.name: [w for row in rows if (w := row.worth(e.name)) is not None] for e in self.experts}

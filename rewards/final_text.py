@@ -5,6 +5,9 @@ Answers to DAT, JCQ and SAT and the replies of judges are read by it, so that no
 
 import re
 from enum import StrEnum
+from typing import Any
+
+from data.jsonl import loads_once
 
 _NAMES = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad|seed:think"
 # How models mark their reasoning where a server does not take it out: Qwen and DeepSeek, Magistral, Kimi, OpenThinker,
@@ -17,6 +20,7 @@ _CHANNEL = "<|channel|>"
 _FINAL = re.compile(
     r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\Aanalysis\S.*assistantfinal", re.DOTALL
 )
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 _ENDS = re.compile(r"<\|(?:return|end|call|start)\|>.*", re.DOTALL)
 
 
@@ -42,6 +46,19 @@ def final_text(text: str) -> str | None:
     if closes := list(_CLOSES.finditer(text)):
         text = text[closes[-1].end() :]
     return None if _OPENS.search(text) else text.strip()
+
+
+def one_json(final: str) -> Any:
+    """The one JSON value that a final text is, but for a code fence around it; ValueError where it is anything else.
+
+    >>> one_json('```json\\n{"score": 3}\\n```')
+    {'score': 3}
+    """
+    fenced = _FENCE.fullmatch(final)
+    try:
+        return loads_once(fenced[1] if fenced else final)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def judged_part(text: str) -> str:

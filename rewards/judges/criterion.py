@@ -5,18 +5,15 @@ score; `read_verdict` finds reason and confidence in the reply that stands besid
 """
 
 import hashlib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from data.jsonl import loads_once
 from data.prompts import fill, prompt
 from data.rubrics import Criterion
-from rewards.final_text import final_text
+from rewards.final_text import final_text, one_json
 from rewards.judges.protocol import Rubric, Scores
 
 PROMPT = "pbig-v1"
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +37,9 @@ def read_verdict(reply: str, criterion: Criterion) -> Verdict | None:
     >>> read_verdict('{"score": 0, "reason": "clear", "confidence": 85}', one_to_four) is None
     True
     """
-    text = final_text(reply) or ""
-    if fenced := _FENCE.fullmatch(text):
-        text = fenced[1]
     try:
-        values = loads_once(text)
-    except (ValueError, RecursionError):
+        values = one_json(final_text(reply) or "")
+    except ValueError:
         return None
     if not isinstance(values, dict) or set(values) != {"score", "reason", "confidence"}:
         return None

@@ -1,10 +1,12 @@
 """What a user can say about the judge: a group of flags, a block of YAML, the arguments of `make_judge_reward`."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from data.errors import UserError
 from data.settings import setting
 from rewards.endpoint.profile import HELP
+from rewards.judges.protocol import Judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +74,10 @@ class JudgeSettings:
         if self.price_in is None or self.price_out is None:
             raise UserError("price_in and price_out go together: what a million tokens cost, in and out; give both")
         return Price(self.price_in, self.price_out)
+
+    def facts(self, judge: Judge | None) -> dict[str, Any]:
+        """What a run's record says of its judge and decides nothing: where it runs, and what it costs."""
+        if judge is None:
+            return {}
+        price = self.price()
+        return {"judge": {"backend": self.judge_backend, **judge.describe(), "price": price and asdict(price)}}

@@ -75,11 +75,7 @@ class Jcq(Task):
         return questions | judging_settings(self.settings, self.judge)
 
     def facts(self) -> dict[str, Any]:
-        if self.judge is None:
-            return {}
-        price = self.settings.price()
-        judge = {"backend": self.settings.judge_backend, **self.judge.describe(), "price": price and asdict(price)}
-        return {"judge": judge}
+        return self.settings.facts(self.judge)
 
     def read_answers(self, path: Path, source: str | None) -> Sequence[Answer]:
         """Answers in the form of nlp-waseda/JCQ-judge; they are judged as they are."""

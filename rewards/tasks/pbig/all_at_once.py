@@ -1,17 +1,14 @@
 """A judge that scores an idea by several criteria in one reply: an eighth of the cost, for training."""
 
 import hashlib
-import re
 from collections.abc import Sequence
 
-from data.jsonl import loads_once
 from data.prompts import fill, prompt
 from data.rubrics import Criterion
-from rewards.final_text import final_text
+from rewards.final_text import final_text, one_json
 from rewards.judges.protocol import Rubric, Scores
 
 PROMPT = "pbig-all-v1"
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
 def read_scores(reply: str, criteria: Sequence[Criterion]) -> Scores | None:
@@ -22,12 +19,9 @@ def read_scores(reply: str, criteria: Sequence[Criterion]) -> Scores | None:
     >>> read_scores('{"clarity": 5}', [Criterion("clarity", 1, 4)]) is None
     True
     """
-    text = final_text(reply) or ""
-    if fenced := _FENCE.fullmatch(text):
-        text = fenced[1]
     try:
-        values = loads_once(text)
-    except (ValueError, RecursionError):
+        values = one_json(final_text(reply) or "")
+    except ValueError:
         return None
     if not isinstance(values, dict) or set(values) != {criterion.name for criterion in criteria}:
         return None

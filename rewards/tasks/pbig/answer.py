@@ -1,16 +1,12 @@
 """From a model's text to an idea: one JSON object with exactly the four fields, or the reason why there is none."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from data.ideas import LIMITS, cut_to_limits
-from data.jsonl import loads_once
 from data.schema import utf8_safe
-from rewards.final_text import final_text
-
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+from rewards.final_text import final_text, one_json
 
 
 class PbigReason(StrEnum):
@@ -43,11 +39,9 @@ def parse_idea(text: str) -> Parsed:
     final = final_text(text)
     if final is None:
         return Parsed(None, PbigReason.REASONING)
-    if fenced := _FENCE.fullmatch(final):
-        final = fenced[1]
     try:
-        values = loads_once(final)
-    except (ValueError, RecursionError):
+        values = one_json(final)
+    except ValueError:
         return Parsed(None, PbigReason.NO_JSON)
     if not isinstance(values, dict) or set(values) != set(LIMITS):
         return Parsed(None, PbigReason.NOT_FOUR_FIELDS)

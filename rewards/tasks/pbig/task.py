@@ -93,11 +93,7 @@ class Pbig(Task):
         }
 
     def facts(self) -> dict[str, Any]:
-        if self.judge is None:
-            return {}
-        price = self.settings.price()
-        judge = {"backend": self.settings.judge_backend, **self.judge.describe(), "price": price and asdict(price)}
-        return {"judge": judge}
+        return self.settings.facts(self.judge)
 
     def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
         """A file of ideas (`data.ideas.read_ideas`), or of answers as they were written (columns item and text)."""

@@ -19,8 +19,8 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from data.jumandic import load_nouns
-from rewards.embeddings import SentenceTransformerEncoder, WordVectors
+from sozo.data.jumandic import load_nouns
+from sozo.scoring.embeddings import SentenceTransformerEncoder, WordVectors
 
 
 def bert(folder: Path, words: list[str]) -> SentenceTransformer:

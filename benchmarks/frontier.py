@@ -3,7 +3,7 @@
     python benchmarks/frontier.py [--lists 2048] [--strength 1000]
 
 loop: one word of every list is replaced by a random noun, or not, all lists at once (numpy): what one writes first.
-sozo: `rewards.tasks.dat.frontier.free_lists`, which redraws a word among 512 at once.
+sozo: `sozo.tasks.dat.frontier.free_lists`, which redraws a word among 512 at once.
 
 The loop begins at random and runs until its mean, over its last 100 steps, is within 0.0005 of what sozo's two starts
 agreed on. A row of the curves takes more than one table of `free_lists`: two starts, five tables, independent words.
@@ -14,13 +14,13 @@ import time
 
 import numpy as np
 
-from data.jumandic import load_nouns
-from rewards.distance import mean_pairwise_distance
-from rewards.embeddings import WordVectors, make_encoder
-from rewards.embeddings.reference import random_lists
-from rewards.tasks.dat.frontier import free_lists
-from rewards.tasks.dat.frontier_point import AGREE
-from rewards.tasks.dat.noun_frontier import NounFrontier
+from sozo.data.jumandic import load_nouns
+from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.embeddings.reference import random_lists
+from sozo.tasks.dat.frontier import free_lists
+from sozo.tasks.dat.frontier_point import AGREE
+from sozo.tasks.dat.noun_frontier import NounFrontier
 
 _CHECK, _MOST = 100, 100_000
 

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.protocol import Asked
-from rewards.judges.run import judge_answers
-from rewards.tasks.jcq.rubric import JCQ_V1
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.protocol import Asked
+from sozo.scoring.judges.run import judge_answers
+from sozo.tasks.jcq.rubric import JCQ_V1
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 

@@ -15,18 +15,18 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from data.jcq import CRITERIA, TASKS
-from data.jumandic import load_nouns
-from data.stories import load_stories
-from eval.evaluated import find_evaluated
-from eval.report.evaluation_page import write_evaluation
-from eval.run import score_answers
-from rewards.tasks.dat.scorer import DatSettings
-from rewards.tasks.dat.task import Dat
-from rewards.tasks.jcq.judging import JcqSettings
-from rewards.tasks.jcq.rubric import write_verdict
-from rewards.tasks.jcq.task import Jcq
-from rewards.tasks.sat.task import Sat
+from sozo.data.jumandic import load_nouns
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.run import score_answers
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.jcq.judging import JcqSettings
+from sozo.tasks.jcq.questions import CRITERIA, TASKS
+from sozo.tasks.jcq.rubric import write_verdict
+from sozo.tasks.jcq.task import Jcq
+from sozo.tasks.sat.stories import load_stories
+from sozo.tasks.sat.task import Sat
 
 QUESTIONS = 700
 

@@ -17,11 +17,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
-from data.prompts import prompt
-from generate.shared_prefix import sample_tokens
-from models.processes import freed_memory_kept
-from models.tiny import ensure_tiny
-from models.traits import encode_text, end_tokens
+from sozo.data.prompts import prompt
+from sozo.models.processes import freed_memory_kept
+from sozo.models.shared_prefix import sample_tokens
+from sozo.models.tiny import ensure_tiny
+from sozo.models.traits import encode_text, end_tokens
 
 
 def plain(model: object, ids: list[int], n: int, most: int, ends: list[int]) -> int:

@@ -18,8 +18,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from generate import shared_prefix
-from generate.shared_prefix import sample_tokens
+from sozo.models import shared_prefix
+from sozo.models.shared_prefix import sample_tokens
 
 WAITS = ("_local_scalar_dense", "nonzero", "unique", "is_nonzero", "equal", "masked_select")
 # They make no kernel run: a shape, an alias, memory that nobody has written to.

@@ -14,8 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from sat_attacks import ADAPTIVE, Case, cases
-
-from rewards.tasks.sat.reward import SatReward, make_sat_reward
+from sozo.rewards.sat import SatReward, make_sat_reward
 
 
 def pay(reward: SatReward, case: Case, texts: Iterable[str]) -> list[tuple[float, str, float | None]]:

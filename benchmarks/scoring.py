@@ -21,12 +21,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.spatial.distance import cosine
 
-from data.jumandic import load_nouns
-from generate import RandomNouns
-from rewards.duplicates import SeenResponses
-from rewards.nouns.rules import NounRules, apply_rules
-from rewards.parse import script_reason
-from rewards.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.data.jumandic import load_nouns
+from sozo.models.generator import RandomNouns
+from sozo.rewards.duplicates import SeenResponses
+from sozo.scoring.nouns.rules import NounRules, apply_rules
+from sozo.scoring.parse import script_reason
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
 
 LINE = re.compile(r"(\d+)\.[ \u3000](\S+)")
 NAIVE_SHARE = 32

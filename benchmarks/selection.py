@@ -5,7 +5,7 @@
 Both read the same synthetic table, select the top k for SFT and k pairs for DPO, and build both datasets.
 
 naive: every row as a `Response`, `sorted` in Python.
-sozo:  `training.selection`, which sorts columns and makes Python objects of the selected rows only.
+sozo:  `sozo.training.selection`, which sorts columns and makes Python objects of the selected rows only.
 
 The naive selection is compared with sozo's before anything is timed.
 """
@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 from datasets import Dataset
 
-from data.jumandic import load_nouns
-from data.prompts import prompt
-from data.schema import Response, read_responses, write_columns
-from generate import RandomNouns
-from training.ranking import Selected
-from training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
+from sozo.data.jumandic import load_nouns
+from sozo.data.prompts import prompt
+from sozo.data.schema import Response, read_responses, write_columns
+from sozo.models.generator import RandomNouns
+from sozo.training.ranking import Selected
+from sozo.training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
 
 Texts = tuple[list[str], list[str], list[str]]
 PART = 1024

@@ -17,10 +17,10 @@ from typing import Any
 import yaml
 from trl import GRPOTrainer
 
-from training.config import parse
-from training.grpo import GrpoArguments, GrpoSettings, train_grpo
+from sozo.training.config import parse
+from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
 
-NAMES = [f"rewards.make_dat_{name}" for name in ("validity", "distance", "rarity")]
+NAMES = [f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance", "rarity")]
 WORDS = ["--multi_objective_aggregation", "normalize_then_sum", "--credit", "word", "--word_entropy", "0.1"]
 WORDS += ["--unique_words", "590", "--unique_words_of", "640"]
 

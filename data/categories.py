@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from data.jumandic import default_dictionary
+from sozo.data.jumandic import default_dictionary
 
 CATEGORIES = (
     *("人", "組織・団体", "動物", "動物-部位", "植物", "植物-部位", "自然物", "色", "形・模様", "数量", "時間"),

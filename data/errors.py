@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from data.processes import is_first
-from data.secrets import without_credentials
+from sozo.data.processes import is_first
+from sozo.data.secrets import without_credentials
 
 
 class UserError(Exception):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from data.jsonl import read_objects, write_objects
+from sozo.data.jsonl import read_objects, write_objects
 
 _FILE = "evaluations.jsonl"
 

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from data.errors import UserError
-from data.record import write_whole
-from data.schema import utf8_safe
+from sozo.data.errors import UserError
+from sozo.data.record import write_whole
+from sozo.data.schema import utf8_safe
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

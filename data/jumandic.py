@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from data.errors import UserError
+from sozo.data.errors import UserError
 
 _MAGIC = 0xEF718F77
 _HEADER = 72

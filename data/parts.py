@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from data.errors import UserError
-from data.processes import Processes
-from data.progress import responses_bar
-from data.schema import count_rows, write_columns
+from sozo.data.errors import UserError
+from sozo.data.processes import Processes
+from sozo.data.progress import responses_bar
+from sozo.data.schema import count_rows, write_columns
 
 Columns = dict[str, Any]
 

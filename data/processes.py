@@ -62,8 +62,9 @@ def launched() -> Iterator[Processes]:
         yield Processes()
         return
     import torch
-    from accelerate import PartialState
     from accelerate.utils import parse_flag_from_env
+
+    from accelerate import PartialState
 
     cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.cuda.is_available()
     # Sampling has no collectives: the fastest process may wait for the slowest for days.

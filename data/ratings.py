@@ -8,10 +8,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.jsonl import read_objects
-from data.rubrics import RatingRubric
-from data.settings import hint
+from sozo.data.errors import UserError
+from sozo.data.jsonl import read_objects
+from sozo.data.rubrics import RatingRubric
+from sozo.data.settings import hint
 
 _NEEDED = ("item", "criterion", "rater", "score")
 _OPTIONAL = ("model", "domain", "group", "patent")

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
+from sozo.data.errors import UserError
 
 _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),

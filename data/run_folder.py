@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from data.errors import UserError
-from data.processes import is_first
-from data.record import provenance, read_json, write_json
-from data.secrets import without_credentials
+from sozo.data.errors import UserError
+from sozo.data.processes import is_first
+from sozo.data.record import provenance, read_json, write_json
+from sozo.data.secrets import without_credentials
 
 MISSING = object()
 # Of a server that embeds nobody knows the weights, but what it makes of some words, and that not to the bit.

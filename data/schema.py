@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from data.errors import UserError
-from data.record import write_whole
+from sozo.data.errors import UserError
+from sozo.data.record import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa

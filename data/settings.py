@@ -11,7 +11,7 @@ from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from data.errors import UserError
+from sozo.data.errors import UserError
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """The folder of a study (`recipes/reproduce.py`): which model and which table of responses is which row of the paper's.
 
-`study.json` says so. `python -m eval run` copies it, with where the study is, beside the results of its models.
+`study.json` says so. `sozo run` copies it, with where the study is, beside the results of its models.
 """
 
 import json
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.record import write_whole
+from sozo.data.errors import UserError
+from sozo.data.record import write_whole
 
 STUDY = "study.json"
 _FORMAT = 1
@@ -29,7 +29,9 @@ class StudyFolder:
 
     name: str
     paper_model: str | None  # the paper's name of the model it starts from (`Swallow-8B`); None if the paper has none
-    rows: dict[str, StudyRow]  # by the paper's names of the methods (`data.published.METHODS`), or the arms'; in order
+    rows: dict[
+        str, StudyRow
+    ]  # by the paper's names of the methods (`sozo.data.published.METHODS`), or the arms'; in order
 
 
 def write_study(folder: Path, study: StudyFolder) -> None:

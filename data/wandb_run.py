@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.record import read_json, write_json
-from data.secrets import without_credentials
+from sozo.data.errors import UserError
+from sozo.data.record import read_json, write_json
+from sozo.data.secrets import without_credentials
 
 STATE = "sozo_state.json"  # training writes it into each checkpoint, last: it is whole; and beside the finished model
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from data.errors import UserError
-from data.parts import Columns, parts_of, write_missing
-from data.processes import Processes
-from data.schema import iter_tables, part_paths
-from eval.draw import part_columns
-from rewards.finished import item_of
-from rewards.task import Answer, Task
+from sozo.data.errors import UserError
+from sozo.data.parts import Columns, parts_of, write_missing
+from sozo.data.processes import Processes
+from sozo.data.schema import iter_tables, part_paths
+from sozo.eval.draw import part_columns
+from sozo.tasks.finished import item_of
+from sozo.tasks.task import Answer, Task
 
 
 def read_answers(task: Task, path: Path, source: str | None) -> Iterator[Answer]:

@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from data.errors import UserError
-from eval.evaluated import Evaluated, not_alike
-from eval.seeds import Method, fold
-from eval.statistics import compare_independent, compare_paired, holm
-from rewards.measure import Measure
-from rewards.tasks import task_types
+from sozo.data.errors import UserError
+from sozo.eval.evaluated import Evaluated, not_alike
+from sozo.eval.seeds import Method, fold
+from sozo.scoring.measure import Measure
+from sozo.scoring.statistics import compare_independent, compare_paired, holm
+from sozo.tasks import task_types
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One cell: a model's number minus the base's; other fields as in `eval.statistics.Comparison`."""
+    """One cell: a model's number minus the base's; other fields as in `sozo.scoring.statistics.Comparison`."""
 
     model: str
     base: str  # what it is compared with

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eval.compare import Change, Changes, corrected, groups
-from eval.seeds import Method
-from eval.statistics.seeds import difference
-from eval.summary import estimate_of
-from rewards.measure import Measure
+from sozo.eval.compare import Change, Changes, corrected, groups
+from sozo.eval.seeds import Method
+from sozo.eval.summary import estimate_of
+from sozo.scoring.measure import Measure
+from sozo.scoring.statistics.seeds import difference
 
 PAIRED, APART, FROM_ONE = "paired", "not paired", "from one run"
 

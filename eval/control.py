@@ -3,13 +3,13 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from eval.evaluated import not_alike
-from eval.statistics import compare_paired
-from eval.statistics.comparison import Comparison
-from eval.summary import estimate_of
-from rewards.finished import Finished
-from rewards.measure import Estimate
-from rewards.task import Control
+from sozo.eval.evaluated import not_alike
+from sozo.eval.summary import estimate_of
+from sozo.scoring.measure import Estimate
+from sozo.scoring.statistics import compare_paired
+from sozo.scoring.statistics.comparison import Comparison
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Control
 
 KEPT, LOST, OPEN = "kept", "lost", "cannot be said"
 

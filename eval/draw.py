@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from data.errors import UserError
-from data.parts import Columns, is_there, parts_of, write_missing
-from data.processes import Processes, wait
-from data.progress import responses_bar
-from data.record import folder_sha256
-from data.run_folder import RunFolder
-from data.schema import iter_tables, utf8_safe, write_columns
-from data.settings import setting
-from generate.load import GeneratorSettings, load_generator
-from generate.protocol import Generator
-from rewards.finished import ITEM_SEPARATOR
-from rewards.task import Answer, Item, Task
+from sozo.data.errors import UserError
+from sozo.data.parts import Columns, is_there, parts_of, write_missing
+from sozo.data.processes import Processes, wait
+from sozo.data.progress import responses_bar
+from sozo.data.record import folder_sha256
+from sozo.data.run_folder import RunFolder
+from sozo.data.schema import iter_tables, utf8_safe, write_columns
+from sozo.data.settings import setting
+from sozo.models.generator import Generator
+from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.tasks.finished import ITEM_SEPARATOR
+from sozo.tasks.task import Answer, Item, Task
 
 
 @dataclass(frozen=True)

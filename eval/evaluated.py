@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.published import METHODS
-from data.run_folder import MISSING, first_difference, shortened
-from data.study_folder import StudyFolder, read_study
-from rewards.finished import Finished
-from rewards.tasks import finished_run
+from sozo.data.errors import UserError
+from sozo.data.published import METHODS
+from sozo.data.run_folder import MISSING, first_difference, shortened
+from sozo.data.study_folder import StudyFolder, read_study
+from sozo.tasks import finished_run
+from sozo.tasks.finished import Finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Evaluated:
     """A model and its finished runs."""
 
     name: str  # the runs' source, or what the caller calls it
-    method: str | None = None  # of a study's row, the paper's name of the method (`data.published.METHODS`)
+    method: str | None = None  # of a study's row, the paper's name of the method (`sozo.data.published.METHODS`)
     paper_model: str | None = None  # of a study, the paper's name of the model that it starts from
     study: Path | None = None  # which study it is a row of: the study's folder
     runs: Mapping[tuple[str, str], Finished] = field(default_factory=dict)  # by task and kind (`Finished.kind`)
@@ -51,7 +51,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             raise UserError(f"{folder}: no such folder; give the --output of earlier runs")
         rows = sorted(_rows(folder), key=lambda row: (str(row[0].study or ""), _order(row[0].name)))
         if not rows:
-            raise UserError(f"{folder}: holds no finished run; finish one first: python -m eval run")
+            raise UserError(f"{folder}: holds no finished run; finish one first: sozo run")
         several = len({model.study for model, _ in rows if model.study}) > 1  # their rows have the same names
         names = [f"{model.study.name}/{model.name}" if several and model.study else model.name for model, _ in rows]
         alone = len(set(names)) == 1

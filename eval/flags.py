@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from data.errors import UserError, one_line_errors
+from sozo.data.errors import UserError, one_line_errors
 
 
 def with_flags(

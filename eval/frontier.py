@@ -1,4 +1,4 @@
-"""What `python -m eval frontier` does: both frontiers of a list of nouns under an encoder, as a page and as JSON."""
+"""What `sozo frontier` does: both frontiers of a list of nouns under an encoder, as a page and as JSON."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from data.errors import UserError
-from data.markdown import number, table
-from data.progress import responses_bar
-from data.record import read_json, write_json, write_whole
-from data.run_folder import RunFolder
-from data.settings import deciding, setting
-from eval.terminal import PageRun, print_page
-from generate.nouns import read_nouns
-from rewards.task import Task
-from rewards.tasks import task_types
+from sozo.data.errors import UserError
+from sozo.data.markdown import number, table
+from sozo.data.progress import responses_bar
+from sozo.data.record import read_json, write_json, write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.data.settings import deciding, setting
+from sozo.eval.terminal import PageRun, print_page
+from sozo.models.nouns import read_nouns
+from sozo.tasks import task_types
+from sozo.tasks.task import Task
 
 VALUES, PAGE = "frontier.json", "frontier.md"
 NAMES = {"free": "lists that are as random as they can be", "independent": "words that do not look at one another"}

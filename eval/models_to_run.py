@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from data.errors import UserError
-from data.study_folder import StudyFolder, StudyRow, read_study, write_study
-from models.load import is_model
+from sozo.data.errors import UserError
+from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
+from sozo.models.weights import is_model
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from data.errors import UserError
-from data.jsonl import id_column, read_objects
-from data.ratings import Rating, mean_scores
-from eval.matrix import Matrix
+from sozo.data.errors import UserError
+from sozo.data.jsonl import id_column, read_objects
+from sozo.data.ratings import Rating, mean_scores
+from sozo.eval.matrix import Matrix
 
 PEOPLE = "human"  # the name of people's matrix, as in Table 23
 RANKING = "ranking"

@@ -5,19 +5,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.jsonl import write_objects
-from data.processes import launched, wait, world_size
-from data.run_folder import RunFolder
-from data.schema import count_rows, part_paths
-from data.settings import deciding
-from eval.answered import answers_digest, count_answers, read_answers, score_parts
-from eval.draw import SamplingOptions, draw_answers, scorer_facts
-from eval.statistics import mean_interval
-from eval.summary import summarise_measures
-from generate.load import OF_NOUNS, GeneratorSettings
-from rewards.finished import ITEMS, Finished
-from rewards.task import Answer, Complete, Outcome, Task
+from sozo.data.errors import UserError
+from sozo.data.jsonl import write_objects
+from sozo.data.processes import launched, wait, world_size
+from sozo.data.run_folder import RunFolder
+from sozo.data.schema import count_rows, part_paths
+from sozo.data.settings import deciding
+from sozo.eval.answered import answers_digest, count_answers, read_answers, score_parts
+from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
+from sozo.eval.summary import summarise_measures
+from sozo.models.generators import OF_NOUNS, GeneratorSettings
+from sozo.scoring.statistics import mean_interval
+from sozo.tasks.finished import ITEMS, Finished
+from sozo.tasks.task import Answer, Complete, Outcome, Task
 
 
 @dataclass(frozen=True, slots=True)

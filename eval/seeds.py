@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval.evaluated import Evaluated
-from rewards.finished import Finished
+from sozo.eval.evaluated import Evaluated
+from sozo.tasks.finished import Finished
 
 
 @dataclass(frozen=True, slots=True)

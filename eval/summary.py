@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from eval.statistics import mean_interval
-from rewards.finished import Finished
-from rewards.measure import Estimate, Measure
-from rewards.task import Task
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.statistics import mean_interval
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Task
 
 
 def summarise_measures(task: Task, folder: Path, source: str) -> dict[str, Any]:

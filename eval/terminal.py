@@ -6,7 +6,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from eval.run import TaskRun
+from sozo.eval.run import TaskRun
 
 _COLOURS = {"good": "green", "bad": "red"}
 
@@ -69,7 +69,7 @@ def print_changes(tables: Sequence[Any]) -> None:
     """The report's tables of changes (`PageTable`), a row for each model and the measures in columns."""
     from rich.text import Text
 
-    from eval.report.labels import english
+    from sozo.eval.report.labels import english
 
     for page_table in tables:
         table = _table(english(page_table.name))

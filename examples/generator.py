@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data.schema import Completion
-from generate.protocol import Generator
+from sozo.data.schema import Completion
+from sozo.models.generator import Generator
 
 
 class BestOf:

@@ -1,7 +1,7 @@
 """A reward of one's own: words that no other list of the group names. Beside sozo's, in a recipe's YAML:
 
-reward_funcs: [rewards.make_dat_reward, examples.reward.make_fresh_words_reward]
-reward_args: {rewards.make_dat_reward: {}, examples.reward.make_fresh_words_reward: {scale: 2.0}}
+reward_funcs: [sozo.rewards.make_dat_reward, examples.reward.make_fresh_words_reward]
+reward_args: {sozo.rewards.make_dat_reward: {}, examples.reward.make_fresh_words_reward: {scale: 2.0}}
 reward_weights: [1.0, 0.2]
 """
 
@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rewards.parse import split_list
-from rewards.reward import Reward, ScoredCompletion
-from rewards.task import Answer, Item
+from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.scoring.parse import split_list
+from sozo.tasks.task import Answer, Item
 
 
 class FreshWordsReward(Reward):

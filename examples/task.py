@@ -1,12 +1,12 @@
 """A task of one's own: acrostics (あいうえお作文). Name it in the environment, and every command knows it:
 
-SOZO_TASKS=examples.task.Acrostic python -m eval acrostic --model MODEL --output runs/acrostic
+SOZO_TASKS=examples.task.Acrostic sozo acrostic --model MODEL --output runs/acrostic
 """
 
 from collections.abc import Sequence
 
-from rewards.measure import Measure
-from rewards.task import Answer, Item, Row, Task
+from sozo.scoring.measure import Measure
+from sozo.tasks.task import Answer, Item, Row, Task
 
 PROMPT = """「{word}」であいうえお作文を作ってください。
 - 1文字につき1行

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.traits import in_eval_mode, without_adapter
+from sozo.models.traits import in_eval_mode, without_adapter
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from data.errors import UserError
+from sozo.data.errors import UserError
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 _kept = False  # whether this process keeps freed memory to its end

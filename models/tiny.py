@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from data.cache import cache_home
-from data.errors import UserError
-from data.prompts import as_completion, as_prompt, prompt
-from models.processes import quiet_libraries, run_module
+from sozo.data.cache import cache_home
+from sozo.data.errors import UserError
+from sozo.data.prompts import as_completion, as_prompt, prompt
+from sozo.models.processes import quiet_libraries, run_module
 
 TINY = "tiny"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
@@ -36,7 +36,7 @@ _CHAT_TEMPLATE = (
 
 def tiny_nouns() -> list[str]:
     """The model's 6,144 nouns, in the order of its tokens: a seeded draw of what checker and word vectors know."""
-    return files("models").joinpath("tiny_nouns.txt").read_text("utf-8").split()
+    return files("sozo.models").joinpath("tiny_nouns.txt").read_text("utf-8").split()
 
 
 def tiny_folder() -> Path:
@@ -55,13 +55,13 @@ def ensure_tiny() -> Path:
     folder = tiny_folder()
     if not (folder / "config.json").is_file():
         # In a process of its own it comes out the same inside any distributed run.
-        run_module("models.tiny", str(folder), failure="the embedded model could not be made")
+        run_module("sozo.models.tiny", str(folder), failure="the embedded model could not be made")
     return folder
 
 
 def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
     """The nouns' unit vectors in the packaged encoder, shape (nouns, 300)."""
-    from rewards.embeddings import WordVectors, make_encoder
+    from sozo.scoring.embeddings import WordVectors, make_encoder
 
     return WordVectors(make_encoder("ja-ginza")).unit(nouns)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from data.errors import UserError
-from data.prompts import Message
-from data.prompts.form import PLAIN, PromptForm
+from sozo.data.errors import UserError
+from sozo.data.prompts import Message
+from sozo.data.prompts.form import PLAIN, PromptForm
 
 
 def why_not_shared(model: Any, length: int) -> str | None:

@@ -21,10 +21,9 @@ from typing import Any
 from checkup.finding import ROOT
 from checkup.table import ROOM, markdown, unexpected
 from checkup.unit import PARTS, Unit, units, why_skipped
-
-from data.errors import one_line_errors
-from data.record import provenance, read_json, write_json, write_whole
-from data.run_folder import lock
+from sozo.data.errors import one_line_errors
+from sozo.data.record import provenance, read_json, write_json, write_whole
+from sozo.data.run_folder import lock
 
 SECONDS = 600  # for a unit
 

@@ -4,14 +4,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from data.errors import one_line_errors
-from data.processes import end_with_launcher, is_first
+from sozo.data.errors import one_line_errors
+from sozo.data.processes import end_with_launcher, is_first
 
 
 def recipe(method: str) -> tuple[Any, type, type]:
     """Of a method what trains, its own settings and TRL's."""
-    from training.grpo import GrpoArguments, GrpoSettings, train_grpo
-    from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
+    from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
+    from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
 
     if method == "sft":
         return train_sft, SftArguments, SftSettings
@@ -41,7 +41,7 @@ def launch(method: str) -> None:
     if not any(word.partition("=")[0] == "--config" for word in argv):
         argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]
     with one_line_errors(f"{method}_dat"):
-        from training.config import parse
+        from sozo.training.config import parse
 
         train, own, settings = recipe(method)
         chosen: tuple[Any, Any, Any] = parse(own, settings, [word for word in argv if word != "--dry-run"])

@@ -2,15 +2,15 @@
 
     python recipes/measure.py --task sipen --model tiny --output_dir runs/tiny/sipen
 
-It is `python -m eval TASK` with a recipe's flags and the task's own settings.
+It is `sozo TASK` with a recipe's flags and the task's own settings.
 """
 
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import UserError, one_line_errors
-from data.settings import setting
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.settings import setting
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Arguments:
 
 def main() -> None:
     """Parse, let it answer, print."""
-    from eval.draw import SamplingOptions
-    from eval.run import run_task
-    from eval.terminal import print_run
-    from generate import GeneratorSettings
-    from rewards.tasks import task_type
-    from training.config import read_settings
+    from sozo.eval.draw import SamplingOptions
+    from sozo.eval.run import run_task
+    from sozo.eval.terminal import print_run
+    from sozo.models.generators import GeneratorSettings
+    from sozo.tasks import task_type
+    from sozo.training.config import read_settings
 
     arguments, generator, sampling = read_settings((Arguments, GeneratorSettings, SamplingOptions), sys.argv[1:])
     if not (arguments.task and arguments.output_dir and generator.model):

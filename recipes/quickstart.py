@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from data.errors import UserError, one_line_errors
+from sozo.data.errors import UserError, one_line_errors
 
 HERE = Path(__file__).parent
 # Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
@@ -76,19 +76,19 @@ def main() -> None:
         job.result()
 
     import yaml
-    from study.page import write_report
     from transformers.utils import logging
 
-    from data.schema import read_responses
-    from eval.draw import SamplingOptions
-    from eval.report.charts import Curve
-    from eval.run import run_task
-    from generate import GeneratorSettings
-    from models.tiny import ensure_tiny
-    from rewards.tasks.dat.scorer import DatSettings
-    from rewards.tasks.dat.summary import DatSummary
-    from rewards.tasks.dat.task import Dat
-    from rewards.tasks.dat.view import summary_cells
+    from sozo.data.schema import read_responses
+    from sozo.eval.draw import SamplingOptions
+    from sozo.eval.report.charts import Curve
+    from sozo.eval.run import run_task
+    from sozo.models.generators import GeneratorSettings
+    from sozo.models.tiny import ensure_tiny
+    from sozo.tasks.dat.scorer import DatSettings
+    from sozo.tasks.dat.summary import DatSummary
+    from sozo.tasks.dat.task import Dat
+    from sozo.tasks.dat.view import summary_cells
+    from study.page import write_report
 
     logging.disable_progress_bar()
     config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))

@@ -20,6 +20,10 @@ import time
 from pathlib import Path
 
 from rich.console import Console
+
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.run_folder import lock
+from sozo.data.study_folder import StudyFolder, write_study
 from study.config import load_study
 from study.disk import disk_lines, drop_checkpoints, study_disk
 from study.plan import check_training_flags, plan_lines
@@ -27,10 +31,6 @@ from study.process import run_logged, tail
 from study.record import Records, State
 from study.said import note_claims
 from study.steps import Step, study_rows, study_steps
-
-from data.errors import UserError, one_line_errors
-from data.run_folder import lock
-from data.study_folder import StudyFolder, write_study
 
 ACCELERATE = ["accelerate", "launch"]
 console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

@@ -6,7 +6,7 @@ One process, and one node of eight GPUs (every process draws its share; the tabl
     accelerate launch --config_file recipes/accelerate/ddp.yaml recipes/sample_dat.py \
         --model Qwen/Qwen2.5-7B-Instruct --num_responses 131072 --output_dir runs/qwen2.5-7b/base
 
-It is `python -m eval dat` with a recipe's flags, which can also stand in a YAML file (`--config FILE.yaml`).
+It is `sozo dat` with a recipe's flags, which can also stand in a YAML file (`--config FILE.yaml`).
 Several machines need an `--output_dir` that all of them see.
 """
 
@@ -14,8 +14,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import UserError, one_line_errors
-from data.settings import setting
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.settings import setting
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Arguments:
 
 def main() -> None:
     """Parse, draw, print."""
-    from eval.draw import SamplingOptions
-    from eval.run import run_task
-    from eval.terminal import print_run
-    from generate import GeneratorSettings
-    from rewards.tasks.dat.scorer import DatSettings
-    from rewards.tasks.dat.task import Dat
-    from training.config import read_settings
+    from sozo.eval.draw import SamplingOptions
+    from sozo.eval.run import run_task
+    from sozo.eval.terminal import print_run
+    from sozo.models.generators import GeneratorSettings
+    from sozo.tasks.dat.scorer import DatSettings
+    from sozo.tasks.dat.task import Dat
+    from sozo.training.config import read_settings
 
     groups = (Arguments, GeneratorSettings, SamplingOptions, DatSettings)
     arguments, generator, sampling, scoring = read_settings(groups, sys.argv[1:])

@@ -9,11 +9,16 @@ plane.svg, result.md, report.html and, last, metrics.json.
 import argparse
 from pathlib import Path
 
-from data.errors import one_line_errors
+from sozo.data.errors import one_line_errors
 
 
 def write_study_page(config: Path, output_dir: str | None) -> Path:
     """Read the rows of a finished study, write all forms of its result; returns their folder."""
+    from sozo.data.record import write_json, write_whole
+    from sozo.eval.report.svg import standalone
+    from sozo.scoring.guard import Guard
+    from sozo.tasks.dat.guard import with_gains
+    from sozo.tasks.dat.table11 import table11
     from study.arms_page import plane, to_markdown, write_page
     from study.config import load_study
     from study.curves import evaluation_charts
@@ -21,12 +26,6 @@ def write_study_page(config: Path, output_dir: str | None) -> Path:
     from study.guards import judge_rows
     from study.result import result
     from study.steps import study_guards, study_rows
-
-    from data.record import write_json, write_whole
-    from eval.report.svg import standalone
-    from rewards.guard import Guard
-    from rewards.tasks.dat.guard import with_gains
-    from rewards.tasks.dat.table11 import table11
 
     study = load_study(config, output_dir)
     guard = Guard(study.guard) if study.guard else None  # what is wrong with it shows before the tables are read

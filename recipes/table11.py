@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from data.errors import one_line_errors
+from sozo.data.errors import one_line_errors
 
 
 def write_table(
@@ -28,17 +28,16 @@ def write_table(
     guards: Sequence[tuple[str, Path]] = (),
 ) -> str:
     """Make the table and write all its forms; returns the Markdown."""
+    from sozo.data.record import write_json, write_whole
+    from sozo.data.schema import part_paths, read_responses
+    from sozo.data.study_folder import read_study
+    from sozo.scoring.guard import Guard
+    from sozo.tasks.dat.guard import with_gains
+    from sozo.tasks.dat.summary import valid_scores
+    from sozo.tasks.dat.table11 import table11
     from study.curves import evaluation_charts
     from study.guards import judge_rows, with_verdicts
     from study.page import to_json, to_markdown, write_report
-
-    from data.record import write_json, write_whole
-    from data.schema import part_paths, read_responses
-    from data.study_folder import read_study
-    from rewards.guard import Guard
-    from rewards.tasks.dat.guard import with_gains
-    from rewards.tasks.dat.summary import valid_scores
-    from rewards.tasks.dat.table11 import table11
 
     # Checker and encoder of the rows, as their folders record them: one value where all agree.
     configs = [json.loads(file.read_bytes()) for path in rows.values() if (file := path / "config.json").is_file()]

@@ -17,21 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from ideas.grammar import TECHNOLOGIES
 from ideas.tastes import judge
 from ideas.tiny_ideas import build
-
-from data.errors import UserError, one_line_errors
-from data.record import write_json
-from eval.draw import SamplingOptions
-from eval.run import run_task, score_answers
-from eval.statistics import compare_paired, mean_interval
-from generate.load import GeneratorSettings
-from rewards.finished import Finished
-from rewards.measure import DASH
-from rewards.tasks import finished_run
-from rewards.tasks.pbig.settings import PbigSettings
-from rewards.tasks.pbig.task import Pbig
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.record import write_json
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.run import run_task, score_answers
+from sozo.models.generators import GeneratorSettings
+from sozo.scoring.measure import DASH
+from sozo.scoring.statistics import compare_paired, mean_interval
+from sozo.tasks import finished_run
+from sozo.tasks.finished import Finished
+from sozo.tasks.pbig.settings import PbigSettings
+from sozo.tasks.pbig.task import Pbig
 
 HERE = Path(__file__).parent
 _MEASURES = ("pbig/worth", "pbig/distance", "pbig/same_title")

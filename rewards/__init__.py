@@ -7,34 +7,37 @@ A name is imported when it is first used; torch, models and dictionaries when th
 
 from __future__ import annotations
 
+if __name__ != "sozo.rewards":
+    raise ImportError(f"{__name__} is a folder of sozo's repository; import it as sozo.rewards")
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewards.duplicates import SeenResponses
-    from rewards.judges.reward import JudgeReward, make_judge_reward
-    from rewards.reward import Reward, ScoredCompletion
-    from rewards.task_reward import TaskReward, make_task_reward
-    from rewards.tasks.dat.apart import make_dat_distance, make_dat_validity
-    from rewards.tasks.dat.combination import make_dat_combination
-    from rewards.tasks.dat.rarity import make_dat_rarity
-    from rewards.tasks.dat.reward import DatReward, dat_reward, make_dat_reward
-    from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatScores
-    from rewards.tasks.pbig.reward import IdeaReward, idea_format_reward, make_idea_reward
-    from rewards.tasks.sat.reward import SatReward, make_sat_reward
+    from sozo.rewards.dat import DatReward, dat_reward, make_dat_reward
+    from sozo.rewards.dat_apart import make_dat_distance, make_dat_validity
+    from sozo.rewards.dat_combination import make_dat_combination
+    from sozo.rewards.dat_rarity import make_dat_rarity
+    from sozo.rewards.duplicates import SeenResponses
+    from sozo.rewards.ideas import IdeaReward, idea_format_reward, make_idea_reward
+    from sozo.rewards.judge import JudgeReward, make_judge_reward
+    from sozo.rewards.reward import Reward, ScoredCompletion
+    from sozo.rewards.sat import SatReward, make_sat_reward
+    from sozo.rewards.task import TaskReward, make_task_reward
+    from sozo.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatScores
 
 _NAMES = {
-    "rewards.duplicates": ("SeenResponses",),
-    "rewards.judges.reward": ("JudgeReward", "make_judge_reward"),
-    "rewards.reward": ("Reward", "ScoredCompletion"),
-    "rewards.task_reward": ("TaskReward", "make_task_reward"),
-    "rewards.tasks.dat.apart": ("make_dat_distance", "make_dat_validity"),
-    "rewards.tasks.dat.combination": ("make_dat_combination",),
-    "rewards.tasks.dat.rarity": ("make_dat_rarity",),
-    "rewards.tasks.dat.reward": ("DatReward", "dat_reward", "make_dat_reward"),
-    "rewards.tasks.dat.scorer": ("DatResult", "DatRules", "DatScorer", "DatScores"),
-    "rewards.tasks.pbig.reward": ("IdeaReward", "idea_format_reward", "make_idea_reward"),
-    "rewards.tasks.sat.reward": ("SatReward", "make_sat_reward"),
+    "sozo.rewards.duplicates": ("SeenResponses",),
+    "sozo.rewards.judge": ("JudgeReward", "make_judge_reward"),
+    "sozo.rewards.reward": ("Reward", "ScoredCompletion"),
+    "sozo.rewards.task": ("TaskReward", "make_task_reward"),
+    "sozo.rewards.dat_apart": ("make_dat_distance", "make_dat_validity"),
+    "sozo.rewards.dat_combination": ("make_dat_combination",),
+    "sozo.rewards.dat_rarity": ("make_dat_rarity",),
+    "sozo.rewards.dat": ("DatReward", "dat_reward", "make_dat_reward"),
+    "sozo.tasks.dat.scorer": ("DatResult", "DatRules", "DatScorer", "DatScores"),
+    "sozo.rewards.ideas": ("IdeaReward", "idea_format_reward", "make_idea_reward"),
+    "sozo.rewards.sat": ("SatReward", "make_sat_reward"),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = list(_HOMES)

@@ -1,32 +1,12 @@
 """The duplicate penalty: a response identical to an earlier one of the same run, in any process, gets reward 0."""
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
+from sozo.data.record import write_whole
+from sozo.scoring.keys import KEY_BYTES
 
-from data.record import write_whole
-
-KEY_BYTES = 16
 _MAGIC = b"sozo-seen-1\n"
-# Odd multipliers, one per position: the same ten words in another order are another response.
-_POSITIONS = np.frombuffer(hashlib.shake_128(b"sozo word positions").digest(80), "<u8") | np.uint64(1)
-
-
-def word_hash(word: str) -> np.ndarray:
-    """Two 64-bit lanes of BLAKE2b of a word, shape (2,): the same in every process and on every machine."""
-    return np.frombuffer(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest(), "<u8")
-
-
-def response_keys(hashes: np.ndarray) -> list[bytes]:
-    """128-bit keys of responses: per lane the sum of position multiplier times word hash, modulo 2^64.
-
-    `hashes` are unsigned 64-bit, of shape (responses, words, 2), at most ten words, whose order counts. Two different
-    responses share a key with probability below 2^-100.
-    """
-    keys = np.einsum("rpl,p->rl", hashes, _POSITIONS[: hashes.shape[1]])
-    return np.ascontiguousarray(keys, "<u8").view(f"V{KEY_BYTES}")[:, 0].tolist()
 
 
 class SeenResponses:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from data.processes import gather, rank
-from rewards.duplicates import KEY_BYTES, SeenResponses
-from rewards.task import Answer, Item
+from sozo.data.processes import gather, rank
+from sozo.rewards.duplicates import SeenResponses
+from sozo.scoring.keys import KEY_BYTES
+from sozo.tasks.task import Answer, Item
 
 Completion = str | Sequence[dict[str, Any]]
 

@@ -1,179 +1,56 @@
-"""A task: what is asked, and what an answer is worth; read by evaluation, rewards and training data alike."""
+"""Any task's measure as a reward: for whoever brings a task, and for the tasks that pay nothing but a measure."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
-from data.jsonl import read_answers_file
-from data.settings import deciding
-from rewards.finished import ITEM_SEPARATOR, Finished, item_of
-from rewards.measure import Measure
-from rewards.view import View
-
-if TYPE_CHECKING:
-    from rewards.guard import Guard
-    from rewards.judges.options import JudgeSettings
-    from rewards.judges.protocol import Judge, Rubric
+from sozo.data.errors import UserError
+from sozo.data.settings import settings_of
+from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.tasks import task_type
+from sozo.tasks.task import Answer, Item, Task
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """What is asked once."""
+class TaskReward(Reward):
+    """A measure of a task, times `scale`; 0 for an answer without a value. See `make_task_reward` for the arguments.
 
-    id: str  # unique among the task's items
-    prompt: str  # the user's whole turn
-    columns: Mapping[str, Any] = field(default_factory=dict)  # what else scoring needs; in training, dataset columns
+    The items come with the completions: prompts, a column `item` (ids), and the columns that the task's items have.
+    """
 
+    def __init__(
+        self, task: Task, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False
+    ) -> None:
+        names = [known.name for known in task.measures]
+        self.task, self.measure = task, measure or names[0]
+        if self.measure not in names:
+            raise UserError(f"{task.name} has no measure {self.measure}; it has {', '.join(names)}")
+        self.console = (
+            (f"mean {self.measure}", f"{task.name}/mean_score", ".4f"),
+            (f"{task.name} valid", f"{task.name}/valid_rate", "6.1%"),
+        )
+        super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer to an item, with what is known of how it came about (None where nothing is)."""
-
-    id: str
-    item: str
-    text: str
-    source: str = ""
-    seed: int | None = None
-    temperature: float | None = None
-    finish_reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What an answer is worth: a value for each measure that it has one of, or the reason why it has none."""
-
-    values: Mapping[str, float] = field(default_factory=dict)  # by the measures' names
-    reason: str | None = None  # a named value; None where there are values
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know (JSON values)
-
-
-@dataclass(frozen=True, slots=True)
-class Complete:
-    """A run whose answers are complete."""
-
-    folder: Path
-    source: str | None  # who answered; None leaves it to the answers
-    # Values -> a JSON object with `mean`, `low`, `high` and `n`: handed in, since statistics are above this room. Of
-    # values that are shares it takes `share=True`.
-    interval: Callable[..., dict[str, Any]]
-    answers: Sequence[Answer] = ()  # all, in order; empty for a task that scores part by part
-    trials: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run's answers came out as: the content of `metrics.json`, and why it is not final, if it is not."""
-
-    metrics: dict[str, Any]
-    stopped: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """By which a study sees whether training cost a model its understanding (`eval.control`)."""
-
-    measure: Measure  # a share that a model with understanding has, whatever its creativity
-    chance: float  # the share of who guesses, or always says the same
-    margin: float  # a loss of less is none
-    least: int  # answers: with fewer, nothing is said
-
-
-@dataclass(frozen=True, slots=True)
-class NoSettings:
-    """Of a task that nothing can be set about."""
-
-
-class Task:
-    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; CONTRIBUTING.md shows one."""
-
-    name: ClassVar[str]  # on the command line, in YAML, in every file
-    title: ClassVar[str] = ""  # for people
-    Settings: ClassVar[Any] = NoSettings  # dataclass of what a user can set (`data.settings.setting`)
-    measures: ClassVar[tuple[Measure, ...]]  # what an answer is worth; the task is known by the first one
-    max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
-    temperature: ClassVar[float] = 1.0  # of sampling, likewise
-    batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
-    scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
-    control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
-    random_nouns: ClassVar[bool] = False  # whether ten random nouns are an answer
-    rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
-    Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
-    view: ClassVar[View[Any]] = View()  # how results are shown
-    commands: ClassVar[tuple[Callable[..., Iterable[str]], ...]] = ()  # its own: settings -> lines for people
-    judge_settings: "JudgeSettings | None" = None  # who shall judge; None if nobody judges
-    judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
-    again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
-
-    def __init__(self, settings: Any = None) -> None:
-        self.settings = self.Settings() if settings is None else settings
-
-    def items(self) -> Sequence[Item]:
-        """What is asked, in order; one item may be asked many times."""
-        raise NotImplementedError
-
-    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
-        """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
-        raise NotImplementedError
-
-    def together(self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: Any = None) -> dict[str, float]:
-        """What scored answers show only together, by name (`TASK/...`), for a training that is evaluated as it goes.
-
-        `guard` is an encoder that nobody trains on, `frontier` one of this task's (`Task.frontier`), where given.
-        """
-        return {}
-
-    def frontier(self, nouns: Sequence[str], encoder: str | None) -> Any:
-        """Lists of nouns that are as random as they can be at their mean score (`generate.nouns.Frontier`), or None.
-
-        `encoder` None takes the one that scores.
-        """
-        return None
-
-    def accepts(self, texts: Sequence[str]) -> Sequence[bool]:
-        """Of lists of nouns, whether each can be scored: random ones that cannot are drawn again."""
-        return [True] * len(texts)
-
-    # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
-
-    def deciding(self) -> dict[str, Any]:
-        """Settings that decide a score (JSON values): a run's folder is not continued with others."""
-        return deciding(self.settings)
-
-    def reward(self, *args: Any, **options: Any) -> Callable[..., list[float | None]] | None:
-        """The task's own reward, as TRL takes it; None if it is a measure as it stands (`rewards.task_reward`)."""
-        # Its keyword arguments are keys of a GRPO run's `tasks`.
-        return None
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        rows = self.task.score(items, answers)
+        return [
+            self.scored(item, answer.text, row.values.get(self.measure), row.reason, **row.facts)
+            for item, answer, row in zip(items, answers, rows, strict=True)
+        ]
 
     def describe(self) -> dict[str, Any]:
-        """What scores with: known once everything is loaded, part of the run's record, and compared like a setting."""
-        return {}
+        return {"measure": self.measure, **super().describe(), **self.task.deciding(), **self.task.describe()}
 
-    def facts(self) -> dict[str, Any]:
-        """What else the record shall hold."""
-        return {}
 
-    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
-        """A part's columns `text`, `score` (of the first measure), `reason` and, with more measures, `values`."""
-        rows, main = self.score(items, answers), self.measures[0].name
-        columns: dict[str, Any] = {"text": [answer.text for answer in answers]}
-        columns |= {"score": [row.values.get(main) for row in rows], "reason": [row.reason for row in rows]}
-        if len(self.measures) > 1:
-            columns["values"] = [dict(row.values) or None for row in rows]
-        return columns
+def make_task_reward(
+    task: str, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False, **settings: Any
+) -> TaskReward:
+    """A measure of the task with this name as a reward; None takes the task's first measure.
 
-    def finish(self, run: Complete) -> Outcome | None:
-        """The result of a run; None lets evaluation summarise the measures from the table."""
-        return None
+    `scale` is paid per unit of it; with `penalise_duplicates` an answer that this run has given to the same prompt
+    before is paid 0; `settings` are fields of the task's `Settings`.
 
-    def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
-        """Answers that somebody else wrote (JSONL): a column text, an optional id, and item where there are several."""
-        for row in read_answers_file(path):
-            # A table names an answer's item by the answer's id, as `eval.draw` writes it.
-            named = not row.item or item_of(row.id) == row.item
-            answer_id = row.id if named else f"{row.item}{ITEM_SEPARATOR}{row.id}"
-            yield Answer(answer_id, row.item, row.text, source or path.name)
-
-    @classmethod
-    def refuse_training(cls, items: Iterable[Item]) -> None:
-        """Refuse items that a model must never be trained on, such as a benchmark's own, whatever task asks them."""
+    >>> make_task_reward("sat", "sat/compliant", scale=2.0).__name__
+    'sat_reward'
+    """
+    kind = task_type(task)
+    built = kind(settings_of(kind.Settings, settings))
+    return TaskReward(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from data.jumandic import load_nouns
-from rewards.embeddings import make_encoder
-from rewards.nouns import JumanDicChecker, JumanppChecker
+from sozo.data.jumandic import load_nouns
+from sozo.scoring.embeddings import make_encoder
+from sozo.scoring.nouns import JumanDicChecker, JumanppChecker
 
 # Commands that tests start run this checkout's code, wherever the installed package points to.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))

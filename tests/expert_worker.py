@@ -4,13 +4,12 @@ import sys
 from pathlib import Path
 
 from expert_world import RUBRIC, world
-
-from eval.experts.histories import conditions_of
-from eval.experts.run import ExpertSettings, judge_experts
-from rewards.endpoint.pace import RetryPolicy
-from rewards.endpoint.profile import Profile
-from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.options import JudgeSettings
+from sozo.eval.experts.histories import conditions_of
+from sozo.eval.experts.run import ExpertSettings, judge_experts
+from sozo.scoring.endpoint.pace import RetryPolicy
+from sozo.scoring.endpoint.profile import Profile
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.options import JudgeSettings
 
 CONDITIONS = conditions_of(["zero", "same"], [2])
 RATINGS = [rating for rating in world(1, 0.3) if rating.rater in ("r0", "r4", "r8")]

@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 
-from data.rubrics import Criterion, RatingRubric
-from eval.experts.asks import asks
-from eval.experts.histories import Rated
-from rewards.judges.criterion import criterion_rubric
-from rewards.judges.local import LocalJudge
+from sozo.data.rubrics import Criterion, RatingRubric
+from sozo.eval.experts.asks import asks
+from sozo.eval.experts.histories import Rated
+from sozo.scoring.judges.criterion import criterion_rubric
+from sozo.scoring.judges.local import LocalJudge
 
 CRITERION = Criterion("worth", 1, 5, title="Worth")
 RUBRIC = RatingRubric("world", (CRITERION,))

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from data.schema import arrow_schema, utf8_safe, write_columns
-from rewards.judges.protocol import Reply
-from rewards.nouns import Verdict
+from sozo.data.schema import arrow_schema, utf8_safe, write_columns
+from sozo.scoring.judges.protocol import Reply
+from sozo.scoring.nouns import Verdict
 
 
 def list_text(words):

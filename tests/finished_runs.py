@@ -3,19 +3,19 @@
 import json
 from dataclasses import asdict
 
-from data.jcq import CRITERIA, TASKS, Question, content_hash
-from data.jsonl import write_records
-from data.record import write_json
-from data.run_folder import RunFolder
-from data.stories import Rewrite, Story, write_rewrites
-from rewards.judges.ledger import Judgement, judgement_key
-from rewards.judges.protocol import Status
-from rewards.task import Answer
-from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.jcq.files import write_answers
-from rewards.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS
-from rewards.tasks.sat.finished import ROWS, STORIES, stories_digest
-from rewards.tasks.sat.summary import summarise
+from sozo.data.jsonl import write_records
+from sozo.data.record import write_json
+from sozo.data.run_folder import RunFolder
+from sozo.scoring.judges.ledger import Judgement, judgement_key
+from sozo.scoring.judges.protocol import Status
+from sozo.tasks.dat.summary import DatSummary
+from sozo.tasks.jcq.files import write_answers
+from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS
+from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash
+from sozo.tasks.sat.finished import ROWS, STORIES, stories_digest
+from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites
+from sozo.tasks.sat.summary import summarise
+from sozo.tasks.task import Answer
 
 QUESTION_OF_TASK = [Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)]
 SCORES = {"embedding_model": "ja-ginza", "embedding_revision": "1"}

@@ -20,7 +20,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from wandb.proto import wandb_internal_pb2
 
-from data.prompts import dat_messages
+from sozo.data.prompts import dat_messages
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -44,7 +44,7 @@ def eight_processes():
 
 def environment(**variables):
     """One thread per process, no hub, and the tests' own reward modules within reach."""
-    paths = os.pathsep.join([str(TESTS), str(ROOT)])
+    paths = os.pathsep.join([str(TESTS), str(ROOT / "src")])
     fixed = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
     return os.environ | fixed | {"PYTHONPATH": paths} | variables
 

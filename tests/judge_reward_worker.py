@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch.distributed as dist
 
-from rewards import make_idea_reward, make_judge_reward
+from sozo.rewards import make_idea_reward, make_judge_reward
 
 
 def main():

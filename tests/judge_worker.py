@@ -4,12 +4,12 @@ import json
 import sys
 from pathlib import Path
 
-from rewards.endpoint.pace import RetryPolicy
-from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.options import Price
-from rewards.judges.protocol import Asked
-from rewards.judges.run import judge_answers
-from rewards.tasks.jcq.rubric import JCQ_V1
+from sozo.scoring.endpoint.pace import RetryPolicy
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.options import Price
+from sozo.scoring.judges.protocol import Asked
+from sozo.scoring.judges.run import judge_answers
+from sozo.tasks.jcq.rubric import JCQ_V1
 
 ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}") for k in range(700)]
 

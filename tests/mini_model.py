@@ -1,14 +1,14 @@
-"""A model of 64 nouns in the manner of models.tiny, made in seconds; some of its responses are valid."""
+"""A model of 64 nouns in the manner of sozo.models.tiny, made in seconds; some of its responses are valid."""
 
 import random
 from unittest.mock import patch
 
 import numpy as np
-from fakes import list_text
 from transformers import set_seed
 
-from models import tiny
-from rewards.parse import script_reason
+from fakes import list_text
+from sozo.models import tiny
+from sozo.scoring.parse import script_reason
 
 
 def build_mini(folder, encoder, checker, nouns, *, lists=None):

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from data.processes import rank
-from rewards import DatReward
-from rewards.reward import completion_text
-from rewards.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.data.processes import rank
+from sozo.rewards import DatReward
+from sozo.rewards.reward import completion_text
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
 
 
 class RecordingReward(DatReward):

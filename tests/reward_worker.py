@@ -10,10 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import torch.distributed as dist
-from fakes import AXES, FakeNouns, axis_encoder
 
-from rewards import DatReward
-from rewards.tasks.dat.scorer import DatScorer
+from fakes import AXES, FakeNouns, axis_encoder
+from sozo.rewards import DatReward
+from sozo.tasks.dat.scorer import DatScorer
 
 
 def broken(words):

@@ -4,12 +4,11 @@ import sys
 from pathlib import Path
 
 from fakes import FakeNouns, axis_encoder
-
-from data.processes import Processes
-from eval.draw import SamplingOptions, draw_parts
-from generate import RandomNouns
-from rewards.tasks.dat.scorer import DatScorer, DatSettings
-from rewards.tasks.dat.task import Dat
+from sozo.data.processes import Processes
+from sozo.eval.draw import SamplingOptions, draw_parts
+from sozo.models.generator import RandomNouns
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.task import Dat
 
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from data.jumandic import load_nouns
-from data.prompts import sat_messages
-from data.stories import load_stories
-from rewards.tasks.sat.prose import morphemes
+from sozo.data.jumandic import load_nouns
+from sozo.data.prompts import sat_messages
+from sozo.tasks.sat.prose import morphemes
+from sozo.tasks.sat.stories import load_stories
 
 PATH = Path(__file__).parent / "data" / "sat_attacks.jsonl"
 LENGTH = 400

@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import torch
 from datasets import Dataset
-from fakes import AXES
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from data.prompts import dat_messages, prompt
-from models.tiny import build_tokenizer
-from rewards.task import Item
-from training.grpo import GrpoSettings
-from training.mix import reward_functions
-from training.words import WordArguments
+from fakes import AXES
+from sozo.data.prompts import dat_messages, prompt
+from sozo.models.tiny import build_tokenizer
+from sozo.tasks.task import Item
+from sozo.training.grpo import GrpoSettings
+from sozo.training.mix import reward_functions
+from sozo.training.words import WordArguments
 
 
 def tiny_llama(vocabulary, **changes):

@@ -2,9 +2,9 @@
 
 import random
 
-from data.published import load
-from data.scales import ENGLISH, SCALES
-from data.sipen import ENTAILMENT, MAYBE, NO, YES, SipenItem, hypotheses
+from sozo.data.published import load
+from sozo.tasks.sipen.items import ENTAILMENT, MAYBE, NO, YES, SipenItem, hypotheses
+from sozo.tasks.sipen.scales import ENGLISH, SCALES
 
 # Premises by expression, one of the allocations that fit the paper's counts: 387 premises, 1,076 hypotheses.
 QUANTIFIERS = {"all": 78, "most": 1, "many": 11, "some": 79, "few": 3}

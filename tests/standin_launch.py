@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 
 from fakes import write_responses
-
-from data.schema import Response
+from sozo.data.schema import Response
 
 
 def main():

@@ -2,13 +2,13 @@
 
 import pytest
 
-from data.errors import UserError
-from data.processes import Processes
-from data.schema import Completion, write_columns
-from eval.answered import read_answers
-from eval.draw import SamplingOptions, draw_parts
-from rewards.measure import Measure
-from rewards.task import Item, Task
+from sozo.data.errors import UserError
+from sozo.data.processes import Processes
+from sozo.data.schema import Completion, write_columns
+from sozo.eval.answered import read_answers
+from sozo.eval.draw import SamplingOptions, draw_parts
+from sozo.scoring.measure import Measure
+from sozo.tasks.task import Item, Task
 
 ITEMS = [Item("a#1", "一"), Item("b", "二"), Item("c", "三")]
 
@@ -70,7 +70,7 @@ def test_a_run_that_failed_continues_and_processes_share(tmp_path):
 
 
 def test_the_answers_of_another_table_are_refused(tmp_path):
-    from eval.answered import count_answers
+    from sozo.eval.answered import count_answers
 
     columns = {"id": ["x#0"], "source": ["s"], "text": ["t"]}
     write_columns(tmp_path / "part-00000.parquet", columns)

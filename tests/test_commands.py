@@ -8,10 +8,10 @@ from unittest.mock import MagicMock
 
 import pytest
 from accelerate.commands.launch import launch_command_parser
-from test_documents import PAGES, ROOT, SHELL, name_of, parse_only
 from typer.main import get_command
 
-from eval.__main__ import make_app
+from sozo.eval.cli import make_app
+from test_documents import PAGES, ROOT, SHELL, name_of, parse_only
 
 # Of other projects, or the shell's own, and with nothing of ours in it.
 ELSEWHERE = re.compile(r"cd |export |git clone |pre-commit install|transformers serve|vllm serve |wandb sync|D=")
@@ -51,7 +51,7 @@ WITHOUT_FLAGS = {"benchmarks/reward_share.py", "examples/scripted_judge.py"}  # 
 def of_a_kind(part):
     if part[0] in ("make", "trl") or part[:2] in (["pip", "install"], ["accelerate", "launch"]):
         return True
-    if part[0] == "python" and (part[1:3] == ["-m", "eval"] or SCRIPT.fullmatch(part[1]) or part[1] == "-X"):
+    if part[0] == "python" and (part[1:3] == ["-m", "sozo"] or SCRIPT.fullmatch(part[1]) or part[1] == "-X"):
         return True
     return bool(ELSEWHERE.match(" ".join(part)))
 
@@ -97,7 +97,7 @@ def test_a_command_of_trl_parses(words):
         assert rest == []
 
 
-@pytest.mark.parametrize(("page", "words"), [(p, w) for p, w in INLINE if w[1:3] == ["-m", "eval"]])
+@pytest.mark.parametrize(("page", "words"), [(p, w) for p, w in INLINE if w[1:3] == ["-m", "sozo"]])
 def test_what_a_sentence_says_of_evaluation_exists(page, words):
     command = get_command(make_app())
     for word in words[3:]:

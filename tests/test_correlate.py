@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+
 from published_check.derived import Derived, Verdict
 from published_check.p_values import p_value
 from published_check.page import PAGE, to_markdown
@@ -11,9 +12,8 @@ from published_check.published import derive_published
 from published_check.rounding import Printed
 from published_check.significance import significance
 from published_check.tables import same_models
-
-from data.published import load, load_text
-from eval.statistics import holm, pearson
+from sozo.data.published import load, load_text
+from sozo.scoring.statistics import holm, pearson
 
 
 @pytest.fixture(scope="module")

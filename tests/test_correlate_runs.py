@@ -1,4 +1,4 @@
-"""`python -m eval correlate DIR...`: Tables 8, 9 and 10 of finished runs, by hand and as a user runs it."""
+"""`sozo correlate DIR...`: Tables 8, 9 and 10 of finished runs, by hand and as a user runs it."""
 
 import json
 import os
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from finished_runs import JUDGE, QUESTION_OF_TASK, SCORES, dat_run, jcq_run, sat_run
 
-from data.errors import UserError
-from data.jcq import CRITERIA, TASKS
-from data.published import load
-from eval.correlate.run import correlate_runs
-from eval.statistics import holm
+from finished_runs import JUDGE, QUESTION_OF_TASK, SCORES, dat_run, jcq_run, sat_run
+from sozo.data.errors import UserError
+from sozo.data.published import load
+from sozo.eval.correlate.run import correlate_runs
+from sozo.scoring.statistics import holm
+from sozo.tasks.jcq.questions import CRITERIA, TASKS
 
 ROOT = Path(__file__).parents[1]
 MODELS = [row["model"] for row in load("dat")]
@@ -206,8 +206,8 @@ def test_scores_on_different_scales_are_not_correlated(change, message, tmp_path
 
 
 def evaluate(folder, *words):
-    command = [sys.executable, "-m", "eval", "correlate", *words]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "sozo", "correlate", *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 

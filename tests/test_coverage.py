@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from eval.experts.alphas import pooled, within
-from eval.experts.histories import Rated
-from eval.statistics import compare_independent, compare_paired, mean_interval, pearson
-from eval.statistics.agreement import krippendorff_alpha
-from eval.statistics.means import MeanInterval
-from eval.statistics.seeds import difference, over_seeds
-from rewards.guard import gain
-from rewards.measure import normal_interval
-from rewards.tasks.dat.decomposition import decompose
+from sozo.eval.experts.alphas import pooled, within
+from sozo.eval.experts.histories import Rated
+from sozo.scoring.guard import gain
+from sozo.scoring.measure import normal_interval
+from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
+from sozo.scoring.statistics.agreement import krippendorff_alpha
+from sozo.scoring.statistics.means import MeanInterval
+from sozo.scoring.statistics.seeds import difference, over_seeds
+from sozo.tasks.dat.decomposition import decompose
 
 TRIALS = 2000  # the standard error of a coverage of 95% is 0.5 points
 SIZES = (5, 10, 35, 113)

@@ -4,15 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from fakes import AXES, FakeEncoder, FakeNouns, axis_encoder, list_text
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from data.errors import UserError
-from data.schema import Reason
-from rewards.tasks.dat.loopholes import BITS
-from rewards.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatSettings
+from fakes import AXES, FakeEncoder, FakeNouns, axis_encoder, list_text
+from sozo.data.errors import UserError
+from sozo.data.schema import Reason
+from sozo.tasks.dat.loopholes import BITS
+from sozo.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatSettings
 
 TEN = AXES[:10]
 # What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.
@@ -312,7 +312,7 @@ def test_a_text_scores_the_same_in_any_company(texts):
 
 
 def test_the_memory_of_bad_words_is_bounded(monkeypatch):
-    monkeypatch.setattr("rewards.tasks.dat.words._MAX_CACHED", 20)
+    monkeypatch.setattr("sozo.tasks.dat.words._MAX_CACHED", 20)
     scorer = make_scorer()
     assert one(list_text(TEN), scorer).score == 1.0
     for k in range(10):  # a model that babbles: nine new bad words a time beside a known noun
@@ -355,7 +355,7 @@ def test_describe():
 def test_settings_build_what_they_name(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     # A server is known by the vectors of three words.
-    monkeypatch.setattr("rewards.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
+    monkeypatch.setattr("sozo.scoring.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
     cache = str(tmp_path / "cache")
     settings = DatSettings(
         noun_checker="jumandic",

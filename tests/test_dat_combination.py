@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from fakes import AXES, FakeEncoder, FakeNouns, list_text
-from test_guard import finished
 
-import rewards.tasks.dat.apart as apart
-from data.errors import UserError
-from rewards import make_dat_combination
-from rewards.embeddings import WordVectors
-from rewards.tasks.dat.combination import combined
-from rewards.tasks.dat.scorer import DatScorer
+import sozo.rewards.dat_apart as apart
+from fakes import AXES, FakeEncoder, FakeNouns, list_text
+from sozo.data.errors import UserError
+from sozo.rewards import make_dat_combination
+from sozo.rewards.dat_combination import combined
+from sozo.scoring.embeddings import WordVectors
+from sozo.tasks.dat.scorer import DatScorer
+from test_guard import finished
 
 
 @pytest.fixture

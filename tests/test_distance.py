@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cosine, pdist
 
-from rewards.distance import mean_pairwise_distance, paired_distance
+from sozo.scoring.distance import mean_pairwise_distance, paired_distance
 
 
 def distance(*vectors):

@@ -8,11 +8,12 @@ import tomllib
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from packaging.requirements import Requirement
+
 from checkup import machine, packages
 from checkup.finding import ROOT, Finding, State, safely
 from checkup.network import Reach, check_logins, check_models
 from checkup.packages import FEATURES, check_base, check_extras, check_jumanpp, missing
-from packaging.requirements import Requirement
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]

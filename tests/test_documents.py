@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.main import get_command
+
 from fakes import AXES, list_text
+from sozo.data.schema import write_columns
+from sozo.eval.cli import _VARIADIC, make_app
+from sozo.eval.flags import spread
+from sozo.scoring.endpoint.profile import Profile, read_profile
+from sozo.training.config import parse
 from study.arms import read_arms
 from study.claims import read_claims
 from study.config import FLAGS
 from test_recipes import METHODS, ON_CPU
-from typer.main import get_command
-
-from data.schema import write_columns
-from eval.__main__ import _VARIADIC, make_app
-from eval.flags import spread
-from rewards.endpoint.profile import Profile, read_profile
-from training.config import parse
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -58,7 +58,7 @@ def usages(path):
     """The words of every command in a script's docstring or a YAML's first lines."""
     text = path.read_text("utf-8").replace("\\\n", " ") if path.suffix in (".py", ".yaml") else ""
     for line in text.splitlines():
-        if re.match(r"(#| ) {3,}(make |python -m eval |(python|accelerate launch) .*(recipes|benchmarks)/)", line):
+        if re.match(r"(#| ) {3,}(make |sozo |(python|accelerate launch) .*(recipes|benchmarks)/)", line):
             optional = re.sub(r"\[(--[^]]*)\]", r"\1", line.removeprefix("#"))
             yield shlex.split(optional, comments=True)
 
@@ -134,7 +134,7 @@ def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
         parse_only(ROOT / "recipes" / script, words, monkeypatch)
         return
     calls = []
-    monkeypatch.setattr("eval.run.run_task", lambda *settings: calls.append(settings))
+    monkeypatch.setattr("sozo.eval.run.run_task", lambda *settings: calls.append(settings))
     monkeypatch.setattr(sys, "argv", [script, *words])
     runpy.run_path(str(ROOT / "recipes" / script), run_name="__main__")
     assert len(calls) == 1

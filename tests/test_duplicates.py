@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from fakes import AXES, FakeNouns, axis_encoder, list_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewards.duplicates import KEY_BYTES, SeenResponses, response_keys, word_hash
-from rewards.tasks.dat.scorer import DatRules, DatScorer
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from sozo.rewards.duplicates import KEY_BYTES, SeenResponses, response_keys, word_hash
+from sozo.tasks.dat.scorer import DatRules, DatScorer
 
 TEN = list(AXES[:10])
 

@@ -7,16 +7,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
-from fakes import FakeEncoder, list_text
 
-from data.errors import UserError
-from rewards.embeddings import (
+from fakes import FakeEncoder, list_text
+from sozo.data.errors import UserError
+from sozo.scoring.embeddings import (
     OpenAIEncoder,
     SentenceTransformerEncoder,
     WordVectors,
     make_encoder,
 )
-from rewards.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.scorer import DatScorer
 
 # WordVectors
 
@@ -334,7 +334,7 @@ def test_openai_batches_are_halved_until_the_server_takes_them(endpoint):
     ],
 )
 def test_openai_senseless_embeddings_are_one_line(endpoint, monkeypatch, body, message):
-    monkeypatch.setattr("rewards.endpoint.pace.RetryPolicy.wait", lambda *args: 0.0)
+    monkeypatch.setattr("sozo.scoring.endpoint.pace.RetryPolicy.wait", lambda *args: 0.0)
     endpoint.faults = [body] * 7
     with pytest.raises(UserError, match=message):
         OpenAIEncoder("m").encode(["犬"])
@@ -453,7 +453,7 @@ def test_a_first_batch_of_rare_words_only_is_no_broken_encoder():
     ids=["GLuCoSE", "simcse"],
 )
 def test_a_tokenizer_without_its_package_names_it(tokenizer, package, tmp_path, monkeypatch):
-    from rewards.embeddings import encoders
+    from sozo.scoring.embeddings import encoders
 
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokenizer))

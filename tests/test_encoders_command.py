@@ -1,4 +1,4 @@
-"""`python -m eval encoders`: its measures on hand-worked numbers, and the command on packaged encoders."""
+"""`sozo encoders`: its measures on hand-worked numbers, and the command on packaged encoders."""
 
 import json
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from eval.__main__ import make_app
-from eval.encoders.measures import auc, auc_of_sharing, common_direction_share, labels_of, random_pairs
+from sozo.eval.cli import make_app
+from sozo.eval.encoders.measures import auc, auc_of_sharing, common_direction_share, labels_of, random_pairs
 
 
 def test_pairs_are_of_two_different_words_and_uniform():

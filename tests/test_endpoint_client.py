@@ -6,14 +6,14 @@ import time
 from base64 import b64encode
 
 import pytest
-from judge_server import JudgeServer
 
-from data.errors import UserError
-from rewards.embeddings import OpenAIEncoder
-from rewards.endpoint import client
-from rewards.endpoint.client import Endpoint
-from rewards.endpoint.pace import RetryPolicy, run_to_end
-from rewards.endpoint.profile import Profile
+from judge_server import JudgeServer
+from sozo.data.errors import UserError
+from sozo.scoring.embeddings import OpenAIEncoder
+from sozo.scoring.endpoint import client
+from sozo.scoring.endpoint.client import Endpoint
+from sozo.scoring.endpoint.pace import RetryPolicy, run_to_end
+from sozo.scoring.endpoint.profile import Profile
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)

@@ -5,17 +5,17 @@ import threading
 
 import numpy as np
 import pytest
+
 from judge_server import VERDICT, JudgeServer
 from judge_server import completion as judged
+from sozo.data.errors import UserError
+from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.scoring.embeddings import make_encoder
+from sozo.scoring.endpoint.profile import Profile, read_profile
+from sozo.scoring.judges.endpoint import endpoint_judge
+from sozo.scoring.judges.options import JudgeSettings
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server
-
-from data.errors import UserError
-from generate import GeneratorSettings, load_generator
-from rewards.embeddings import make_encoder
-from rewards.endpoint.profile import Profile, read_profile
-from rewards.judges.endpoint import endpoint_judge
-from rewards.judges.options import JudgeSettings
 
 SECRET = "sk-of-this-role-0123456789"
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sampling_worker import dat_by
 
-from data.errors import UserError
-from data.jsonl import read_answers_file
-from data.run_folder import RunFolder, first_difference
-from data.schema import read_responses
-from eval.answered import count_answers, score_parts
-from rewards.nouns import Verdict
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.summary import summarise
+from sampling_worker import dat_by
+from sozo.data.errors import UserError
+from sozo.data.jsonl import read_answers_file
+from sozo.data.run_folder import RunFolder, first_difference
+from sozo.data.schema import read_responses
+from sozo.eval.answered import count_answers, score_parts
+from sozo.scoring.nouns import Verdict
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.summary import summarise
 
 WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
 
@@ -63,7 +63,7 @@ def texts(n: int) -> list[dict[str, str]]:
 
 
 def run_eval(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "eval", *map(str, arguments)]
+    command = [sys.executable, "-m", "sozo", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
@@ -137,7 +137,7 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
     assert "--output" in done.stderr
     assert "Traceback" not in done.stderr
     common = ("dat", "--output", tmp_path / "x")
-    assert_one_line_error(run_eval(*common), "give a --model", "python -m eval score dat FILE")
+    assert_one_line_error(run_eval(*common), "give a --model", "sozo score dat FILE")
     assert_one_line_error(run_eval("sat", "--model", "random", "--output", tmp_path / "x"), "no answer to sat")
     counts = ("--trials", "5", "--num-responses", "5")
     assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
@@ -168,9 +168,7 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
 
 def test_help_and_the_room_import_without_heavy_packages() -> None:
     heavy = "{'torch', 'transformers', 'pyarrow', 'matplotlib', 'spacy', 'trl', 'training'}"
-    code = (
-        f"import sys, eval.__main__, eval.report, generate;found = {heavy} & set(sys.modules); assert not found, found"
-    )
+    code = f"import sys, sozo.eval.cli, sozo.eval.report;found = {heavy} & set(sys.modules); assert not found, found"
     subprocess.run([sys.executable, "-c", code], check=True)
     done = run_eval("--help")
     assert done.returncode == 0

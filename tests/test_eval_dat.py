@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from fakes import write_responses
 
-from data.errors import UserError
-from data.schema import Reason, Response
-from rewards.tasks.dat.lists import read_lists
-from rewards.tasks.dat.summary import DatSummary, summarise, valid_scores
+from fakes import write_responses
+from sozo.data.errors import UserError
+from sozo.data.schema import Reason, Response
+from sozo.tasks.dat.lists import read_lists
+from sozo.tasks.dat.summary import DatSummary, summarise, valid_scores
 
 ROWS = [
     Response("0", "a", 1, "", ("犬", "猫"), 0.5),

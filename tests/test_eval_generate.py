@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sampling_worker import dat_by, sample
 
-from data.errors import UserError
-from data.jumandic import load_nouns
-from data.prompts import prompt
-from data.schema import read_responses
-from generate import RandomNouns, TransformersGenerator
-from models.traits import encode_text
-from rewards.parse import split_list
-from rewards.tasks.dat.scorer import DatScorer, DatSettings
+from sampling_worker import dat_by, sample
+from sozo.data.errors import UserError
+from sozo.data.jumandic import load_nouns
+from sozo.data.prompts import prompt
+from sozo.data.schema import read_responses
+from sozo.models.generator import RandomNouns
+from sozo.models.traits import encode_text
+from sozo.models.transformers_model import TransformersGenerator
+from sozo.scoring.parse import split_list
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
 
 DAT = prompt("dat")
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "鳥", "花"]
@@ -161,7 +162,7 @@ def test_transformers_samples_the_models_own_distribution(
 
     monkeypatch.setattr(type(model), "_sample", spy)
     if obstacle:
-        monkeypatch.setattr("generate.shared_prefix.why_not_sampled", lambda *_: obstacle)
+        monkeypatch.setattr("sozo.models.shared_prefix.why_not_sampled", lambda *_: obstacle)
     generator = TransformersGenerator(model, tokenizer, max_new_tokens=1)
     texts = [completion.text for completion in generator.answer([DAT] * 600, seed=0, batch=0)]
     # A random model is near uniform over its vocabulary, far more than 50 tokens.

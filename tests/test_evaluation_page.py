@@ -1,4 +1,4 @@
-"""`python -m eval report`: what stands in the page, and that what a model wrote stays text."""
+"""`sozo report`: what stands in the page, and that what a model wrote stays text."""
 
 import base64
 import gzip
@@ -13,17 +13,17 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from whole_runs import dat_run, jcq_run, sat_run
 
-from data.jcq import trial_questions
-from data.stories import load_stories
-from data.study_folder import StudyFolder, StudyRow, write_study
-from eval.compare import bases
-from eval.evaluated import find_evaluated
-from eval.report.evaluation_page import write_evaluation
-from eval.report.labels import both, labels, translate_chart
-from eval.report.reader import chunks
-from rewards.tasks import TASKS
+from sozo.data.study_folder import StudyFolder, StudyRow, write_study
+from sozo.eval.compare import bases
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.report.labels import both, labels, translate_chart
+from sozo.eval.report.reader import chunks
+from sozo.tasks import TASKS
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.sat.stories import load_stories
+from whole_runs import dat_run, jcq_run, sat_run
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -47,9 +47,9 @@ def runs(tmp_path_factory):
 
 
 def report(folder, *words):
-    command = [sys.executable, "-m", "eval", "report", *map(str, words)]
+    command = [sys.executable, "-m", "sozo", "report", *map(str, words)]
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)}
+        command, cwd=folder, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT / "src")}
     )
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import AXES, FakeNouns, axis_encoder, list_text
-
 from examples import encoder, generator, reward, task
-from generate.protocol import RandomNouns
-from rewards import DatScorer
-from training.entries import read_entries
+
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from sozo.models.generator import RandomNouns
+from sozo.rewards import DatScorer
+from sozo.training.entries import read_entries
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = (task, reward, encoder, generator)
@@ -35,7 +35,7 @@ def test_the_task_is_a_command(tmp_path):
     ]
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps(row) + "\n" for row in texts), "utf-8")
-    command = [sys.executable, "-m", "eval", "score", "acrostic", answers, "--output", tmp_path / "a"]
+    command = [sys.executable, "-m", "sozo", "score", "acrostic", answers, "--output", tmp_path / "a"]
     environment = os.environ | {"SOZO_TASKS": "examples.task.Acrostic"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

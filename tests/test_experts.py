@@ -11,24 +11,24 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.errors import UserError
-from eval.experts.alphas import difference, pooled, within
-from eval.experts.analysis import OTHERS, SHIFTED
-from eval.experts.asks import ask_for_all, asks
-from eval.experts.dummies import own_median
-from eval.experts.estimate import estimate
-from eval.experts.figures import reasons_figure
-from eval.experts.histories import HISTORIES, Condition, Pools, Rated, conditions_of, sample_ratings
-from eval.experts.reasons import reasons_of
-from eval.experts.run import ExpertSettings, judge_experts, seeded_judges
-from eval.experts.votes import LOW_CONFIDENCE, NO_VOTES, TIE, UNPARSEABLE, predict
-from rewards.embeddings import WordVectors
-from rewards.judges.criterion import Verdict
-from rewards.judges.options import JudgeSettings, Price
+from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
+from sozo.data.errors import UserError
+from sozo.eval.experts.alphas import difference, pooled, within
+from sozo.eval.experts.analysis import OTHERS, SHIFTED
+from sozo.eval.experts.asks import ask_for_all, asks
+from sozo.eval.experts.dummies import own_median
+from sozo.eval.experts.estimate import estimate
+from sozo.eval.experts.figures import reasons_figure
+from sozo.eval.experts.histories import HISTORIES, Condition, Pools, Rated, conditions_of, sample_ratings
+from sozo.eval.experts.reasons import reasons_of
+from sozo.eval.experts.run import ExpertSettings, judge_experts, seeded_judges
+from sozo.eval.experts.votes import LOW_CONFIDENCE, NO_VOTES, TIE, UNPARSEABLE, predict
+from sozo.scoring.embeddings import WordVectors
+from sozo.scoring.judges.criterion import Verdict
+from sozo.scoring.judges.options import JudgeSettings, Price
 
 ROOT = Path(__file__).parents[1]
 SHOTS = (1, 2, 5, 10)
@@ -180,7 +180,7 @@ def test_votes_that_do_not_count():
 
 
 def test_a_world_without_experts_has_no_difference(monkeypatch):
-    monkeypatch.setattr("eval.experts.alphas.PERMUTATIONS", 1)
+    monkeypatch.setattr("sozo.eval.experts.alphas.PERMUTATIONS", 1)
     held = 0
     for seed in range(40):
         ratings = world(seed, 0.3, experts=[(0, 0)] * 9)
@@ -277,9 +277,14 @@ def test_reasons_are_alike_where_experts_agree(tmp_path):
 
 
 def experts(folder, *words):
-    command = [sys.executable, "-m", "eval", "experts", *words]
+    command = [sys.executable, "-m", "sozo", "experts", *words]
     return subprocess.run(
-        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=folder, capture_output=True, text=True, check=False
+        command,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from expert_worker import CONDITIONS, RATINGS
 from expert_world import CRITERION, reply
 from judge_server import JudgeServer, completion
-
-from eval.experts.estimate import estimate
-from rewards.judges.criterion import criterion_rubric
-from rewards.judges.ledger import read_judgements
-from rewards.judges.options import Price
+from sozo.eval.experts.estimate import estimate
+from sozo.scoring.judges.criterion import criterion_rubric
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.scoring.judges.options import Price
 
 HERE = Path(__file__).parent
 KEY = "sk-proj-Vq7/secret+key-0123456789"
@@ -64,7 +64,7 @@ def serving(seed):
 
 
 def start(url, folder, *words):
-    environment = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(HERE.parent), "NO_PROXY": "127.0.0.1"}
+    environment = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(HERE.parent / "src"), "NO_PROXY": "127.0.0.1"}
     return subprocess.Popen([sys.executable, HERE / "expert_worker.py", url, folder, *words], env=environment)
 
 

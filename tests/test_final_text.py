@@ -1,14 +1,14 @@
 """One rule for what a text says in the end, and for how it ended."""
 
 import pytest
-from fakes import list_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewards.final_text import Ending, ending, final_text, judged_part
-from rewards.parse import split_list
-from rewards.tasks.sat.finished import parse_grade
-from rewards.tasks.sat.score import what_counts
+from fakes import list_text
+from sozo.scoring.final_text import Ending, ending, final_text, judged_part
+from sozo.scoring.parse import split_list
+from sozo.tasks.sat.finished import parse_grade
+from sozo.tasks.sat.score import what_counts
 
 WORDS = tuple("犬猫水山川本車空海石")
 LIST = list_text(WORDS)

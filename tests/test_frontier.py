@@ -6,24 +6,24 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from fakes import AXES, axis_encoder
 from scipy.stats import chisquare
 
-from data.errors import UserError
-from eval.draw import SamplingOptions
-from eval.frontier import FrontierOptions, frontier_curves
-from eval.run import run_task
-from generate import GeneratorSettings, load_generator
-from generate.nouns import FrontierNouns
-from models.tiny import noun_vectors, tiny_nouns
-from rewards.distance import mean_pairwise_distance
-from rewards.embeddings import WordVectors
-from rewards.parse import split_list
-from rewards.tasks.dat import frontier
-from rewards.tasks.dat.frontier import free_lists, independent_words
-from rewards.tasks.dat.noun_frontier import NounFrontier
-from rewards.tasks.dat.scorer import DatSettings
-from rewards.tasks.dat.task import Dat
+from fakes import AXES, axis_encoder
+from sozo.data.errors import UserError
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.frontier import FrontierOptions, frontier_curves
+from sozo.eval.run import run_task
+from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.models.nouns import FrontierNouns
+from sozo.models.tiny import noun_vectors, tiny_nouns
+from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.embeddings import WordVectors
+from sozo.scoring.parse import split_list
+from sozo.tasks.dat import frontier
+from sozo.tasks.dat.frontier import free_lists, independent_words
+from sozo.tasks.dat.noun_frontier import NounFrontier
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
 
 
 def unit_vectors(n, dimensions, seed=0):

@@ -3,8 +3,9 @@
 import json
 import sys
 
-import gpu_check
 import pytest
+
+import gpu_check
 from checkup import samplers, shapes, table
 from checkup.unit import DTYPES, PARTS, Unit, measure, units, why_skipped
 
@@ -24,7 +25,7 @@ def test_the_shapes_are_the_recipes():
 
 
 def test_a_built_model_has_the_shapes_parameters_and_a_word_for_each_token(tiny):
-    from models.load import load_model
+    from sozo.models.weights import load_model
 
     shape = shapes.shape("tiny")
     model, tokenizer = load_model(str(tiny))
@@ -38,7 +39,7 @@ def test_a_built_model_has_the_shapes_parameters_and_a_word_for_each_token(tiny)
 def test_the_deviation_tells_a_sampler_that_truncates(tiny):
     import torch
 
-    from models.load import load_model
+    from sozo.models.weights import load_model
 
     model, _ = load_model(str(tiny), dtype="float32")
     torch.manual_seed(0)

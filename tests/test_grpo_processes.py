@@ -8,15 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
-from grpo_runs import environment, generated, history, recipe, run
-from mini_model import build_mini
 from pyarrow.parquet import read_table
 from safetensors.torch import load_file
-from two_ranks import gone
 
-from data.wandb_run import last_checkpoint
-from rewards import DatReward, make_task_reward
-from rewards.tasks.dat.scorer import DatScorer, DatSettings
+from grpo_runs import environment, generated, history, recipe, run
+from mini_model import build_mini
+from sozo.data.wandb_run import last_checkpoint
+from sozo.rewards import DatReward, make_task_reward
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from two_ranks import gone
 
 
 @pytest.fixture(scope="module")

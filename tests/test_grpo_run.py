@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
-from mini_model import build_mini
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from data.prompts import dat_messages
-from data.wandb_run import WandbRun, last_checkpoint, trained_by
+from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
+from mini_model import build_mini
+from sozo.data.prompts import dat_messages
+from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
 
 DAT_METRICS = {"dat/valid_rate", "dat/mean_score", "dat/unique_words", "dat/duplicate_share", "dat/reason/format"}
 SLOW_REWARD = """
@@ -144,8 +144,8 @@ def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(mini, tmp_p
         tasks=[
             {
                 "task": "dat",
-                "reward_funcs": ["rewards.make_dat_reward", "slow_reward.slow"],
-                "reward_args": {"rewards.make_dat_reward": {"noun_checker": "jumandic"}},
+                "reward_funcs": ["sozo.rewards.make_dat_reward", "slow_reward.slow"],
+                "reward_args": {"sozo.rewards.make_dat_reward": {"noun_checker": "jumandic"}},
             },
             {"task": "lipogram", "measure": "lipogram/words", "penalise_duplicates": True},
         ],
@@ -235,8 +235,8 @@ def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(
         output_dir="out",
         max_steps=2,
         report_to="none",
-        reward_funcs=["rewards.make_dat_reward", "my_reward.lines"],
-        reward_args={"rewards.make_dat_reward": {"noun_checker": "jumandic"}},
+        reward_funcs=["sozo.rewards.make_dat_reward", "my_reward.lines"],
+        reward_args={"sozo.rewards.make_dat_reward": {"noun_checker": "jumandic"}},
         reward_weights=[1.0, 0.25],
     )
     done = run(command, tmp_path)
@@ -254,7 +254,9 @@ def test_trls_own_command_takes_the_reward(mini, tmp_path):
     rows = [json.dumps({"prompt": dat_messages()}, ensure_ascii=False) for _ in range(8)]
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "train.jsonl").write_text("\n".join(rows), "utf-8")
-    words = "--reward_funcs rewards.dat_reward --dataset_name prompts --output_dir out --max_steps 2 --use_cpu true"
+    words = (
+        "--reward_funcs sozo.rewards.dat_reward --dataset_name prompts --output_dir out --max_steps 2 --use_cpu true"
+    )
     words += " --bf16 false --max_completion_length 24 --top_k 0 --per_device_train_batch_size 8 --logging_steps 1"
     words += " --report_to none --num_generations 8 --log_completions false --save_strategy no"
     command = [str(Path(sys.executable).with_name("trl")), "grpo", *words.split(), "--model_name_or_path", str(mini)]

@@ -5,20 +5,20 @@ import sys
 
 import numpy as np
 import pytest
+
 from fakes import FakeEncoder, list_text, write_responses
 from finished_runs import SCORES
-
-from data.jumandic import load_nouns
-from data.run_folder import RunFolder
-from data.schema import Reason, Response
-from eval.evaluated import find_evaluated
-from eval.report.evaluation_page import write_evaluation
-from rewards.embeddings import WordVectors, make_encoder
-from rewards.embeddings.reference import random_lists
-from rewards.guard import Guard, gain
-from rewards.tasks.dat.guard import with_gains
-from rewards.tasks.dat.summary import summarise
-from rewards.tasks.dat.table11 import table11
+from sozo.data.jumandic import load_nouns
+from sozo.data.run_folder import RunFolder
+from sozo.data.schema import Reason, Response
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.embeddings.reference import random_lists
+from sozo.scoring.guard import Guard, gain
+from sozo.tasks.dat.guard import with_gains
+from sozo.tasks.dat.summary import summarise
+from sozo.tasks.dat.table11 import table11
 
 
 def test_a_gain_in_the_bases_standard_deviations():
@@ -49,7 +49,7 @@ def second(monkeypatch):
     # Ten words on the first axis, ten on the second, ten on axes of their own; one more has no vector.
     vectors = np.vstack([np.tile(np.eye(12)[axis], (10, 1)) for axis in (0, 1)] + [np.eye(12)[2:]])
     encoder = FakeEncoder(dict(zip(WORDS, vectors, strict=True)), "second")
-    monkeypatch.setattr("rewards.guard.make_encoder", lambda name, cache: encoder)
+    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name, cache: encoder)
     return Guard("second")
 
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from data.errors import UserError
-from data.ratings import Rating, read_ratings
-from eval.correlate.people import judge_human_correlations
+from sozo.data.errors import UserError
+from sozo.data.ratings import Rating, read_ratings
+from sozo.eval.correlate.people import judge_human_correlations
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
 

@@ -4,16 +4,16 @@ import json
 import threading
 
 import pytest
+
 from fakes import FakeJudge
 from judge_server import JudgeServer, completion
+from sozo.data.errors import UserError
+from sozo.data.rubrics import load_rubric
+from sozo.rewards import idea_format_reward, make_idea_reward
+from sozo.scoring.judges.protocol import Reply
+from sozo.tasks.pbig.all_at_once import all_at_once
+from sozo.tasks.pbig.experts import Expert, Rated
 from two_ranks import run_ranks
-
-from data.errors import UserError
-from data.rubrics import load_rubric
-from rewards import idea_format_reward, make_idea_reward
-from rewards.judges.protocol import Reply
-from rewards.tasks.pbig.all_at_once import all_at_once
-from rewards.tasks.pbig.experts import Expert, Rated
 
 CRITERIA = load_rubric("pbig").criteria
 AXES = ["specificity", "innovativeness"]

@@ -6,9 +6,10 @@ import json
 from importlib.resources import files
 
 import pytest
+from pbig_trial_rule import EXPERTS, rate, ratings_csv
 
-from data.errors import UserError
-from data.ideas import (
+from sozo.data.errors import UserError
+from sozo.tasks.pbig.ideas import (
     LIMITS,
     Idea,
     Patent,
@@ -20,7 +21,6 @@ from data.ideas import (
     write_ideas,
     write_patents,
 )
-from data.pbig_trial_rule import EXPERTS, rate, ratings_csv
 
 IDEA = {
     "id": "i",
@@ -101,7 +101,7 @@ def test_the_trial_is_24_technologies_with_three_ideas_each():
 
 
 def test_the_ratings_are_what_the_rule_says():
-    packaged = files("data").joinpath("pbig_trial", "ratings.csv").read_text("utf-8")
+    packaged = files("sozo.data").joinpath("pbig_trial", "ratings.csv").read_text("utf-8")
     assert packaged == ratings_csv()
     rows = list(csv.DictReader(io.StringIO(packaged)))
     assert len({row["rater"] for row in rows}) == 9

@@ -8,6 +8,7 @@ import tomllib
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
 from test_documents import ROOT, SHELL
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -6,9 +6,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from data.categories import categories, domains
-from rewards.tasks.dat.decomposition import decompose
-from rewards.tasks.dat.hill import hill_numbers
+from sozo.data.categories import categories, domains
+from sozo.tasks.dat.decomposition import decompose
+from sozo.tasks.dat.hill import hill_numbers
 
 
 def unit_vectors(count, dimensions=5, seed=0):

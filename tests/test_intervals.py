@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from published_check.p_values import p_value
 from scipy import stats
 
-from eval.statistics import (
+from published_check.p_values import p_value
+from sozo.scoring.statistics import (
     compare_independent,
     compare_paired,
     correlate_models,
@@ -27,7 +27,7 @@ floats = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3))
 
 
 def test_scipy_is_imported_where_it_is_used():
-    code = "import sys, eval.statistics, eval.correlate.run, eval.correlate.people; print('scipy' in sys.modules)"
+    code = "import sys, sozo.eval.correlate.run, sozo.eval.correlate.people; print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
-from data.jcq import Question
-from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.ledger import Judgement, judgement_key
-from rewards.judges.protocol import Status
-from rewards.task import Answer
-from rewards.tasks.jcq.files import (
+from sozo.data.errors import UserError
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.ledger import Judgement, judgement_key
+from sozo.scoring.judges.protocol import Status
+from sozo.tasks.jcq.files import (
     answers_path,
     judgements_path,
     read_answers,
@@ -19,7 +17,9 @@ from rewards.tasks.jcq.files import (
     write_answers,
     write_jcq_judgements,
 )
-from rewards.tasks.jcq.task import asked_of
+from sozo.tasks.jcq.questions import Question
+from sozo.tasks.jcq.task import asked_of
+from sozo.tasks.task import Answer
 
 VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}

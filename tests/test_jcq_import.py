@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 import pytest
+
+from sozo.eval.evaluated import find_evaluated
+from sozo.scoring.judges.protocol import Status
+from sozo.tasks.jcq.questions import trial_questions
 from test_jcq_sat_commands import ROOT, VERDICT, both, evaluate
 from test_sampling_endpoint import server
-
-from data.jcq import trial_questions
-from eval.evaluated import find_evaluated
-from rewards.judges.protocol import Status
 
 REFUSAL = "採点できません"
 
@@ -39,9 +39,9 @@ def theirs(tmp_path):
 def bring_in(folder, *words):
     """`eval score jcq` on these files, without a key."""
     files = ("data/answers/m.jsonl", "--judgements", "data/judgements/j/m.jsonl", "--judge-model", "j")
-    command = [sys.executable, "-m", "eval", "score", "jcq", *files, "--trial", "--output", "out", *words]
+    command = [sys.executable, "-m", "sozo", "score", "jcq", *files, "--trial", "--output", "out", *words]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-    variables["PYTHONPATH"] = str(ROOT)
+    variables["PYTHONPATH"] = str(ROOT / "src")
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
 

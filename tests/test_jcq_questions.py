@@ -8,9 +8,9 @@ from dataclasses import asdict
 
 import pytest
 
-from data import jcq
-from data.errors import UserError
-from data.jcq import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
+from sozo.data.errors import UserError
+from sozo.tasks.jcq import questions as jcq
+from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 
 
 def rows(per_task=100):

@@ -1,4 +1,4 @@
-"""`python -m eval jcq` and `sat` as a user runs them, against a server on loopback that answers and judges."""
+"""`sozo jcq` and `sat` as a user runs them, against a server on loopback that answers and judges."""
 
 import json
 import os
@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_sampling_endpoint import KEY, completion, server
 
-from data.jcq import trial_questions
-from data.stories import load_stories
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.sat.stories import load_stories
+from test_sampling_endpoint import KEY, completion, server
 
 ROOT = Path(__file__).parents[1]
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
@@ -32,8 +32,8 @@ def story_teller(body):
 
 
 def evaluate(folder, *words):
-    command = [sys.executable, "-m", "eval", *words]
-    variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "sozo", *words]
+    variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
 
@@ -159,7 +159,7 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--trial",), "give a --model; answers that exist already: python -m eval score jcq FILE"),
+        (("--trial",), "give a --model; answers that exist already: sozo score jcq FILE"),
         (("--model", "random", "--trial"), "lists of nouns are no answer to jcq; give a language model as --model"),
         (("--model", "m", "--trial", "--questions", "q.jsonl"), "give either --trial or --questions, not both"),
         (("--model", "m", "--questions", "q.jsonl"), "q.jsonl"),

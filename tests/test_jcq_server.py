@@ -1,4 +1,4 @@
-"""`python -m eval jcq` and `sat` against a real server: `transformers serve` on loopback, as answerer and as judge."""
+"""`sozo jcq` and `sat` against a real server: `transformers serve` on loopback, as answerer and as judge."""
 
 import json
 import os
@@ -11,17 +11,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from bigram_model import END, UNKNOWN, build_bigrams
 from grpo_runs import _free_port, environment
 from mini_model import build_mini
+from sozo.data.jsonl import write_records
+from sozo.data.prompts import prompt
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.jcq.rubric import JCQ_V1
+from sozo.tasks.sat.stories import load_stories
 from test_sampling_endpoint import wait_for
-
-from data.jcq import trial_questions
-from data.jsonl import write_records
-from data.prompts import prompt
-from data.stories import load_stories
-from rewards.judges.ledger import read_judgements
-from rewards.tasks.jcq.rubric import JCQ_V1
 
 ROOT = Path(__file__).parents[1]
 VAGUE = "どの答えにもよいところがあります。"
@@ -67,7 +67,7 @@ def asked(served):
 
 
 def start(folder, *words):
-    command = [sys.executable, "-m", "eval", *map(str, words)]
+    command = [sys.executable, "-m", "sozo", *map(str, words)]
     variables = environment(OPENAI_API_KEY="none", PYTHONPATH=str(ROOT))
     return subprocess.Popen(
         command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

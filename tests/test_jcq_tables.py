@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.jcq import CRITERIA, TASKS, Question
-from rewards.judges.ledger import Judgement
-from rewards.judges.protocol import Status
-from rewards.task import Answer
-from rewards.tasks.jcq.tables import Cell, answer_states, length_and_score, means, model_scores, question_means
+from sozo.scoring.judges.ledger import Judgement
+from sozo.scoring.judges.protocol import Status
+from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
+from sozo.tasks.jcq.tables import Cell, answer_states, length_and_score, means, model_scores, question_means
+from sozo.tasks.task import Answer
 
 USES, STORIES = TASKS[0], TASKS[-1]
 QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "?"), Question("3", STORIES, "?")]

@@ -7,12 +7,12 @@ import time
 from email.utils import formatdate
 
 import pytest
-from judge_server import VERDICT, JudgeServer, completion
 
-from data.errors import UserError
-from rewards.endpoint.pace import RetryPolicy, retry_after
-from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.protocol import Reply
+from judge_server import VERDICT, JudgeServer, completion
+from sozo.data.errors import UserError
+from sozo.scoring.endpoint.pace import RetryPolicy, retry_after
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.protocol import Reply
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)
@@ -141,7 +141,7 @@ def test_one_refused_prompt_is_no_dead_endpoint(serve, status):
 
 
 def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatch):
-    monkeypatch.setattr("rewards.endpoint.client._LONG", 0.05)
+    monkeypatch.setattr("sozo.scoring.endpoint.client._LONG", 0.05)
     policy = RetryPolicy(retries=5, first_wait=0.01, longest_wait=0.1, patience=1.0)
     judge, seen = serve((503, {"Retry-After": "3600"}, {"error": "warming up"}), retry=policy)
     assert ask(judge, "p")[0].error == "HTTP 503: warming up (2 attempts)"

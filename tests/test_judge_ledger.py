@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.errors import UserError
-from rewards.judges.ledger import Judgement, Ledger, judgement_key, latest, read_judgements
-from rewards.judges.protocol import Status
-from rewards.tasks.jcq.rubric import JCQ_V1
-from rewards.tasks.sat.finished import SAT_V1
+from sozo.data.errors import UserError
+from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest, read_judgements
+from sozo.scoring.judges.protocol import Status
+from sozo.tasks.jcq.rubric import JCQ_V1
+from sozo.tasks.sat.finished import SAT_V1
 
 RUBRICS = (JCQ_V1, SAT_V1)
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
@@ -98,7 +98,7 @@ def test_somebody_elses_file_without_a_final_newline_is_not_cut(tmp_path):
 
 def test_a_second_process_is_refused_and_a_dead_one_does_not_count(tmp_path):
     path = tmp_path / "j.jsonl"
-    code = "import sys, time; from pathlib import Path; from rewards.judges.ledger import Ledger"
+    code = "import sys, time; from pathlib import Path; from sozo.scoring.judges.ledger import Ledger"
     code += "; ledger = Ledger(Path(sys.argv[1]), ())"
     holder = subprocess.Popen(
         [sys.executable, "-c", f"{code}; sys.stdout.write('x'); sys.stdout.flush(); time.sleep(60)", path],

@@ -4,23 +4,23 @@ import pickle
 import threading
 
 import pytest
+
 from fakes import FakeJudge
 from judge_server import JudgeServer, completion
+from sozo.data.errors import UserError
+from sozo.models import judges
+from sozo.rewards import make_judge_reward
+from sozo.scoring.judges.ledger import Ledger, read_judgements
+from sozo.scoring.judges.protocol import Reply, Rubric
+from sozo.scoring.judges.workers import _GIVE_UP_AFTER
+from sozo.tasks.held_out import fingerprint
+from sozo.tasks.jcq import task as jcq_task
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.jcq.rubric import JCQ_V1
+from sozo.tasks.jcq.task import Jcq
+from sozo.tasks.sat.finished import SAT_V1
+from sozo.tasks.task import Item
 from two_ranks import run_ranks
-
-from data.errors import UserError
-from data.held_out import fingerprint
-from data.jcq import trial_questions
-from generate import judges
-from rewards import make_judge_reward
-from rewards.judges.ledger import Ledger, read_judgements
-from rewards.judges.protocol import Reply, Rubric
-from rewards.judges.workers import _GIVE_UP_AFTER
-from rewards.task import Item
-from rewards.tasks.jcq import task as jcq_task
-from rewards.tasks.jcq.rubric import JCQ_V1
-from rewards.tasks.jcq.task import Jcq
-from rewards.tasks.sat.finished import SAT_V1
 
 PRICES = {"price_in": 0.0, "price_out": 1e6 / 50}  # a reply costs at most 1 (50 tokens), and here 0.4 (20 tokens)
 

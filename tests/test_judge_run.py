@@ -3,21 +3,21 @@
 import asyncio
 
 import pytest
-from fakes import FakeJudge
 
-from data.errors import UserError
-from data.jcq import Question
-from data.schema import Completion
-from rewards.judges.ledger import Ledger
-from rewards.judges.ledger import read_judgements as read_ledger
-from rewards.judges.local import LocalJudge
-from rewards.judges.options import Price
-from rewards.judges.protocol import Asked, Reply
-from rewards.judges.run import judge_answers
-from rewards.judges.workers import _GIVE_UP_AFTER
-from rewards.task import Answer
-from rewards.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
-from rewards.tasks.jcq.task import asked_of
+from fakes import FakeJudge
+from sozo.data.errors import UserError
+from sozo.data.schema import Completion
+from sozo.scoring.judges.ledger import Ledger
+from sozo.scoring.judges.ledger import read_judgements as read_ledger
+from sozo.scoring.judges.local import LocalJudge
+from sozo.scoring.judges.options import Price
+from sozo.scoring.judges.protocol import Asked, Reply
+from sozo.scoring.judges.run import judge_answers
+from sozo.scoring.judges.workers import _GIVE_UP_AFTER
+from sozo.tasks.jcq.questions import Question
+from sozo.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
+from sozo.tasks.jcq.task import asked_of
+from sozo.tasks.task import Answer
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]

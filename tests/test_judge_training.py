@@ -6,14 +6,14 @@ import zlib
 from collections import Counter
 
 import pytest
+
 from grpo_runs import history, recipe, run
 from judge_server import JudgeServer, completion
 from mini_model import build_mini
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.tasks.jcq.rubric import JCQ_V1
 
-from rewards.judges.ledger import read_judgements
-from rewards.tasks.jcq.rubric import JCQ_V1
-
-PATH = "rewards.make_judge_reward"
+PATH = "sozo.rewards.make_judge_reward"
 
 
 @pytest.fixture

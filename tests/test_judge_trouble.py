@@ -12,16 +12,15 @@ from pathlib import Path
 
 from judge_server import VERDICT, expected, tokens
 from judge_worker import ANSWERS
-
-from rewards.judges.ledger import read_judgements
-from rewards.tasks.jcq.rubric import JCQ_V1
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.tasks.jcq.rubric import JCQ_V1
 
 HERE = Path(__file__).parent
 KEY = "sk-proj-Vq7/secret+key-0123456789"
 
 
 def start(script, *arguments):
-    environment = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(HERE.parent), "NO_PROXY": "127.0.0.1"}
+    environment = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(HERE.parent / "src"), "NO_PROXY": "127.0.0.1"}
     return subprocess.Popen([sys.executable, HERE / script, *map(str, arguments)], env=environment)
 
 

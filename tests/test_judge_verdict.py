@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.jcq import CRITERIA
-from rewards.final_text import final_text
-from rewards.tasks.jcq.rubric import JAPANESE, parse_verdict, write_verdict
+from sozo.scoring.final_text import final_text
+from sozo.tasks.jcq.questions import CRITERIA
+from sozo.tasks.jcq.rubric import JAPANESE, parse_verdict, write_verdict
 
 NAMES = list(JAPANESE.values())
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}

@@ -12,8 +12,8 @@ from functools import partial
 
 import pytest
 
-from data.errors import UserError
-from rewards.nouns import JumanDicChecker, JumanppChecker, make_noun_checker
+from sozo.data.errors import UserError
+from sozo.scoring.nouns import JumanDicChecker, JumanppChecker, make_noun_checker
 
 WORDS = ["猫", "食べる", "水", "山", "川", "とても", "本", "車", "電話", "学校"]
 NOUNS = [True, False, True, True, True, False, True, True, True, True]
@@ -205,7 +205,7 @@ def test_auto_takes_jumandic_where_jumanpp_is_broken_and_says_so_once(
     broken.write_text(f'#!/bin/sh\nexec "{jumanpp.command}" {option} {starts.option}\n')
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", str(broken.parent))
-    monkeypatch.setattr("rewards.nouns.JumanppChecker", partial(JumanppChecker, timeout=0.5))
+    monkeypatch.setattr("sozo.scoring.nouns.JumanppChecker", partial(JumanppChecker, timeout=0.5))
     with caplog.at_level(logging.WARNING):
         assert isinstance(make_noun_checker("auto"), JumanDicChecker)
         tries = int(starts)

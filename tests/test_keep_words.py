@@ -7,16 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from scripted_grpo import generated, scripted
+from sozo.rewards.dat_rarity import DatRarity
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.training.keep_words import KeepWords
+from sozo.training.shared_prompt import share_prompt
+from sozo.training.tracking import RunRecorder
+from sozo.training.word_trainer import WordTrainer
 from test_word_credit import LISTS, TEXTS, WORDS, Three, log_probability, policy, valid
-
-from rewards.tasks.dat.rarity import DatRarity
-from rewards.tasks.dat.scorer import DatScorer
-from training.keep_words import KeepWords
-from training.shared_prompt import share_prompt
-from training.tracking import RunRecorder
-from training.word_trainer import WordTrainer
 
 
 def build():

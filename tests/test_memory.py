@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from study.estimates import GIB, Architecture, training_memory
 
 RECIPES = Path(__file__).parent.parent / "recipes"

@@ -7,17 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fakes import AXES, FakeNouns, axis_encoder, list_text
 
-from data.errors import UserError
-from data.prompts import messages, sat_messages
-from data.stories import load_stories
-from rewards import DatReward
-from rewards.reward import Reward
-from rewards.tasks.dat.scorer import DatScorer
-from training.entries import Entry, read_entries
-from training.grpo_trainer import MixTrainer, by_prompt
-from training.mix import dataset_rows, described, reward_functions, reward_weights
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from sozo.data.errors import UserError
+from sozo.data.prompts import messages, sat_messages
+from sozo.rewards import DatReward
+from sozo.rewards.reward import Reward
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.sat.stories import load_stories
+from sozo.training.entries import Entry, read_entries
+from sozo.training.grpo_trainer import MixTrainer, by_prompt
+from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
 
 STORY = "鶴を助けた若者の家に、美しい娘が来て機を織った。"
 

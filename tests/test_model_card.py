@@ -5,13 +5,13 @@ import json
 import pytest
 from huggingface_hub import ModelCard
 
-from data.errors import UserError
-from data.jcq import CONTENT_SHA256, CRITERIA
-from eval.deliver.model_card import check_card, write_card
-from eval.run import TaskRun
-from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.dat.task import Dat
-from rewards.tasks.jcq.task import Jcq
+from sozo.data.errors import UserError
+from sozo.eval.deliver.model_card import check_card, write_card
+from sozo.eval.run import TaskRun
+from sozo.tasks.dat.summary import DatSummary
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA
+from sozo.tasks.jcq.task import Jcq
 
 HEADER = """\
 # made by hand

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from sozo.data.errors import UserError
+from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.models_to_run import find_targets, write_studies
+from sozo.tasks.dat.summary import DatSummary
 from test_jcq_sat_commands import ROOT, both
 from test_sampling_endpoint import KEY, server
-
-from data.errors import UserError
-from data.study_folder import StudyFolder, StudyRow, read_study, write_study
-from eval.evaluated import find_evaluated
-from eval.models_to_run import find_targets, write_studies
-from rewards.tasks.dat.summary import DatSummary
 
 
 def model(folder, *, finished=True):
@@ -102,9 +102,9 @@ def test_two_studies_of_one_name_are_refused(study, tmp_path):
 
 def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
     with server(both) as (url, _):
-        command = [sys.executable, "-m", "eval", "run", "--model", "made", "--benchmarks", "jcq", "--base-url", url]
+        command = [sys.executable, "-m", "sozo", "run", "--model", "made", "--benchmarks", "jcq", "--base-url", url]
         command += ["--trial", "--judge-model", "j", "--judge-base-url", url, "--output", "out"]
-        variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
+        variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
         done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     models = find_evaluated([str(tmp_path / "out" / "mini-study")])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rewards.nouns import JumanDicChecker, NounRules, Verdict
-from rewards.nouns.rules import MAX_WORD_CHARS, Morpheme, MorphemeChecker, apply_rules, sendable
-from rewards.parse import script_reason
+from sozo.scoring.nouns import JumanDicChecker, NounRules, Verdict
+from sozo.scoring.nouns.rules import MAX_WORD_CHARS, Morpheme, MorphemeChecker, apply_rules, sendable
+from sozo.scoring.parse import script_reason
 
 RECORDED = [
     json.loads(line)
@@ -229,7 +229,7 @@ def test_a_word_is_analysed_once():
 
 
 def test_the_memory_of_verdicts_is_bounded(monkeypatch):
-    monkeypatch.setattr("rewards.nouns.rules._MAX_CACHED", 2)
+    monkeypatch.setattr("sozo.scoring.nouns.rules._MAX_CACHED", 2)
     checker = CountingChecker()
     for word in "犬猫水山":
         checker.check([word])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
-from data.jumandic import CompiledDictionary, default_dictionary, load_nouns
+from sozo.data.errors import UserError
+from sozo.data.jumandic import CompiledDictionary, default_dictionary, load_nouns
 
 DEBIAN = Path("/usr/share/juman/dic/ContentW.dic")
 LINES = """\

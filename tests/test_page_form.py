@@ -7,15 +7,15 @@ import re
 from urllib.parse import unquote
 
 import pytest
-from browser import CHROMIUM, Browser
-from whole_runs import dat_run, jcq_run
 
-from data.jcq import trial_questions
-from eval.evaluated import find_evaluated
-from eval.report.evaluation_page import write_evaluation
-from eval.report.exports import csv_text, escape, files, latex
-from eval.report.page_table import PageTable
-from rewards.measure import Cell, Measure, mean_cell, share_cell
+from browser import CHROMIUM, Browser
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.report.exports import csv_text, escape, files, latex
+from sozo.eval.report.page_table import PageTable
+from sozo.scoring.measure import Cell, Measure, mean_cell, share_cell
+from sozo.tasks.jcq.questions import trial_questions
+from whole_runs import dat_run, jcq_run
 
 SCORE = Measure("a", 2)
 

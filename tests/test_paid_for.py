@@ -7,16 +7,16 @@ import time
 from collections import Counter
 
 import pytest
+
 from fakes import FakeJudge
 from judge_server import VERDICT, completion
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.scoring.judges.options import Price
+from sozo.scoring.judges.protocol import Asked, Reply
+from sozo.scoring.judges.run import judge_answers
+from sozo.tasks.jcq.rubric import JCQ_V1
 from test_sampling_endpoint import server
-
-from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.ledger import read_judgements
-from rewards.judges.options import Price
-from rewards.judges.protocol import Asked, Reply
-from rewards.judges.run import judge_answers
-from rewards.tasks.jcq.rubric import JCQ_V1
 
 ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(6)]
 

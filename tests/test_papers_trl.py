@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import pytest
 import yaml
+
 from test_recipes import METHODS, PAPER, ROOT, settings_of
 
 TABLE = yaml.safe_load((ROOT / "tests" / "data" / "trl_fields.yaml").read_text("utf-8"))

@@ -1,12 +1,12 @@
 """The strict parser (DAT rules 1 and 2): what is a list of ten words, and why a text is not one."""
 
 import pytest
-from fakes import list_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.schema import Reason
-from rewards.parse import script_reason, split_list
+from fakes import list_text
+from sozo.data.schema import Reason
+from sozo.scoring.parse import script_reason, split_list
 
 WORDS = tuple("犬猫水山川本車空海石")
 LIST = list_text(WORDS)

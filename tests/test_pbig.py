@@ -10,23 +10,23 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from pbig_trial_rule import EXPERTS, rate
+
 from browser import CHROMIUM, Browser
 from fakes import FakeJudge
+from sozo.data.errors import UserError
+from sozo.data.rubrics import load_rubric
+from sozo.eval.run import score_answers
+from sozo.tasks import finished_run, refuse_training
+from sozo.tasks.pbig.answer import parse_idea
+from sozo.tasks.pbig.ideas import trial_ideas, trial_patents
+from sozo.tasks.pbig.settings import PbigSettings
+from sozo.tasks.pbig.spread import same_titles
+from sozo.tasks.pbig.staged import judge_in_stages
+from sozo.tasks.pbig.task import Pbig
+from sozo.tasks.pbig.worth import worth
+from sozo.tasks.task import Item
 from test_sampling_endpoint import KEY, completion, server
-
-from data.errors import UserError
-from data.ideas import trial_ideas, trial_patents
-from data.pbig_trial_rule import EXPERTS, rate
-from data.rubrics import load_rubric
-from eval.run import score_answers
-from rewards.task import Item
-from rewards.tasks import finished_run, refuse_training
-from rewards.tasks.pbig.answer import parse_idea
-from rewards.tasks.pbig.settings import PbigSettings
-from rewards.tasks.pbig.spread import same_titles
-from rewards.tasks.pbig.staged import judge_in_stages
-from rewards.tasks.pbig.task import Pbig
-from rewards.tasks.pbig.worth import worth
 
 ROOT = Path(__file__).parents[1]
 CRITERIA = load_rubric("pbig").criteria
@@ -54,7 +54,7 @@ def by_kind(prompt):
 def scored(folder, judge, path=None, **values):
     task = Pbig(PbigSettings(**values))
     task.judge = judge
-    return score_answers(task, path or files("data").joinpath("pbig_trial", "ideas.jsonl"), folder)
+    return score_answers(task, path or files("sozo.data").joinpath("pbig_trial", "ideas.jsonl"), folder)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_the_trial_never_enters_training():
 
 
 def evaluate(folder, *words):
-    command = [sys.executable, "-m", "eval", *words]
-    variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "sozo", *words]
+    variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
 

@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from data.errors import UserError
-from data.prompts.form import PLAIN, PromptForm, read_form, settled_form
-from generate import GeneratorSettings
-from models.tiny import build_tokenizer
-from models.traits import encode_prompt, encode_text
-from training.entries import read_entries
-from training.mix import dataset_rows
-from training.ranking import Selected
-from training.selection import Pairs, dpo_rows, sft_rows
+from sozo.data.errors import UserError
+from sozo.data.prompts.form import PLAIN, PromptForm, read_form, settled_form
+from sozo.models.generators import GeneratorSettings
+from sozo.models.tiny import build_tokenizer
+from sozo.models.traits import encode_prompt, encode_text
+from sozo.training.entries import read_entries
+from sozo.training.mix import dataset_rows
+from sozo.training.ranking import Selected
+from sozo.training.selection import Pairs, dpo_rows, sft_rows
 
 FORM = PromptForm("猫", {"tone": "山"})
 ASKED = "1. 猫\n2. 犬\n3. 山"
@@ -40,7 +40,7 @@ def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_for
         assert tokenizer.decode(ids) == ASKED
     (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "犬"}), "utf-8")
     entries = read_entries(
-        [{"prompts": str(tmp_path / "prompts.jsonl")}], {"reward_funcs": ["rewards.dat_reward"], "reward_args": {}}
+        [{"prompts": str(tmp_path / "prompts.jsonl")}], {"reward_funcs": ["sozo.rewards.dat_reward"], "reward_args": {}}
     )
     (row,) = dataset_rows(entries, conversational=True, form=FORM)
     assert tokenizer.decode(encode_prompt(tokenizer, row["prompt"], **FORM.arguments)) == ASKED

@@ -5,8 +5,8 @@ from importlib.resources import files
 
 import pytest
 
-from data.prompts import as_prompt, dat_messages, fill, prompt, sat_messages
-from rewards.tasks.jcq.rubric import JCQ_V1
+from sozo.data.prompts import as_prompt, dat_messages, fill, prompt, sat_messages
+from sozo.tasks.jcq.rubric import JCQ_V1
 
 SHA256 = {
     "dat": "11f3e6a20bc3acf34c0a740b12b682808e25c27532eb0dcf811625cd73beb6c5",
@@ -17,7 +17,7 @@ SHA256 = {
 
 @pytest.mark.parametrize("name", SHA256)
 def test_prompt_is_the_papers_text_byte_for_byte(name):
-    raw = files("data.prompts").joinpath(f"{name}.txt").read_bytes()
+    raw = files("sozo.data.prompts").joinpath(f"{name}.txt").read_bytes()
     assert hashlib.sha256(raw).hexdigest() == SHA256[name]
     assert prompt(name).encode() == raw
     assert not prompt(name).endswith("\n")

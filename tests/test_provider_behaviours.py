@@ -13,19 +13,19 @@ import time
 from collections import Counter
 
 import pytest
+
 from judge_server import VERDICT, JudgeServer
 from judge_server import completion as reply_of
-
-from data.errors import UserError
-from generate.load import GeneratorSettings
-from generate.openai_endpoint import OpenAIGenerator
-from rewards.embeddings import OpenAIEncoder
-from rewards.endpoint.pace import RetryPolicy
-from rewards.endpoint.profile import Profile
-from rewards.judges.endpoint import EndpointJudge
-from rewards.judges.protocol import Asked
-from rewards.judges.run import judge_answers
-from rewards.tasks.jcq.rubric import JCQ_V1
+from sozo.data.errors import UserError
+from sozo.models.generators import GeneratorSettings
+from sozo.models.openai_endpoint import OpenAIGenerator
+from sozo.scoring.embeddings import OpenAIEncoder
+from sozo.scoring.endpoint.pace import RetryPolicy
+from sozo.scoring.endpoint.profile import Profile
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.protocol import Asked
+from sozo.scoring.judges.run import judge_answers
+from sozo.tasks.jcq.rubric import JCQ_V1
 
 KEY = "sk-proj-0123456789abcdefgh"
 QUICK = RetryPolicy(retries=2, first_wait=0.01, longest_wait=0.02, patience=0.3)
@@ -242,7 +242,7 @@ def served(monkeypatch):
     """`url = served(script)`."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("rewards.endpoint.client.RetryPolicy", lambda: QUICK)
+    monkeypatch.setattr("sozo.scoring.endpoint.client.RetryPolicy", lambda: QUICK)
     servers = []
 
     def serve(script):

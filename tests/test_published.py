@@ -4,9 +4,9 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from published_check import pbig, sipen
 
-from data.published import load
+from published_check import pbig, sipen
+from sozo.data.published import load
 
 # Copied by hand from the paper, Table 11: valid, mean, std, unique words.
 TABLE_11 = """
@@ -32,7 +32,7 @@ CRITERIA = ("fluency", "flexibility", "originality", "elaboration")
 
 def test_table_11_digit_for_digit():
     by_hand = [line.replace("_", " ").replace("- random", " random") for line in TABLE_11.split("\n") if line]
-    stored = files("data.published").joinpath("dat_training.csv").read_text("utf-8").splitlines()
+    stored = files("sozo.data.published").joinpath("dat_training.csv").read_text("utf-8").splitlines()
     assert stored[0] == "model,method,valid,mean,std,unique_words"
     assert [line.replace(",", " ") for line in stored[1:]] == by_hand
     rows = load("dat_training")
@@ -54,7 +54,9 @@ def test_table_11_is_possible():
 
 
 def test_every_table_is_a_full_rectangle():
-    names = [path.name.removesuffix(".csv") for path in files("data.published").iterdir() if path.name.endswith(".csv")]
+    names = [
+        path.name.removesuffix(".csv") for path in files("sozo.data.published").iterdir() if path.name.endswith(".csv")
+    ]
     assert len(names) == 25
     for name in names:
         rows = load(name)

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha by hand, and `python -m eval agreement` of ratings, and of judges of the same answers."""
+"""Krippendorff's alpha by hand, and `sozo agreement` of ratings, and of judges of the same answers."""
 
 import csv
 import json
@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from finished_runs import JUDGE, jcq_run
 
-from data.errors import UserError
-from data.ratings import read_any_ratings
-from data.rubrics import load_rubric
-from eval.agreement.judges import find_judged, same_answers
-from eval.agreement.judges_run import agree_judges
-from eval.agreement.raters import jaccard_by_chance, pairs_of
-from eval.agreement.ratings_run import agree_ratings
-from eval.statistics.agreement import LEVELS, coincidences, disagreement, krippendorff_alpha
+from finished_runs import JUDGE, jcq_run
+from sozo.data.errors import UserError
+from sozo.data.ratings import read_any_ratings
+from sozo.data.rubrics import load_rubric
+from sozo.eval.agreement.judges import find_judged, same_answers
+from sozo.eval.agreement.judges_run import agree_judges
+from sozo.eval.agreement.raters import jaccard_by_chance, pairs_of
+from sozo.eval.agreement.ratings_run import agree_ratings
+from sozo.scoring.statistics.agreement import LEVELS, coincidences, disagreement, krippendorff_alpha
 
 ROOT = Path(__file__).parents[1]
 NONE = np.nan
@@ -276,8 +276,13 @@ def test_scores_that_are_apart():
 def test_the_command(words, status, message, tmp_path):
     write_csv(tmp_path / "r.csv", pbig_rows())
     jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)], "2": [(2, 2, 3, 5)]})
-    command = [sys.executable, "-m", "eval", "agreement", *words, "--output", "out"]
+    command = [sys.executable, "-m", "sozo", "agreement", *words, "--output", "out"]
     done = subprocess.run(
-        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True, check=False
+        command,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, message in done.stdout + done.stderr) == (status, True), done.stderr

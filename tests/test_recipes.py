@@ -6,11 +6,11 @@ from contextlib import nullcontext
 import pytest
 import yaml
 from accelerate.commands.config.config_args import load_config_from_file
-from grpo_runs import RECIPE, ROOT, eight_processes, flags, run
 
-from training.config import parse
-from training.grpo import GrpoArguments, GrpoSettings
-from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings
+from grpo_runs import RECIPE, ROOT, eight_processes, flags, run
+from sozo.training.config import parse
+from sozo.training.grpo import GrpoArguments, GrpoSettings
+from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings
 
 METHODS = {
     "sft": (SftArguments, SftSettings),

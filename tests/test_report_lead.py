@@ -5,14 +5,14 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+
+from sozo.data.study_folder import StudyFolder, StudyRow, write_study
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.report.labels import labels
+from sozo.tasks.jcq.questions import trial_questions
 from test_evaluation_page import cells_of, english_text
 from whole_runs import dat_run, jcq_run
-
-from data.jcq import trial_questions
-from data.study_folder import StudyFolder, StudyRow, write_study
-from eval.evaluated import find_evaluated
-from eval.report.evaluation_page import write_evaluation
-from eval.report.labels import labels
 
 QUESTIONS = trial_questions()
 

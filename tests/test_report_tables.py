@@ -2,20 +2,20 @@
 
 import pytest
 
-from data.schema import Reason
-from eval.compare import Change
-from eval.report.cells import change_cell, with_change
-from eval.report.labels import both
-from eval.report.page_table import PageTable
-from eval.report.plane import Spot, plane_chart
-from eval.report.said import japanese, statuses
-from eval.report.tables import on_one_scale, without_empty
-from eval.statistics import compare_independent, mean_interval
-from eval.statistics.seeds import over_seeds
-from rewards.final_text import STATES
-from rewards.judges.protocol import Status
-from rewards.measure import DASH, Cell, Measure
-from rewards.tasks.sat.compliance import Extra
+from sozo.data.schema import Reason
+from sozo.eval.compare import Change
+from sozo.eval.report.cells import change_cell, with_change
+from sozo.eval.report.labels import both
+from sozo.eval.report.page_table import PageTable
+from sozo.eval.report.plane import Spot, plane_chart
+from sozo.eval.report.said import japanese, statuses
+from sozo.eval.report.tables import on_one_scale, without_empty
+from sozo.scoring.final_text import STATES
+from sozo.scoring.judges.protocol import Status
+from sozo.scoring.measure import DASH, Cell, Measure
+from sozo.scoring.statistics import compare_independent, mean_interval
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.tasks.sat.compliance import Extra
 
 SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/copied", 2, better=-1)
 

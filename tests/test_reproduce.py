@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from two_ranks import gone
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +49,7 @@ def command(*words, launcher=LAUNCHER):
 
 
 def environment(folder, **variables):
-    return os.environ | {"STANDIN_CALLS": str(folder / "calls"), "PYTHONPATH": str(ROOT), **variables}
+    return os.environ | {"STANDIN_CALLS": str(folder / "calls"), "PYTHONPATH": str(ROOT / "src"), **variables}
 
 
 def run(folder, *words, status=0, **variables):

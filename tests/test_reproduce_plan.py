@@ -24,7 +24,7 @@ def recipes_on_path(monkeypatch):
 def dry_run(path, *words, cwd=ROOT):
     command = [sys.executable, str(ROOT / "recipes" / "reproduce.py"), "--config", str(path), "--dry-run", *words]
     # Nothing may be looked up: a proxy that is not there makes every request fail.
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"}
     environment["https_proxy"] = "http://127.0.0.1:9"
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 

@@ -5,19 +5,19 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
-from fakes import FakeNouns, axis_encoder
-from sampling_worker import NOUNS, dat_by, sample
 from typer.testing import CliRunner
 
-from data.errors import UserError
-from data.schema import read_responses
-from eval.__main__ import make_app
-from eval.answered import score_parts
-from eval.draw import SamplingOptions
-from eval.run import run_task, score_answers
-from generate import GeneratorSettings
-from rewards.tasks.dat.scorer import DatScorer, DatSettings
-from rewards.tasks.dat.task import Dat
+from fakes import FakeNouns, axis_encoder
+from sampling_worker import NOUNS, dat_by, sample
+from sozo.data.errors import UserError
+from sozo.data.schema import read_responses
+from sozo.eval.answered import score_parts
+from sozo.eval.cli import make_app
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.run import run_task, score_answers
+from sozo.models.generators import GeneratorSettings
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.task import Dat
 
 STRICT = Dat(DatSettings(noun_checker="jumandic", reject_proper_nouns=True))
 

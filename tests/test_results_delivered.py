@@ -8,8 +8,9 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
-from grpo_runs import wandb_records
 from huggingface_hub import ModelCard
+
+from grpo_runs import wandb_records
 from test_jcq_sat_commands import ROOT, both, story_teller
 from test_sampling_endpoint import KEY, completion, server
 
@@ -27,8 +28,8 @@ def echo(body):
 
 def evaluate(folder, *words, **variables):
     """A command; whatever W&B keeps goes under the folder too."""
-    command = [sys.executable, "-m", "eval", *words]
-    fixed = {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT), "WANDB_MODE": "offline"}
+    command = [sys.executable, "-m", "sozo", *words]
+    fixed = {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src"), "WANDB_MODE": "offline"}
     fixed |= {f"WANDB_{name}_DIR": str(folder / f"wandb-{name.lower()}") for name in ("DATA", "CACHE", "CONFIG")}
     return subprocess.run(
         command, cwd=folder, env=os.environ | fixed | variables, capture_output=True, text=True, check=False

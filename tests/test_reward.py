@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fakes import AXES, FakeNouns, axis_encoder, list_text
 
-from data.errors import UserError
-from rewards import DatReward, Reward, make_dat_reward, make_task_reward
-from rewards.reward import completion_text
-from rewards.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
-from rewards.tasks.dat.reward import dat_reward
-from rewards.tasks.dat.scorer import DatRules, DatScorer
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from sozo.data.errors import UserError
+from sozo.rewards import DatReward, Reward, make_dat_reward, make_task_reward
+from sozo.rewards.dat import dat_reward
+from sozo.rewards.reward import completion_text
+from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
+from sozo.tasks.dat.scorer import DatRules, DatScorer
 
 TEN, SHIFTED = AXES[:10], AXES[1:11]
 
@@ -205,7 +205,7 @@ def test_a_resumed_run_pays_as_an_unbroken_one(tmp_path):
 def test_settings_reach_the_scorer(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     # A server is known by the vectors of three words.
-    monkeypatch.setattr("rewards.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
+    monkeypatch.setattr("sozo.scoring.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
     description = make_dat_reward(
         noun_checker="jumandic",
         embedding_model="openai:some-model",
@@ -254,7 +254,7 @@ def test_environment_chooses_for_dat_reward(monkeypatch):
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
     monkeypatch.setenv("SOZO_EMBEDDING_MODEL", "openai:some-model")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setattr("rewards.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
+    monkeypatch.setattr("sozo.scoring.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
     description = dat_reward._build().describe()
     assert (description["noun_checker"], description["embedding_model"]) == ("jumandic", "openai:some-model")
 
@@ -262,7 +262,7 @@ def test_environment_chooses_for_dat_reward(monkeypatch):
 def test_dat_reward_needs_no_environment(monkeypatch):
     for name in ("SOZO_NOUN_CHECKER", "SOZO_EMBEDDING_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("rewards.tasks.dat.scorer.make_encoder", lambda name, **_: axis_encoder(name=name))
+    monkeypatch.setattr("sozo.tasks.dat.scorer.make_encoder", lambda name, **_: axis_encoder(name=name))
     description = dat_reward._build().describe()
     assert description["noun_checker"] in ("jumanpp", "jumandic")
     assert description["embedding_model"] == "ja-ginza"
@@ -270,7 +270,7 @@ def test_dat_reward_needs_no_environment(monkeypatch):
 
 def test_importing_rewards_is_cheap():
     heavy = {"torch", "transformers", "pyarrow", "sentence_transformers", "openai", "pyknp", "fugashi", "spacy", "trl"}
-    code = f"import sys, rewards; rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, rewards; sozo.rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from published_check.joint import least_explained
 from published_check.rounding import Printed, mean_of, pearson_range
 

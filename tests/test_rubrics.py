@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.errors import UserError
-from data.prompts import prompt
-from data.rubrics import Criterion, load_rubric
-from rewards.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
+from sozo.data.errors import UserError
+from sozo.data.prompts import prompt
+from sozo.data.rubrics import Criterion, load_rubric
+from sozo.scoring.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
 
 SCALE = Criterion("specificity", 1, 4, title="Specificity")
 

@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from data.errors import UserError, one_line_errors
-from data.run_folder import RunFolder, lock, unlock
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.run_folder import RunFolder, lock, unlock
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from data.run_folder import RunFolder
+from sozo.data.run_folder import RunFolder
 folder = RunFolder(Path(sys.argv[1]), {"seed": 1})
 folder.start({}, {})
 print("at work", flush=True)
@@ -109,7 +109,7 @@ def test_a_process_that_ends_leaves_no_lock_and_its_child_keeps_its_own(tmp_path
     code = """
 import os, sys
 from pathlib import Path
-from data.run_folder import lock
+from sozo.data.run_folder import lock
 lock(Path(sys.argv[1]))
 if os.fork() == 0:
     sys.exit()
@@ -134,13 +134,13 @@ def test_a_mistake_is_one_line_and_a_bug_is_not(capsys):
 
 @pytest.mark.parametrize("password", ["secret", "a secret", 'a"secret', "se@cret", "se/cret", "ひ%20secret"])
 def test_an_addresss_password_is_in_no_record_and_no_message(tmp_path, capsys, password):
-    reward = {"rewards.make_judge_reward": {"judge_base_url": f"http://me:{password}@host/v1", "scale": 2.0}}
+    reward = {"sozo.rewards.make_judge_reward": {"judge_base_url": f"http://me:{password}@host/v1", "scale": 2.0}}
     settings = {"reward_args": reward, "tasks": [json.dumps({"prompts": "mine.jsonl", "reward_args": reward})]}
     folder = RunFolder(tmp_path / "run", settings)
     folder.start({"judge": reward}, {"free": reward})
     recorded = (tmp_path / "run" / "config.json").read_text("utf-8")
     assert "cret" not in recorded
-    known = json.loads(recorded)["settings"]["reward_args"]["rewards.make_judge_reward"]
+    known = json.loads(recorded)["settings"]["reward_args"]["sozo.rewards.make_judge_reward"]
     assert known == {"judge_base_url": "http://host/v1", "scale": 2.0}
     RunFolder(tmp_path / "run", settings)  # continues
     with pytest.raises(SystemExit), one_line_errors("train"):

@@ -14,22 +14,23 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
 from fakes import FakeNouns, axis_encoder, list_text
 from grpo_runs import ROOT, _free_port, run
 from sampling_worker import dat_by, sample, scorer
-
-from data.errors import UserError, one_line_errors
-from data.jumandic import load_nouns
-from data.processes import Processes
-from data.schema import Completion, arrow_schema, read_responses
-from eval.draw import SamplingOptions, draw_parts
-from eval.run import run_task
-from generate import GeneratorSettings, RandomNouns
-from rewards.tasks.dat.instruments import measure
-from rewards.tasks.dat.lists import read_lists
-from rewards.tasks.dat.scorer import DatScorer
-from rewards.tasks.dat.summary import summarise
-from rewards.tasks.dat.task import Dat
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.jumandic import load_nouns
+from sozo.data.processes import Processes
+from sozo.data.schema import Completion, arrow_schema, read_responses
+from sozo.eval.draw import SamplingOptions, draw_parts
+from sozo.eval.run import run_task
+from sozo.models.generator import RandomNouns
+from sozo.models.generators import GeneratorSettings
+from sozo.tasks.dat.instruments import measure
+from sozo.tasks.dat.lists import read_lists
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.summary import summarise
+from sozo.tasks.dat.task import Dat
 
 WORKER = Path(__file__).parent / "sampling_worker.py"
 
@@ -135,7 +136,7 @@ def test_kills_at_any_moment_leave_the_table_of_an_unbroken_run(tmp_path):
 @pytest.mark.slow
 def test_the_command_survives_twenty_kills(tmp_path):
     def command(folder):
-        start = [sys.executable, "-m", "eval", "dat", "--model", "random", "--num-responses", "4000"]
+        start = [sys.executable, "-m", "sozo", "dat", "--model", "random", "--num-responses", "4000"]
         return [*start, "--batch-size", "5", "--noun-checker", "jumandic", "--output", str(folder)]
 
     subprocess.run(command(tmp_path / "whole"), check=True, capture_output=True)

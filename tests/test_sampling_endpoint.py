@@ -13,22 +13,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
 from fakes import list_text
 from grpo_runs import _free_port, environment
 from mini_model import build_mini
-
-from data.errors import UserError
-from data.prompts import messages, prompt
-from data.schema import read_responses
-from data.secrets import public_url
-from eval.draw import SamplingOptions
-from eval.run import run_task
-from generate import GeneratorSettings
-from generate.openai_endpoint import OpenAIGenerator
-from rewards.endpoint import client
-from rewards.endpoint.pace import RetryPolicy
-from rewards.tasks.dat.scorer import DatSettings
-from rewards.tasks.dat.task import Dat
+from sozo.data.errors import UserError
+from sozo.data.prompts import messages, prompt
+from sozo.data.schema import read_responses
+from sozo.data.secrets import public_url
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.run import run_task
+from sozo.models.generators import GeneratorSettings
+from sozo.models.openai_endpoint import OpenAIGenerator
+from sozo.scoring.endpoint import client
+from sozo.scoring.endpoint.pace import RetryPolicy
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
 
 KEY = "sk-very-secret"
 DAT = prompt("dat")

@@ -13,12 +13,12 @@ import torch
 from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from data.errors import UserError
-from data.prompts import prompt
-from generate import GeneratorSettings, load_generator
-from generate.protocol import request_seeds
-from models.load import load_model, merge_adapter, rounding_error
-from models.tiny import build_tokenizer, tiny_folder
+from sozo.data.errors import UserError
+from sozo.data.prompts import prompt
+from sozo.models.generator import request_seeds
+from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.models.tiny import build_tokenizer, tiny_folder
+from sozo.models.weights import load_model, merge_adapter, rounding_error
 
 DAT = prompt("dat")
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
@@ -135,7 +135,7 @@ def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
     tiny_folder().mkdir()
     (tiny_folder() / "config.json").touch()  # as if it had been made
     assert settings.pinned().model == commands[0][-1]
-    assert commands == [[sys.executable, "-m", "models.tiny", str(tiny_folder())]] * 2
+    assert commands == [[sys.executable, "-m", "sozo.models.tiny", str(tiny_folder())]] * 2
 
 
 # Transformers

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import FakeEncoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.errors import UserError
-from data.prompts import sat_messages
-from data.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
-from eval.run import score_answers
-from rewards.embeddings import make_encoder
-from rewards.task import Answer, Item
-from rewards.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
-from rewards.tasks.sat.summary import SatSummary, story_scores, summarise
-from rewards.tasks.sat.task import Sat
+from fakes import FakeEncoder
+from sozo.data.errors import UserError
+from sozo.data.prompts import sat_messages
+from sozo.eval.run import score_answers
+from sozo.scoring.embeddings import make_encoder
+from sozo.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
+from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
+from sozo.tasks.sat.summary import SatSummary, story_scores, summarise
+from sozo.tasks.sat.task import Sat
+from sozo.tasks.task import Answer, Item
 
 
 def story(name: str, text: str) -> Story:

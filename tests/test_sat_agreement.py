@@ -1,4 +1,4 @@
-"""`python -m eval agreement`: Table 23, agreement and Figure 1 of finished runs, by hand and as a user runs it."""
+"""`sozo agreement`: Table 23, agreement and Figure 1 of finished runs, by hand and as a user runs it."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+
 from finished_runs import SCORES, sat_run
 from judge_server import JudgeServer, completion
-
-from data.errors import UserError
-from data.stories import Story
-from eval.agreement.run import agree
-from rewards.judges.options import JudgeSettings
+from sozo.data.errors import UserError
+from sozo.eval.agreement.run import agree
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.tasks.sat.stories import Story
 
 ROOT = Path(__file__).parents[1]
 KEY = "sk-very-secret"
@@ -185,8 +185,8 @@ def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(tmp_path, m
 
 
 def evaluate(folder, *words):
-    command = [sys.executable, "-m", "eval", "agreement", *words]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": KEY}
+    command = [sys.executable, "-m", "sozo", "agreement", *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OPENAI_API_KEY": KEY}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.prompts import prompt
-from rewards.tasks.sat.compliance import LENGTH_BAND, Extra, check, copied_share, find_extras, length_ok
+from sozo.data.prompts import prompt
+from sozo.tasks.sat.compliance import LENGTH_BAND, Extra, check, copied_share, find_extras, length_ok
 
 STORY = "浦島拓也は大手企業の技術者だった。ある朝、道端で故障した自動運転車を見つけ、乗っていた老婦人を助けた。"
 

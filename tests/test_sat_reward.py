@@ -3,16 +3,16 @@
 import pickle
 
 import pytest
+
 from fakes import FakeEncoder
 from sat_attacks import ADAPTIVE, cases
-
-from data.errors import UserError
-from data.stories import load_stories
-from rewards import make_sat_reward
-from rewards.tasks.sat.gate import Gate, GateReason, distinct_share, kana_share
-from rewards.tasks.sat.prose import read_prose
-from rewards.tasks.sat.reward import SatReward
-from rewards.tasks.sat.score import SatScorer
+from sozo.data.errors import UserError
+from sozo.rewards import make_sat_reward
+from sozo.rewards.sat import SatReward
+from sozo.tasks.sat.gate import Gate, GateReason, distinct_share, kana_share
+from sozo.tasks.sat.prose import read_prose
+from sozo.tasks.sat.score import SatScorer
+from sozo.tasks.sat.stories import load_stories
 
 REPORTED = [case for case in cases() if case.part == "report"]
 ATTACKS = [name for name in REPORTED[0].attacks if name not in ADAPTIVE]
@@ -143,7 +143,7 @@ def test_what_is_paid_and_logged_by_hand():
 
 
 def test_vectors_of_a_long_run_are_not_kept_for_ever(monkeypatch):
-    monkeypatch.setattr("rewards.tasks.sat.reward._MOST_VECTORS", 1)
+    monkeypatch.setattr("sozo.rewards.sat._MOST_VECTORS", 1)
     reward = numbered(False)
     reward(completions=["違う"], story=["鶴の話。"])
     first = reward.tools[0].vectors

@@ -12,27 +12,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import FakeJudge
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from data.errors import UserError
-from data.jsonl import write_records
-from data.prompts import prompt
-from data.published import load
-from data.ratings import Rating
-from data.stories import Rewrite, Story, write_rewrites
-from eval.agreement.agreement import agreement
-from eval.agreement.curve import agreement_curve
-from eval.agreement.judging import Graded, grade_answers
-from eval.matrix import Matrix, rank_models
-from eval.rankings import RANKING, people_matrix, place_score, read_rankings
-from rewards.judges.ledger import read_judgements
-from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Reply
-from rewards.measure import Measure
-from rewards.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, parse_grade
+from fakes import FakeJudge
+from sozo.data.errors import UserError
+from sozo.data.jsonl import write_records
+from sozo.data.prompts import prompt
+from sozo.data.published import load
+from sozo.data.ratings import Rating
+from sozo.eval.agreement.agreement import agreement
+from sozo.eval.agreement.curve import agreement_curve
+from sozo.eval.agreement.judging import Graded, grade_answers
+from sozo.eval.matrix import Matrix, rank_models
+from sozo.eval.rankings import RANKING, people_matrix, place_score, read_rankings
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import Reply
+from sozo.scoring.measure import Measure
+from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, parse_grade
+from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites
 
 # People
 

@@ -5,10 +5,10 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fakes import write_responses
 
-from data.errors import UserError
-from data.schema import (
+from fakes import write_responses
+from sozo.data.errors import UserError
+from sozo.data.schema import (
     Reason,
     Response,
     arrow_schema,

@@ -6,16 +6,16 @@ import math
 import re
 
 import pytest
+
+from sozo.eval.compare import all_changes, bases, method_bases
+from sozo.eval.compare_seeds import method_changes
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.report.labels import labels
+from sozo.eval.seeds import fold
+from sozo.tasks.jcq.questions import trial_questions
 from test_evaluation_page import cells_of, english_text, read_packed
 from whole_runs import jcq_run
-
-from data.jcq import trial_questions
-from eval.compare import all_changes, bases, method_bases
-from eval.compare_seeds import method_changes
-from eval.evaluated import find_evaluated
-from eval.report.evaluation_page import write_evaluation
-from eval.report.labels import labels
-from eval.seeds import fold
 
 QUESTIONS = trial_questions()
 

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import FakeEncoder, list_text
 
-from data.errors import UserError
-from data.prompts import dat_messages, prompt, sat_messages
-from data.schema import write_columns
-from data.stories import load_stories
-from rewards.distance import mean_pairwise_distance
-from rewards.embeddings import WordVectors
-from rewards.finished import Finished, ScoredAnswer
-from rewards.measure import Measure
-from rewards.parse import split_list
-from rewards.tasks import read_run
-from training.ranking import Selected
-from training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
+from fakes import FakeEncoder, list_text
+from sozo.data.errors import UserError
+from sozo.data.prompts import dat_messages, prompt, sat_messages
+from sozo.data.schema import write_columns
+from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.embeddings import WordVectors
+from sozo.scoring.measure import Measure
+from sozo.scoring.parse import split_list
+from sozo.tasks import read_run
+from sozo.tasks.finished import Finished, ScoredAnswer
+from sozo.tasks.sat.stories import load_stories
+from sozo.training.ranking import Selected
+from sozo.training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
 
 # In order: c, a, e (tied with g, and before it by id), g, then the invalid b, d, f, h.
 SCORES = {"a": 0.8, "b": None, "c": 0.9, "d": None, "e": 0.7, "f": None, "g": 0.7, "h": None}
@@ -134,7 +134,7 @@ def test_a_table_that_cannot_be_used(tmp_path):
 
 
 def test_a_table_of_another_schema_version(tmp_path, monkeypatch):
-    monkeypatch.setattr("data.schema.SCHEMA_VERSION", 99)
+    monkeypatch.setattr("sozo.data.schema.SCHEMA_VERSION", 99)
     folder = table(tmp_path)
     monkeypatch.undo()
     assert "schema version 99" in refusal(select_pairs, folder, 1, seed=0)
@@ -198,7 +198,7 @@ def run(monkeypatch):
         runs[Path(name)] = Run("toy", Measure("toy"), Path(name), answered, {}, {})
         return Path(name)
 
-    monkeypatch.setattr("training.ranking.read_run", lambda path: runs.get(path) or read_run(path))
+    monkeypatch.setattr("sozo.training.ranking.read_run", lambda path: runs.get(path) or read_run(path))
     return make
 
 
@@ -286,7 +286,7 @@ def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypa
     draw = np.random.default_rng(0)
     words = [chr(ord("一") + k) for k in range(60)]
     encoder = FakeEncoder(dict(zip(words, draw.normal(size=(60, 8)), strict=True)))
-    monkeypatch.setattr("rewards.tasks.dat.deal.make_encoder", lambda name: encoder)
+    monkeypatch.setattr("sozo.tasks.dat.deal.make_encoder", lambda name: encoder)
     vectors = WordVectors(encoder)
     lists = [draw.choice(words, 10, replace=False).tolist() for _ in range(40)]
     rows = np.array([vectors.rows(one) for one in lists])

@@ -5,20 +5,20 @@ from dataclasses import replace as changed
 
 import numpy as np
 import pytest
+
 from fakes import FakeEncoder
 from finished_runs import JUDGE, dat_run, jcq_run
 from judge_server import completion as judged
+from sozo.data.errors import UserError
+from sozo.data.run_folder import RunFolder
+from sozo.eval.evaluated import find_evaluated, not_alike
+from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.judges.endpoint import endpoint_judge
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.tasks.jcq.files import PARAMETERS
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server
-
-from data.errors import UserError
-from data.run_folder import RunFolder
-from eval.evaluated import find_evaluated, not_alike
-from generate import GeneratorSettings, load_generator
-from rewards.embeddings import WordVectors, make_encoder
-from rewards.judges.endpoint import endpoint_judge
-from rewards.judges.options import JudgeSettings
-from rewards.tasks.jcq.files import PARAMETERS
 
 KNOWN = {"水": [1, 2, 3], "理論": [3, 1, 0], "走り": [0, 1, 1], "犬": [1, 0, 0]}
 SCORES = {str(k): [[4, 4, 4, 4]] for k in range(1, 8)}

@@ -5,17 +5,17 @@ import random
 import sys
 
 import pytest
-from fakes import list_text
-from grpo_runs import history, recipe, run
-from mini_model import build_mini
 from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
-from data.schema import write_columns
-from data.wandb_run import last_checkpoint
+from fakes import list_text
+from grpo_runs import history, recipe, run
+from mini_model import build_mini
+from sozo.data.schema import write_columns
+from sozo.data.wandb_run import last_checkpoint
 
 pytestmark = pytest.mark.slow
-EVAL = [sys.executable, "-m", "eval", "dat", "--num-responses", "64", "--max-new-tokens", "24"]
+EVAL = [sys.executable, "-m", "sozo", "dat", "--num-responses", "64", "--max-new-tokens", "24"]
 EVAL += ["--noun-checker", "jumandic", "--batch-size", "64"]
 SETTINGS = {"max_steps": 4, "save_steps": 2, "report_to": "none"}
 

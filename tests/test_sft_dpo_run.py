@@ -10,23 +10,23 @@ import time
 import pytest
 import torch
 import trl
+from peft import PeftModel
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
 from fakes import list_text
 from grpo_runs import ROOT, flags, generated, history, kill_at_random, recipe, run, wandb_records
 from mini_model import build_mini
-from peft import PeftModel
-from safetensors.torch import load_file
+from sozo.data.errors import UserError
+from sozo.data.prompts import dat_messages
+from sozo.data.prompts.form import PromptForm
+from sozo.data.schema import write_columns
+from sozo.data.wandb_run import last_checkpoint
+from sozo.eval.run import score_answers
+from sozo.models.generators import GeneratorSettings
+from sozo.training.config import parse
+from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
 from toy_task import Lipogram
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-from data.errors import UserError
-from data.prompts import dat_messages
-from data.prompts.form import PromptForm
-from data.schema import write_columns
-from data.wandb_run import last_checkpoint
-from eval.run import score_answers
-from generate import GeneratorSettings
-from training.config import parse
-from training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
 
 METHODS = {"sft": (train_sft, SftArguments, SftSettings), "dpo": (train_dpo, DpoArguments, DpoSettings)}
 COUNT = {"sft": "top_k", "dpo": "num_pairs"}

@@ -17,14 +17,14 @@ from transformers import (
     Qwen2ForCausalLM,
 )
 
-from data.errors import UserError
-from data.prompts import prompt
-from generate import TransformersGenerator, shared_prefix
-from generate.shared_prefix import draw, sample_tokens
-from generate.slots import fitting_slots
-from generate.transformers_model import SharedPrefixRollout
-from models.tiny import build_tokenizer
-from models.traits import end_tokens, why_not_shared
+from sozo.data.errors import UserError
+from sozo.data.prompts import prompt
+from sozo.models import shared_prefix
+from sozo.models.shared_prefix import draw, sample_tokens
+from sozo.models.slots import fitting_slots
+from sozo.models.tiny import build_tokenizer
+from sozo.models.traits import end_tokens, why_not_shared
+from sozo.models.transformers_model import SharedPrefixRollout, TransformersGenerator
 
 DAT = prompt("dat")
 PROMPT = [5, 9, 3, 7, 7, 2]

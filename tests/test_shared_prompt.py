@@ -4,15 +4,15 @@ import pytest
 import torch
 from datasets import Dataset
 from peft import LoraConfig
-from test_shared_prefix import gemma, llama, qwen
 from transformers import LlamaForCausalLM
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 from trl.trainer.utils import add_fused_lm_head
 
-from models.tiny import build_tokenizer
-from models.traits import without_adapter
-from training.dpo_trainer import reference_trainer
-from training.shared_prompt import _attend, _layout, packed, response_logits, share_prompt
+from sozo.models.tiny import build_tokenizer
+from sozo.models.traits import without_adapter
+from sozo.training.dpo_trainer import reference_trainer
+from sozo.training.shared_prompt import _attend, _layout, packed, response_logits, share_prompt
+from test_shared_prefix import gemma, llama, qwen
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
 
@@ -293,7 +293,7 @@ def test_other_numbers_in_the_trial_are_a_warning_and_the_plain_way(monkeypatch,
     assert share_prompt(model)
     # As if the rows' own tokens were seen by all rows of the packed row.
     monkeypatch.setattr(
-        "training.shared_prompt._behind_prompt", lambda states, shared, rows: states[:, :, : shared + 3]
+        "sozo.training.shared_prompt._behind_prompt", lambda states, shared, rows: states[:, :, : shared + 3]
     )
     for _ in range(2):
         assert torch.equal(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs)

@@ -8,25 +8,25 @@ from collections import Counter
 from dataclasses import asdict
 
 import pytest
-from sipen_paper import paper_answers, paper_items
-from test_sampling_endpoint import KEY, completion, server
 
-from data.errors import UserError
-from data.jsonl import write_objects, write_records
-from data.published import load, load_text
-from data.scales import SCALES
-from data.sipen import ANSWERS, CONTROL, ENTAILMENT, IMPLICATURE, NO, SipenItem, read_items, trial_items
-from eval.draw import SamplingOptions
-from eval.evaluated import find_evaluated
-from eval.report.evaluation_page import write_evaluation
-from eval.run import run_task, score_answers
-from eval.statistics import compare_paired
-from generate.load import GeneratorSettings
-from rewards.task import Item
-from rewards.tasks import refuse_training
-from rewards.tasks.sipen.finished import CONTROLS
-from rewards.tasks.sipen.form import FORMS
-from rewards.tasks.sipen.task import Sipen, SipenSettings
+from sipen_paper import paper_answers, paper_items
+from sozo.data.errors import UserError
+from sozo.data.jsonl import write_objects, write_records
+from sozo.data.published import load, load_text
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.run import run_task, score_answers
+from sozo.models.generators import GeneratorSettings
+from sozo.scoring.statistics import compare_paired
+from sozo.tasks import refuse_training
+from sozo.tasks.sipen.finished import CONTROLS
+from sozo.tasks.sipen.form import FORMS
+from sozo.tasks.sipen.items import ANSWERS, CONTROL, ENTAILMENT, IMPLICATURE, NO, SipenItem, read_items, trial_items
+from sozo.tasks.sipen.scales import SCALES
+from sozo.tasks.sipen.task import Sipen, SipenSettings
+from sozo.tasks.task import Item
+from test_sampling_endpoint import KEY, completion, server
 
 REPLIES = {
     "Yes": ["Yes", "yes", "YES", " Yes\n", "Yes.", '"Yes"', "'yes.'", "**Yes**", "<think>No</think>Yes", "“Yes”。"],

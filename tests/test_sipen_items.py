@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from data.errors import UserError
-from data.sipen import read_items
-from eval.__main__ import make_app
-from rewards.tasks.sipen.personabank import (
+from sozo.data.errors import UserError
+from sozo.eval.cli import make_app
+from sozo.tasks.sipen.items import read_items
+from sozo.tasks.sipen.personabank import (
     KEEP,
     REASONS,
     Candidate,

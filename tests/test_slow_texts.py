@@ -5,10 +5,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from fakes import list_text
 
-from data.schema import Reason
-from rewards.tasks.dat.scorer import DatScorer
+from fakes import list_text
+from sozo.data.schema import Reason
+from sozo.tasks.dat.scorer import DatScorer
 
 SCRAPS = [
     *["", " ", "\n", "\r\n", "\t", "\u3000", "\u2028", "\x00", "\x1b[31m", "\u200b", "\u200f", "\ufeff", "\ud800"],

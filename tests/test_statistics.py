@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewards.tasks.dat.hill import expected_unique_words
+from sozo.tasks.dat.hill import expected_unique_words
 
 
 def occurrences(responses):

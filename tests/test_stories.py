@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import UserError
-from data.stories import Rewrite, SatReason, Story, load_stories, read_rewrites, write_rewrites
+from sozo.data.errors import UserError
+from sozo.tasks.sat.stories import Rewrite, SatReason, Story, load_stories, read_rewrites, write_rewrites
 
 
 def test_113_stories_of_200_to_400_characters_in_one_line() -> None:
@@ -33,7 +33,7 @@ def test_no_story_repeats_another() -> None:
 
 
 def test_the_file_is_plain_jsonl() -> None:
-    raw = files("data").joinpath("stories.jsonl").read_bytes()
+    raw = files("sozo.data").joinpath("stories.jsonl").read_bytes()
     assert b"\r" not in raw
     assert raw.endswith(b"}\n")
     assert [list(json.loads(line)) for line in raw.splitlines()] == [["id", "title", "origin", "source", "text"]] * 113

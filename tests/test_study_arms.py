@@ -4,14 +4,14 @@ import json
 
 import pytest
 import yaml
+
+from sozo.data.errors import UserError
+from sozo.eval.frontier import NAMES
 from study.config import load_study
 from study.plan import check_training_flags, plan_lines
 from study.record import Records, State
 from study.steps import study_rows, study_steps
 from test_reproduce import ROOT, change, run, study  # noqa: F401
-
-from data.errors import UserError
-from eval.frontier import NAMES
 
 ARMS = {
     "random": {"model": "random", "seeds": [0]},

@@ -6,6 +6,13 @@ from dataclasses import replace
 
 import pytest
 import yaml
+
+from sozo.data.errors import UserError
+from sozo.eval.control import KEPT, LOST, OPEN, judge_control
+from sozo.tasks import finished_run
+from sozo.tasks.sipen.form import FORMS
+from sozo.tasks.sipen.items import CONTROL, trial_items
+from sozo.tasks.sipen.task import Sipen
 from study.config import load_study
 from study.guards import check_guards, explanation, judge_rows
 from study.plan import plan_lines
@@ -14,13 +21,6 @@ from table11 import write_table
 from test_reproduce import ROOT
 from test_sipen import run_of, truthful
 from test_table11 import write
-
-from data.errors import UserError
-from data.sipen import CONTROL, trial_items
-from eval.control import KEPT, LOST, OPEN, judge_control
-from rewards.tasks import finished_run
-from rewards.tasks.sipen.form import FORMS
-from rewards.tasks.sipen.task import Sipen
 
 OPTIONS = FORMS["sipen-ja-v1"].options
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from sozo.data.evaluations import write_evaluations
+from sozo.data.schema import Response
+from sozo.data.study_folder import StudyRow
+from sozo.eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from sozo.tasks.dat.summary import DatSummary
+from sozo.tasks.dat.table11 import Published, Table11, Table11Row
 from study.curves import evaluation_charts
 from study.page import write_report
-
-from data.evaluations import write_evaluations
-from data.schema import Response
-from data.study_folder import StudyRow
-from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
-from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.dat.table11 import Published, Table11, Table11Row
 
 EVIL = "<script>alert('x')</script>"
 ROWS = [

@@ -7,6 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+from sozo.data.errors import UserError
+from sozo.eval.report.plane import Spot, plane_chart
+from sozo.eval.report.svg import standalone
+from sozo.scoring.statistics.seeds import difference, over_seeds
+from sozo.tasks.dat.guard import with_gains
+from sozo.tasks.dat.summary import DatSummary
+from sozo.tasks.dat.table11 import Table11, Table11Row
 from study.arms import read_arms
 from study.arms_page import cells, plane, to_markdown, write_page
 from study.arms_page import found as found_in
@@ -17,14 +25,6 @@ from study.said import note_claims, when_said
 from study.steps import study_rows
 from test_reproduce import ROOT
 from test_study_page import Page
-
-from data.errors import UserError
-from eval.report.plane import Spot, plane_chart
-from eval.report.svg import standalone
-from eval.statistics.seeds import difference, over_seeds
-from rewards.tasks.dat.guard import with_gains
-from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.dat.table11 import Table11, Table11Row
 
 # Differences 1, 2, 3: mean 2, and half of the interval is 4.303 / sqrt(3) = 2.484.
 VALUES = {"A": {0: 2.0, 1: 4.0, 2: 6.0}, "B": {0: 1.0, 1: 2.0, 2: 3.0}, "one": {0: 1.0}, "none": {0: None, 1: 1.0}}
@@ -149,7 +149,7 @@ def test_gains_are_over_the_base_of_the_same_seed(found, monkeypatch):
             return -np.array(lists)
 
     for read in ("valid_scores", "valid_lists"):
-        monkeypatch.setattr(f"rewards.tasks.dat.guard.{read}", lambda path: np.array(scores[named[path]]))
+        monkeypatch.setattr(f"sozo.tasks.dat.guard.{read}", lambda path: np.array(scores[named[path]]))
     arms = read_arms({"base": {}, "GRPO": {"train": "grpo"}}, (0, 1), set())
     study = replace(found.study, guard="e5", arms=arms, claims=())
     folders = {name: of.responses for name, of in study_rows(study).items()}

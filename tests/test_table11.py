@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from fakes import write_responses
-from study.page import paper_cells, patterns, to_json, to_markdown
 
-from data.errors import UserError
-from data.schema import Response
-from rewards.tasks.dat.hill import expected_unique_words
-from rewards.tasks.dat.table11 import table11
+from fakes import write_responses
+from sozo.data.errors import UserError
+from sozo.data.schema import Response
+from sozo.tasks.dat.hill import expected_unique_words
+from sozo.tasks.dat.table11 import table11
+from study.page import paper_cells, patterns, to_json, to_markdown
 
 
 def write(folder, lists, invalid=0, parts=2):

@@ -7,18 +7,18 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from data.errors import UserError
-from data.jumandic import load_nouns
-from models import tiny
-from models.tiny import noun_vectors, tiny_folder, tiny_nouns
-from rewards.embeddings import WordVectors
-from rewards.nouns import JumanDicChecker
-from rewards.parse import script_reason
+from sozo.data.errors import UserError
+from sozo.data.jumandic import load_nouns
+from sozo.models import tiny
+from sozo.models.tiny import noun_vectors, tiny_folder, tiny_nouns
+from sozo.scoring.embeddings import WordVectors
+from sozo.scoring.nouns import JumanDicChecker
+from sozo.scoring.parse import script_reason
 
 
 def test_the_nouns_are_a_seeded_draw_of_what_checker_and_vectors_know(ginza, monkeypatch):
     # They were drawn when the checker took no deverbal noun for a noun.
-    monkeypatch.setattr("rewards.nouns.jumandic._DEVERBAL", re.compile("(?!)"))
+    monkeypatch.setattr("sozo.scoring.nouns.jumandic._DEVERBAL", re.compile("(?!)"))
     words = [word for word in load_nouns() if script_reason(word) is None]
     words = [word for word, verdict in zip(words, JumanDicChecker().check(words), strict=True) if verdict.is_noun]
     known = [word for word, row in zip(words, WordVectors(ginza).rows(words), strict=True) if row >= 0]

@@ -11,8 +11,9 @@ from base64 import b64decode
 from pathlib import Path
 
 import pytest
-from fakes import list_text
 from huggingface_hub import ModelCard
+
+from fakes import list_text
 from test_evaluation_page import cells_of
 from test_sampling_endpoint import KEY, completion, server
 
@@ -58,7 +59,7 @@ def answer(body):
 def evaluate(folder, *words):
     environment = os.environ | {"OPENAI_API_KEY": KEY, "WANDB_MODE": "offline", "SOZO_TASKS": "toy_task.Lipogram"}
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], str(TESTS)])
-    command = [sys.executable, "-m", "eval", *map(str, words)]
+    command = [sys.executable, "-m", "sozo", *map(str, words)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -5,15 +5,15 @@ import sys
 from argparse import Namespace
 
 import pytest
-from grpo_runs import ROOT, eight_processes
 
-from data.errors import UserError
-from training.batches import accumulation_steps, check_groups, check_prompts, check_saves
-from training.config import parse
-from training.entries import read_entries
-from training.grpo import GrpoArguments, GrpoSettings
-from training.mix import reward_functions
-from training.sft_dpo import SftArguments, SftSettings
+from grpo_runs import ROOT, eight_processes
+from sozo.data.errors import UserError
+from sozo.training.batches import accumulation_steps, check_groups, check_prompts, check_saves
+from sozo.training.config import parse
+from sozo.training.entries import read_entries
+from sozo.training.grpo import GrpoArguments, GrpoSettings
+from sozo.training.mix import reward_functions
+from sozo.training.sft_dpo import SftArguments, SftSettings
 
 TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
 
@@ -175,10 +175,10 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ("per_device_train_batch_size: 0", "per_device_train_batch_size must be at least 1, not 0"),
         ("num_iterations: 2\nsave_steps: 3", "save_steps 3 cuts a generation, which is trained on for 2 "),
         ("steps_per_generation: 0", "steps_per_generation must be at least 1, not 0"),
-        ("reward_funcs: rewards.dat_reward\nreward_args: 3", "reward_args must be a mapping"),
+        ("reward_funcs: sozo.rewards.dat_reward\nreward_args: 3", "reward_args must be a mapping"),
         (
-            "reward_funcs: rewards.dat_reward\nreward_args: {rewards.dat_reward: 1}",
-            "reward_args of rewards.dat_reward must be a mapping",
+            "reward_funcs: sozo.rewards.dat_reward\nreward_args: {sozo.rewards.dat_reward: 1}",
+            "reward_args of sozo.rewards.dat_reward must be a mapping",
         ),
         ("reward_args: {a.b: {}}", "tasks: dat: reward_args names a.b, which is not one of reward_funcs []"),
         ("tasks: 3", "tasks must be a list of what is asked"),
@@ -231,7 +231,7 @@ def test_a_file_without_settings(text, tmp_path):
         (["--learning_rate"], "argument --learning_rate/--learning-rate: expected one argument"),
         (["--use_cpu", "maybe"], "Truthy value expected"),
         (["--reward_args", '{"a": 1'], "reward_args is not JSON"),
-        (["--reward_args", '{"rewards.other": {}}'], "reward_args names rewards.other, which is not one of"),
+        (["--reward_args", '{"sozo.rewards.other": {}}'], "reward_args names sozo.rewards.other, which is not one of"),
         (["--num_generations", "7", "--completions_per_step", "64"], "or num_generations 4 or 8"),
     ],
 )
@@ -247,10 +247,12 @@ def test_config_without_a_file(tmp_path):
 
 
 def test_reward_settings_on_the_command_line():
-    words = ["--reward_funcs", "rewards.make_dat_reward", "mine.f", "--reward_weights", "1", "0.5"]
-    script, training, _ = parse_grpo([*TINY, *words, "--reward_args", '{"rewards.make_dat_reward": {"scale": 1.0}}'])
-    assert script.reward_funcs == ["rewards.make_dat_reward", "mine.f"]
-    assert script.reward_args == {"rewards.make_dat_reward": {"scale": 1.0}}
+    words = ["--reward_funcs", "sozo.rewards.make_dat_reward", "mine.f", "--reward_weights", "1", "0.5"]
+    script, training, _ = parse_grpo(
+        [*TINY, *words, "--reward_args", '{"sozo.rewards.make_dat_reward": {"scale": 1.0}}']
+    )
+    assert script.reward_funcs == ["sozo.rewards.make_dat_reward", "mine.f"]
+    assert script.reward_args == {"sozo.rewards.make_dat_reward": {"scale": 1.0}}
     assert training.reward_weights == [1.0, 0.5]
 
 
@@ -260,7 +262,7 @@ def test_one_reward_need_not_be_a_list(tmp_path):
 
 def test_parsing_loads_no_model():
     code = (
-        "import sys; from training.config import parse; from training.grpo import *;"
+        "import sys; from sozo.training.config import parse; from sozo.training.grpo import *;"
         "parse(GrpoArguments, GrpoSettings, sys.argv[1:]);"
         "loaded = {'sentence_transformers', 'spacy', 'trl.trainer.grpo_trainer', 'wandb'} & set(sys.modules);"
         "assert not loaded, loaded"
@@ -365,9 +367,9 @@ def test_a_users_own_reward_beside_the_working_directory(tmp_path, monkeypatch):
     [
         ("dat_reward", {}, "'dat_reward' is no dotted path such as my_package.dat_reward"),
         ("no_such_module_of_mine.f", {}, "no_such_module_of_mine.f: No module named 'no_such_module_of_mine'"),
-        ("rewards.no_such", {}, "rewards.no_such: module 'rewards' has no attribute 'no_such'"),
+        ("sozo.rewards.no_such", {}, "sozo.rewards.no_such: module 'sozo.rewards' has no attribute 'no_such'"),
         ("math.pi", {}, "math.pi cannot be called (it is a float)"),
-        ("rewards.make_dat_reward", {"scal": 1.0}, "unknown setting: scal"),
+        ("sozo.rewards.make_dat_reward", {"scal": 1.0}, "unknown setting: scal"),
     ],
 )
 def test_reward_functions_that_are_not_there(path, arguments, message):
@@ -384,7 +386,7 @@ def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(monkeyp
     import transformers
     from trl import ModelConfig
 
-    from training.models import pin_revision
+    from sozo.training.models import pin_revision
 
     asked = []
 

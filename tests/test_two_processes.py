@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from fakes import AXES, FakeNouns, axis_encoder, list_text
-from two_ranks import gone, run_ranks
 
-from rewards import DatReward
-from rewards.tasks.dat.scorer import DatScorer
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from sozo.rewards import DatReward
+from sozo.tasks.dat.scorer import DatScorer
+from two_ranks import gone, run_ranks
 
 A, B, C, D = (list_text(words) for words in (AXES[:10], AXES[1:11], AXES[2:], AXES[9::-1]))
 E = list_text(AXES[10:0:-1])
@@ -69,7 +69,7 @@ def test_a_failure_on_one_rank_is_told_to_all(tmp_path):
 
 WORKER = """
 import ctypes, os, time
-from data.processes import end_with_launcher
+from sozo.data.processes import end_with_launcher
 end_with_launcher()
 signal = ctypes.c_int()
 ctypes.CDLL(None).prctl(2, ctypes.byref(signal))
@@ -83,7 +83,7 @@ time.sleep(60)
 def test_a_worker_ends_with_its_launcher_and_not_with_a_shell(launched):
     launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ACCELERATE", "TORCHEL"))}
-    environment |= {"PYTHONPATH": str(Path(__file__).parent.parent)} | (
+    environment |= {"PYTHONPATH": str(Path(__file__).parents[1] / "src")} | (
         {"TORCHELASTIC_RUN_ID": "x"} if launched else {}
     )
     parent = subprocess.Popen([sys.executable, "-c", launcher], env=environment, stdout=subprocess.PIPE, text=True)

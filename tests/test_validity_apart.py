@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+
+import sozo.rewards.dat_apart as apart
 from fakes import AXES, FakeEncoder, FakeNouns, list_text
 from scripted_grpo import generated, scripted
-
-import rewards.tasks.dat.apart as apart
-from rewards import make_dat_distance, make_dat_validity
-from rewards.tasks.dat.scorer import DatScorer
-from training.grpo_trainer import MixTrainer
+from sozo.rewards import make_dat_distance, make_dat_validity
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.training.grpo_trainer import MixTrainer
 
 # On one axis each, but 木 and 花 between two: lists with them score a little less.
 VECTORS = dict(zip(AXES, np.eye(12), strict=True))

@@ -6,15 +6,15 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
-from fakes import AXES, list_text
-from scripted_grpo import generated, scripted
 from transformers import LlamaForCausalLM
 
-from data.errors import UserError
-from data.prompts import dat_messages
-from models.traits import end_tokens
-from training.grpo_trainer import MixTrainer
-from training.vllm_watch import Canary, VllmEngine, fixed_sequences
+from fakes import AXES, list_text
+from scripted_grpo import generated, scripted
+from sozo.data.errors import UserError
+from sozo.data.prompts import dat_messages
+from sozo.models.traits import end_tokens
+from sozo.training.grpo_trainer import MixTrainer
+from sozo.training.vllm_watch import Canary, VllmEngine, fixed_sequences
 
 TEXTS = [list_text(AXES[k : k + 3]) for k in range(4)]
 

@@ -5,22 +5,22 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import torch
-from fakes import AXES, FakeEncoder, FakeNouns, list_text
-from scripted_grpo import generated, scripted
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from data.errors import UserError
-from models.tiny import build_tokenizer
-from rewards.distance import distance_to_others, mean_pairwise_distance
-from rewards.reward import Part, Reward
-from rewards.tasks.dat.apart import DatDistance
-from rewards.tasks.dat.scorer import DatScorer
-from training.shared_prompt import share_prompt
-from training.word_credit import part_advantages
-from training.word_tokens import WordTokens
-from training.word_trainer import WordTrainer
-from training.words import WordArguments
+from fakes import AXES, FakeEncoder, FakeNouns, list_text
+from scripted_grpo import generated, scripted
+from sozo.data.errors import UserError
+from sozo.models.tiny import build_tokenizer
+from sozo.rewards.dat_apart import DatDistance
+from sozo.rewards.reward import Part, Reward
+from sozo.scoring.distance import distance_to_others, mean_pairwise_distance
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.training.shared_prompt import share_prompt
+from sozo.training.word_credit import part_advantages
+from sozo.training.word_tokens import WordTokens
+from sozo.training.word_trainer import WordTrainer
+from sozo.training.words import WordArguments
 
 WORDS = "犬猫水山"
 UNIT = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)

@@ -5,22 +5,22 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from grpo_runs import ROOT, flags, history
-from mini_model import build_mini
 from scipy.stats import chisquare
 from tokenizers import Tokenizer, models, normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from data.errors import UserError
-from eval.draw import SamplingOptions
-from eval.run import run_task
-from generate import GeneratorSettings
-from rewards.tasks.dat.scorer import DatSettings
-from rewards.tasks.dat.task import Dat
-from rewards.tasks.dat.word_by_word import WordByWord
-from training.config import parse
-from training.sft_dpo import SftArguments, SftSettings, train_sft
-from training.word_targets import WordTargets, spell, word_targets
+from grpo_runs import ROOT, flags, history
+from mini_model import build_mini
+from sozo.data.errors import UserError
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.run import run_task
+from sozo.models.generators import GeneratorSettings
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.dat.word_by_word import WordByWord
+from sozo.training.config import parse
+from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
+from sozo.training.word_targets import WordTargets, spell, word_targets
 
 USE = np.array([0.25, 0.2, 0.15, 0.15, 0.15, 0.1])
 

@@ -2,8 +2,8 @@
 
 import re
 
-from rewards.measure import Measure
-from rewards.task import Item, Row, Task
+from sozo.scoring.measure import Measure
+from sozo.tasks.task import Item, Row, Task
 
 TOPICS = ("rain", "a cat", "bread", "music", "a long road", "snow")
 

@@ -3,17 +3,17 @@
 import json
 
 import numpy as np
-from fakes import FakeJudge
 
-from data.jcq import trial_questions
-from data.stories import load_stories
-from eval.run import score_answers
-from rewards.judges.protocol import Reply
-from rewards.tasks.dat.scorer import DatSettings
-from rewards.tasks.dat.task import Dat
-from rewards.tasks.jcq.judging import JcqSettings
-from rewards.tasks.jcq.task import Jcq
-from rewards.tasks.sat.task import Sat
+from fakes import FakeJudge
+from sozo.eval.run import score_answers
+from sozo.scoring.judges.protocol import Reply
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.jcq.judging import JcqSettings
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.jcq.task import Jcq
+from sozo.tasks.sat.stories import load_stories
+from sozo.tasks.sat.task import Sat
 
 VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"
 
@@ -47,7 +47,7 @@ def sat_run(folder, source, rewrite):
 
 def dat_run(folder, source, seed, n=40, bad=4):
     """`n` lists of random common nouns, of which the first `bad` lack a line."""
-    from data.jumandic import load_nouns
+    from sozo.data.jumandic import load_nouns
 
     nouns, random, rows = load_nouns(), np.random.default_rng(seed), []
     for k in range(n):

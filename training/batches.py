@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from data.errors import UserError
-from data.processes import world_size
+from sozo.data.errors import UserError
+from sozo.data.processes import world_size
 
 
 def fit_batch(training: Any, per_step: str) -> None:

@@ -6,9 +6,9 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from data.processes import world_size
-from data.record import provenance
-from data.settings import deciding
+from sozo.data.processes import world_size
+from sozo.data.record import provenance
+from sozo.data.settings import deciding
 
 # TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
 FREE = {"output_dir", "resume_from_checkpoint", "run_name", "report_to", "logging_dir", "hub_token", "push_to_hub"}
@@ -29,7 +29,7 @@ def split(settings: dict[str, Any], script: Any) -> tuple[dict[str, Any], dict[s
         decide[name] = {key: value for key, value in settings[name].items() if key not in free}
         other[name] = {key: value for key, value in settings[name].items() if key in free}
     if entries := getattr(script, "entries", None):
-        from training.mix import without_free_arguments
+        from sozo.training.mix import without_free_arguments
 
         decide["script"] = without_free_arguments(decide["script"], entries)
     return decide, other

@@ -9,10 +9,10 @@ from typing import Any, NoReturn, TypeVar
 import yaml
 from trl import ModelConfig, TrlParser
 
-from data.errors import UserError
-from data.settings import hint, setting
-from training.evaluate import read_evaluate
-from training.fsdp import check_fsdp
+from sozo.data.errors import UserError
+from sozo.data.settings import hint, setting
+from sozo.training.evaluate import read_evaluate
+from sozo.training.fsdp import check_fsdp
 
 
 @dataclass

@@ -4,7 +4,7 @@ from typing import Any
 
 from trl import DPOTrainer
 
-from training.shared_prompt import share_prompt
+from sozo.training.shared_prompt import share_prompt
 
 
 class SharedReferenceTrainer(DPOTrainer):  # type: ignore[misc]

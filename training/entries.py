@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.jsonl import id_column, read_numbered, text_column
-from data.settings import hint, load_dotted, settings_of
-from rewards.task import Item, Task
-from rewards.task_reward import TaskReward
-from rewards.tasks import refuse_training, task_type
+from sozo.data.errors import UserError
+from sozo.data.jsonl import id_column, read_numbered, text_column
+from sozo.data.settings import hint, load_dotted, settings_of
+from sozo.rewards.task import TaskReward
+from sozo.tasks import refuse_training, task_type
+from sozo.tasks.task import Item, Task
 
 RewardFunc = Callable[..., list[float | None]]
 # Arguments of a reward that are no columns.

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from data.errors import UserError
-from data.settings import settings_of
-from generate.nouns import read_nouns
-from generate.protocol import Generator
-from rewards.guard import Guard
-from rewards.task import Answer, Item, Row, Task
-from rewards.tasks import task_type
-from training.floors import Floor, read_floors
+from sozo.data.errors import UserError
+from sozo.data.settings import settings_of
+from sozo.models.generator import Generator
+from sozo.models.nouns import read_nouns
+from sozo.scoring.guard import Guard
+from sozo.tasks import task_type
+from sozo.tasks.task import Answer, Item, Row, Task
+from sozo.training.floors import Floor, read_floors
 
 _NUM, _BATCH = 256, 64  # answers of a task, and of a batch, which one process draws
 

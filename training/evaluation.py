@@ -12,14 +12,14 @@ from typing import Any
 from tqdm import tqdm
 from transformers import Trainer, TrainerCallback
 
-from data.errors import UserError
-from data.evaluations import read_evaluations, write_evaluations
-from data.processes import Processes, gather, rank, wait, world_size
-from data.prompts.form import PLAIN, PromptForm
-from data.record import write_json
-from rewards.task import Row
-from training.evaluate import EvaluateSettings
-from training.floors import FloorWatch
+from sozo.data.errors import UserError
+from sozo.data.evaluations import read_evaluations, write_evaluations
+from sozo.data.processes import Processes, gather, rank, wait, world_size
+from sozo.data.prompts.form import PLAIN, PromptForm
+from sozo.data.record import write_json
+from sozo.tasks.task import Row
+from sozo.training.evaluate import EvaluateSettings
+from sozo.training.floors import FloorWatch
 
 logger = logging.getLogger(__name__)
 BEST = "best"
@@ -94,7 +94,7 @@ class Evaluation(TrainerCallback):
         """What the model's answers are worth now; each process draws its batches."""
         from trl.models import unwrap_model_for_generation
 
-        from generate.transformers_model import TransformersGenerator
+        from sozo.models.transformers_model import TransformersGenerator
 
         settings, trainer = self._settings, self.trainer
         values: dict[str, float] = {}

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.errors import UserError
-from data.settings import settings_of
+from sozo.data.errors import UserError
+from sozo.data.settings import settings_of
 
 logger = logging.getLogger(__name__)
 _ACTIONS = ("warn", "stop")

@@ -5,7 +5,7 @@ from typing import Any
 
 from accelerate.utils import str_to_bool
 
-from data.errors import UserError
+from sozo.data.errors import UserError
 
 
 def check_fsdp(script: Any, training: Any) -> None:

@@ -8,17 +8,17 @@ from typing import Any
 
 from trl import GRPOConfig, ModelConfig
 
-from data.errors import UserError
-from data.processes import world_size
-from data.prompts.form import read_form
-from data.settings import setting
-from training.batches import check_groups, check_prompts, check_saves, fit_batch
-from training.entries import read_entries
-from training.keep_words import KeepWords
-from training.mix import dataset_rows, described, reward_functions, reward_weights
-from training.run import train
-from training.tracking import RunRecorder
-from training.words import WordArguments
+from sozo.data.errors import UserError
+from sozo.data.processes import world_size
+from sozo.data.prompts.form import read_form
+from sozo.data.settings import setting
+from sozo.training.batches import check_groups, check_prompts, check_saves, fit_batch
+from sozo.training.entries import read_entries
+from sozo.training.keep_words import KeepWords
+from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
+from sozo.training.run import train
+from sozo.training.tracking import RunRecorder
+from sozo.training.words import WordArguments
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 _FUNCS = "Dotted paths of reward functions (default: each task's own)."
@@ -138,12 +138,12 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
         from datasets import Dataset
 
-        from training.grpo_trainer import MixTrainer
-        from training.word_trainer import WordTrainer
+        from sozo.training.grpo_trainer import MixTrainer
+        from sozo.training.word_trainer import WordTrainer
 
         rollout = None
         if script.sampler == "shared_prefix":
-            from generate.transformers_model import SharedPrefixRollout
+            from sozo.models.transformers_model import SharedPrefixRollout
 
             length, seed = training.max_completion_length, training.seed
             rollout = SharedPrefixRollout(temperature=training.temperature, max_new_tokens=length, seed=seed)
@@ -153,7 +153,7 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
         common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
         trainer = WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
         if training.use_vllm and script.canary_steps:
-            from training.vllm_watch import Canary, VllmEngine, fixed_sequences
+            from sozo.training.vllm_watch import Canary, VllmEngine, fixed_sequences
 
             prompts, longest = [row["prompt"] for row in rows], training.max_completion_length - 1
             sequences = fixed_sequences(tokenizer, prompts, longest, **training.chat_template_kwargs or {})

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from trl import GRPOTrainer
 
-from data.errors import UserError
-from rewards.reward import Reward
-from training.vllm_watch import Canary, dropped
+from sozo.data.errors import UserError
+from sozo.rewards.reward import Reward
+from sozo.training.vllm_watch import Canary, dropped
 
 logger = logging.getLogger(__name__)
 _ALARM = 0.1  # of what vLLM drew; rounding costs a few in a thousand tokens

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from data.errors import UserError
-from data.prompts.form import PLAIN, PromptForm
-from rewards.reward import Reward
-from rewards.task import Item
-from training.entries import Entry
+from sozo.data.errors import UserError
+from sozo.data.prompts.form import PLAIN, PromptForm
+from sozo.rewards.reward import Reward
+from sozo.tasks.task import Item
+from sozo.training.entries import Entry
 
 
 def dataset_rows(entries: Sequence[Entry], *, conversational: bool, form: PromptForm = PLAIN) -> list[dict[str, Any]]:

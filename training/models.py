@@ -6,9 +6,9 @@ from typing import Any
 
 from trl import ModelConfig
 
-from data.errors import UserError
-from models.load import is_adapter, load_tokenizer, merge_adapter, pinned
-from models.tiny import TINY, ensure_tiny
+from sozo.data.errors import UserError
+from sozo.models.tiny import TINY, ensure_tiny
+from sozo.models.weights import is_adapter, load_tokenizer, merge_adapter, pinned
 
 logger = logging.getLogger(__name__)
 

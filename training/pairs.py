@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
-from training.ranking import Ranked, Selected
+from sozo.data.errors import UserError
+from sozo.training.ranking import Ranked, Selected
 
 MATCHED = "matched"
 # A sorted table of one prompt's answers, the pairs it gives, the generator: rows of both, in order, shape (pairs,).

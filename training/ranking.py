@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
-from rewards.finished import Finished
-from rewards.task import Item
-from rewards.tasks import read_run, refuse_training
+from sozo.data.errors import UserError
+from sozo.tasks import read_run, refuse_training
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Item
 
 
 @dataclass(frozen=True)

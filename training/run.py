@@ -13,18 +13,18 @@ from typing import Any
 
 from trl import ModelConfig
 
-from data.errors import UserError
-from data.prompts.form import read_form, settled_form
-from data.record import folder_sha256, write_whole
-from data.run_folder import RunFolder
-from data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
-from models.processes import keep_freed_memory, quiet_libraries
-from models.traits import encode_text
-from training.claim import hide_token, resolved_settings, split
-from training.evaluate import read_evaluate
-from training.evaluation import Evaluation
-from training.models import model_path, pin_revision, training_tokenizer
-from training.tracking import BarOnly, RunRecorder, wandb_run
+from sozo.data.errors import UserError
+from sozo.data.prompts.form import read_form, settled_form
+from sozo.data.record import folder_sha256, write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
+from sozo.models.processes import keep_freed_memory, quiet_libraries
+from sozo.models.traits import encode_text
+from sozo.training.claim import hide_token, resolved_settings, split
+from sozo.training.evaluate import read_evaluate
+from sozo.training.evaluation import Evaluation
+from sozo.training.models import model_path, pin_revision, training_tokenizer
+from sozo.training.tracking import BarOnly, RunRecorder, wandb_run
 
 logger = logging.getLogger(__name__)
 _ROWS = "_dataset"  # TRL's push_to_hub leaves out what begins with an underscore
@@ -100,7 +100,7 @@ def train(
     if script.freeze_embeddings:
         trainer.model.get_input_embeddings().requires_grad_(False)
     if script.share_prompt:
-        from training.shared_prompt import share_prompt
+        from sozo.training.shared_prompt import share_prompt
 
         reference, unwrapped = getattr(trainer, "ref_model", None), trainer.accelerator.unwrap_model
         if share_prompt(unwrapped(trainer.model), say=first) and reference is not None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
-from data.prompts import as_completion
-from data.prompts.form import PLAIN, PromptForm
-from training.pairs import MATCHED, RULES, Pairs, matched
-from training.ranking import Ranked, Selected
+from sozo.data.errors import UserError
+from sozo.data.prompts import as_completion
+from sozo.data.prompts.form import PLAIN, PromptForm
+from sozo.training.pairs import MATCHED, RULES, Pairs, matched
+from sozo.training.ranking import Ranked, Selected
 
 logger = logging.getLogger(__name__)
 

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 from tqdm import tqdm
 from trl import DPOConfig, ModelConfig, SFTConfig
 
-from data.errors import UserError
-from data.prompts.form import read_form
-from data.settings import setting
-from training.batches import check_examples, fit_batch
-from training.config import CommonArguments
-from training.run import stored_dataset, train
-from training.selection import dpo_rows, select_pairs, select_top, sft_rows
+from sozo.data.errors import UserError
+from sozo.data.prompts.form import read_form
+from sozo.data.settings import setting
+from sozo.training.batches import check_examples, fit_batch
+from sozo.training.config import CommonArguments
+from sozo.training.run import stored_dataset, train
+from sozo.training.selection import dpo_rows, select_pairs, select_top, sft_rows
 
 
 @dataclass
@@ -98,7 +98,7 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
         form = read_form(script.system_prompt, training.chat_template_kwargs)
         rows = sft_rows(top, conversational=bool(tokenizer.chat_template), form=form)
         if script.word_targets:
-            from training.word_targets import WordTargetTrainer, word_targets
+            from sozo.training.word_targets import WordTargetTrainer, word_targets
 
             common |= {"word_targets": word_targets(script.responses or (), tokenizer)}
             return WordTargetTrainer(train_dataset=stored_dataset(rows, training), **common)
@@ -117,7 +117,7 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
         tqdm.write(f"DPO, chosen: {good.summary()}\nDPO, rejected: {bad.summary()}")
 
     def build(tokenizer: Any, common: dict[str, Any]) -> Any:
-        from training.dpo_trainer import reference_trainer
+        from sozo.training.dpo_trainer import reference_trainer
 
         form = read_form(script.system_prompt, training.chat_template_kwargs)
         rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template), form=form)

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
 
-from models.probe import why_not_equal
-from models.traits import why_not_shared, without_adapter
+from sozo.models.probe import why_not_equal
+from sozo.models.traits import why_not_shared, without_adapter
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from tqdm import tqdm
 from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from data.processes import wait
-from data.record import read_json, write_json
-from data.wandb_run import write_state
-from rewards.reward import Reward
+from sozo.data.processes import wait
+from sozo.data.record import read_json, write_json
+from sozo.data.wandb_run import write_state
+from sozo.rewards.reward import Reward
 
 # Name, key and format of what the console shows; what a run's rewards show stands between reward and time.
 _REWARD, _TIME = ("reward", "reward", "6.3f"), ("s/step", "step_time", ".2f")

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch.func import functional_call
 
-from data.errors import UserError
-from data.processes import gather
-from models.traits import encode_prompt, in_eval_mode
+from sozo.data.errors import UserError
+from sozo.data.processes import gather
+from sozo.models.traits import encode_prompt, in_eval_mode
 
 _TEXTS = (
     "1. 犬\n2. 音楽\n3. 法律\n",

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from training.grpo_trainer import MixTrainer
+from sozo.training.grpo_trainer import MixTrainer
 
 
 class WordEntropyTrainer(MixTrainer):

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from trl import SFTTrainer
 
-from data.errors import UserError
-from generate.load import GeneratorSettings, load_generator
-from generate.nouns import FrontierNouns
-from rewards.tasks import read_run, task_type
-from training.shared_prompt import response_logits
+from sozo.data.errors import UserError
+from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.models.nouns import FrontierNouns
+from sozo.tasks import read_run, task_type
+from sozo.training.shared_prompt import response_logits
 
 _IGNORED, _END = -100, -1
 _CHECKED = 64  # lists

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
-from rewards.reward import Part
+from sozo.data.errors import UserError
+from sozo.rewards.reward import Part
 
 _NO_CHARACTER = "\ufffd"  # what the bytes of half a character are decoded to
 

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from data.processes import gather
-from training.keep_words import KeepWords
-from training.word_credit import part_advantages
-from training.word_entropy import WordEntropyTrainer
-from training.word_tokens import WordTokens
-from training.words import WordArguments
+from sozo.data.processes import gather
+from sozo.training.keep_words import KeepWords
+from sozo.training.word_credit import part_advantages
+from sozo.training.word_entropy import WordEntropyTrainer
+from sozo.training.word_tokens import WordTokens
+from sozo.training.words import WordArguments
 
 
 class WordTrainer(WordEntropyTrainer):

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data.errors import UserError
-from data.settings import setting
-from training.config import CommonArguments
+from sozo.data.errors import UserError
+from sozo.data.settings import setting
+from sozo.training.config import CommonArguments
 
-_NO_WORDS = "needs a reward that says what each word earned, such as rewards.make_dat_distance in reward_funcs"
+_NO_WORDS = "needs a reward that says what each word earned, such as sozo.rewards.make_dat_distance in reward_funcs"
 
 
 @dataclass
 class WordArguments(CommonArguments):
-    """Settings of `training.word_trainer`; the defaults are TRL's GRPO."""
+    """Settings of `sozo.training.word_trainer`; the defaults are TRL's GRPO."""
 
     credit: str = setting("response", "response, or word: each word's tokens get the advantage of its own share.")
     word_entropy: float = setting(0.0, "Paid per nat of the mean entropy of tokens that write words of valid lists.")
@@ -42,7 +42,7 @@ class WordArguments(CommonArguments):
         if not 0 < self.unique_words <= int(self.unique_words_of or 0):
             raise UserError(f"unique_words {self.unique_words} must be 1 to unique_words_of {self.unique_words_of}")
         if self.word_entropy == 0 and not any(getattr(reward, "keeps_words", False) for reward in rewards):
-            raise UserError("unique_words has nothing to turn: set word_entropy, or add rewards.make_dat_rarity")
+            raise UserError("unique_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity")
 
     @property
     def _first(self) -> str:

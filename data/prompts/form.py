@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.prompts import Message, as_prompt
-from data.record import read_json
+from sozo.data.errors import UserError
+from sozo.data.prompts import Message, as_prompt
+from sozo.data.record import read_json
 
 # Of transformers' apply_chat_template: what belongs to whoever asks.
 _TAKEN = {"chat_template", "conversation", "add_generation_prompt", "continue_final_message", "tokenize"}

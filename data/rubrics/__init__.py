@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from data.errors import UserError
-from data.settings import hint
+from sozo.data.errors import UserError
+from sozo.data.settings import hint
 
 FOR_IDEAS = "pbig"  # what product ideas are rated by, unless something else is said
 

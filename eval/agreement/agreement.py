@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from data.errors import UserError
-from eval.agreement.curve import DRAWS, SEED, CurvePoint, agreement_curve, differ
-from eval.matrix import Matrix, Placed, aligned, rank_models
-from eval.statistics import holm
-from eval.statistics.correlation import few, pearson
+from sozo.data.errors import UserError
+from sozo.eval.agreement.curve import DRAWS, SEED, CurvePoint, agreement_curve, differ
+from sozo.eval.matrix import Matrix, Placed, aligned, rank_models
+from sozo.scoring.statistics import holm
+from sozo.scoring.statistics.correlation import few, pearson
 
 MIN_MODELS = 3
 
@@ -62,7 +62,7 @@ def agreement(matrix: Matrix, reference: Matrix) -> Agreement:
 
 @dataclass(frozen=True, slots=True)
 class AppendixC:
-    """The result of `python -m eval agreement`."""
+    """The result of `sozo agreement`."""
 
     tables: tuple[Matrix, ...]  # every evaluation: encoders, people, a judge
     ranked: dict[str, dict[str, Placed]]  # Table 23: model -> evaluation -> its place

@@ -1,4 +1,4 @@
-"""`python -m eval agreement`: which of its three questions is asked shows in what it is given."""
+"""`sozo agreement`: which of its three questions is asked shows in what it is given."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from data.errors import UserError
-from eval.agreement.raters import LEAST
-from eval.terminal import PageRun, print_page
-from rewards.judges.options import JudgeSettings
+from sozo.data.errors import UserError
+from sozo.eval.agreement.raters import LEAST
+from sozo.eval.terminal import PageRun, print_page
+from sozo.scoring.judges.options import JudgeSettings
 
 
 def agreement(
@@ -42,22 +42,22 @@ def agreement(
     of_ratings = {"--rubric": rubric, "--least": None if least == LEAST else least}
     of_level = {"--level": None if level == "ordinal" else level}
     if any(Path(place).is_file() or place.lower().endswith((".csv", ".jsonl")) for place in places):
-        from eval.agreement.ratings_run import agree_ratings
+        from sozo.eval.agreement.ratings_run import agree_ratings
 
         if len(places) > 1:
             raise UserError(f"{len(places)} places, and one is a file of ratings; give that file alone")
         _without({**grading, "--benchmark": benchmark}, "runs, not with a file of ratings")
         print_page(agree_ratings(Path(places[0]), output, rubric=rubric, level=level, least=least))
         return
-    from eval.agreement.judges import find_judged
+    from sozo.eval.agreement.judges import find_judged
 
     _without(of_ratings, "a file of ratings, not with runs")
     if not any(grading.values()) and (judged := find_judged(places, benchmark)):
-        from eval.agreement.judges_run import agree_judges
+        from sozo.eval.agreement.judges_run import agree_judges
 
         print_page(agree_judges(judged, output, level=level))
         return
-    from eval.agreement.run import agree
+    from sozo.eval.agreement.run import agree
 
     _without(of_level, "a file of ratings or with judges of the same answers")
     ranked: PageRun = agree(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.matrix import Matrix, aligned
+from sozo.eval.matrix import Matrix, aligned
 
 DRAWS, SEED = 1000, 0
 

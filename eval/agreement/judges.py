@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError
-from data.run_folder import first_difference
-from eval.evaluated import find_evaluated
-from eval.statistics.agreement import Alpha, krippendorff_alpha
-from rewards.finished import Finished
-from rewards.tasks import task_type
+from sozo.data.errors import UserError
+from sozo.data.run_folder import first_difference
+from sozo.eval.evaluated import find_evaluated
+from sozo.scoring.statistics.agreement import Alpha, krippendorff_alpha
+from sozo.tasks import task_type
+from sozo.tasks.finished import Finished
 
 Scores = dict[tuple[str, str, str], float]  # of (what was asked, the answer, criterion)
 

@@ -1,23 +1,23 @@
-"""What `python -m eval agreement RUNS` does where a judge scored the same answers in all of them."""
+"""What `sozo agreement RUNS` does where a judge scored the same answers in all of them."""
 
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from data.errors import UserError
-from data.markdown import bullets, plain, table
-from data.record import write_json, write_whole
-from data.run_folder import RunFolder
-from eval.agreement.judges import Agreements, Judged, among_judges, retests
-from eval.agreement.ratings_page import alpha_cells
-from eval.agreement.ratings_run import FILES, PAGE, VALUES, check_level
-from eval.terminal import PageRun
+from sozo.data.errors import UserError
+from sozo.data.markdown import bullets, plain, table
+from sozo.data.record import write_json, write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.eval.agreement.judges import Agreements, Judged, among_judges, retests
+from sozo.eval.agreement.ratings_page import alpha_cells
+from sozo.eval.agreement.ratings_run import FILES, PAGE, VALUES, check_level
+from sozo.eval.terminal import PageRun
 
 _ABOUT = """\
 Krippendorff's alpha ({level}), and the shares of answers that got the same score and scores at most 1 apart (of
 several judgings the mean over pairs). *Second - first* is the difference of two means on the answers that both scored.
 Judgings are one judge's if they share model, prompt and settings but for the seed. Judges that agree can still both be
-wrong: only people's ratings tell (`python -m eval correlate --ratings`).
+wrong: only people's ratings tell (`sozo correlate --ratings`).
 """
 _HEADINGS = ("Criterion", "Alpha", "95% interval", "Answers", "Scores", "Same score", "At most 1 apart")
 

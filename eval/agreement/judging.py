@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval.matrix import Matrix
-from rewards.finished import Finished
-from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Judge, Rubric
-from rewards.judges.run import NOT_ASKED, Judging, judge_with_bar
+from sozo.eval.matrix import Matrix
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import Judge, Rubric
+from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_with_bar
+from sozo.tasks.finished import Finished
 
 NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from data.ratings import Rating
-from data.rubrics import RatingRubric
-from eval.statistics.agreement import LEVELS, Alpha, krippendorff_alpha
+from sozo.data.ratings import Rating
+from sozo.data.rubrics import RatingRubric
+from sozo.scoring.statistics.agreement import LEVELS, Alpha, krippendorff_alpha
 
 ALL = "all"  # of the domains
 LEAST = 10

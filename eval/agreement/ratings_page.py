@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from data.markdown import number, plain, table
-from data.ratings import Rating
-from eval.agreement.raters import ALL, Cell, Habit
-from eval.agreement.stages import Violation, counted
-from eval.statistics.agreement import Alpha
+from sozo.data.markdown import number, plain, table
+from sozo.data.ratings import Rating
+from sozo.eval.agreement.raters import ALL, Cell, Habit
+from sozo.eval.agreement.stages import Violation, counted
+from sozo.scoring.statistics.agreement import Alpha
 
 _SHOWN = 20  # of a list, the rest is in agreement.json
 _ABOUT_ALPHA = """\

@@ -1,20 +1,20 @@
-"""What `python -m eval agreement FILE` does, without the command line: how far the raters of a file agree."""
+"""What `sozo agreement FILE` does, without the command line: how far the raters of a file agree."""
 
 import hashlib
 from dataclasses import asdict
 from pathlib import Path
 
-from data.errors import UserError
-from data.ratings import read_any_ratings
-from data.record import write_json, write_whole
-from data.rubrics import load_rubric
-from data.run_folder import RunFolder
-from data.settings import hint
-from eval.agreement.raters import LEAST, agreement_cells, habits
-from eval.agreement.ratings_page import ratings_page
-from eval.agreement.stages import violations
-from eval.statistics.agreement import LEVELS
-from eval.terminal import PageRun
+from sozo.data.errors import UserError
+from sozo.data.ratings import read_any_ratings
+from sozo.data.record import write_json, write_whole
+from sozo.data.rubrics import load_rubric
+from sozo.data.run_folder import RunFolder
+from sozo.data.settings import hint
+from sozo.eval.agreement.raters import LEAST, agreement_cells, habits
+from sozo.eval.agreement.ratings_page import ratings_page
+from sozo.eval.agreement.stages import violations
+from sozo.eval.terminal import PageRun
+from sozo.scoring.statistics.agreement import LEVELS
 
 VALUES, PAGE = "agreement.json", "agreement.md"
 MOST_SCORES = 50  # on a scale: pairs of scores are counted item by item

@@ -1,25 +1,25 @@
-"""What `python -m eval agreement` does, without the command line: appendix C over finished runs of one task."""
+"""What `sozo agreement` does, without the command line: appendix C over finished runs of one task."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.progress import responses_bar
-from data.record import write_json, write_whole
-from data.run_folder import RunFolder
-from eval.agreement.agreement import MIN_MODELS, appendix_c
-from eval.agreement.judging import grade_answers
-from eval.agreement.text import CURVE, curve_figure, to_markdown
-from eval.evaluated import Evaluated, check_alike, find_evaluated
-from eval.matrix import Matrix
-from eval.rankings import people_matrix, read_rankings
-from eval.terminal import PageRun
-from generate.judges import make_judge
-from rewards.finished import Finished
-from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Judge
+from sozo.data.errors import UserError
+from sozo.data.progress import responses_bar
+from sozo.data.record import write_json, write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.eval.agreement.agreement import MIN_MODELS, appendix_c
+from sozo.eval.agreement.judging import grade_answers
+from sozo.eval.agreement.text import CURVE, curve_figure, to_markdown
+from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
+from sozo.eval.matrix import Matrix
+from sozo.eval.rankings import people_matrix, read_rankings
+from sozo.eval.terminal import PageRun
+from sozo.models.judges import make_judge
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import Judge
+from sozo.tasks.finished import Finished
 
 LEDGER = "judgements.jsonl"
 VALUES, PAGE = "agreement.json", "agreement.md"
@@ -97,7 +97,7 @@ def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs
     task, runs = next(iter(by_task.items()), (benchmark or "such", {}))
     if len(runs) < 2:
         needed = f"two models or more with finished {task.upper()} runs"
-        raise UserError(f"a ranking needs {needed}, and there are {len(runs)}; finish more: python -m eval run")
+        raise UserError(f"a ranking needs {needed}, and there are {len(runs)}; finish more: sozo run")
     return task, runs
 
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.ratings import Rating
-from data.rubrics import RatingRubric
+from sozo.data.ratings import Rating
+from sozo.data.rubrics import RatingRubric
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from data.markdown import bullets, number, plain, table
-from data.published import load_text
-from eval.agreement.agreement import Agreement, AppendixC
-from eval.agreement.curve import DRAWS, CurvePoint
-from eval.agreement.judging import Graded
-from eval.matrix import Placed
-from eval.rankings import PEOPLE
+from sozo.data.markdown import bullets, number, plain, table
+from sozo.data.published import load_text
+from sozo.eval.agreement.agreement import Agreement, AppendixC
+from sozo.eval.agreement.curve import DRAWS, CurvePoint
+from sozo.eval.agreement.judging import Graded
+from sozo.eval.matrix import Placed
+from sozo.eval.rankings import PEOPLE
 
 CURVE = "agreement-curve.svg"
 # Enough to read the curve off; agreement.json has every number of stories.

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from data.published import CORRELATIONS
-from eval.correlate.people import PEOPLE, Cell, complete_table
-from eval.correlate.scores import ModelRow
-from eval.statistics.correlation import Correlation, correlate_models
-from rewards.task import Task
+from sozo.data.published import CORRELATIONS
+from sozo.eval.correlate.people import PEOPLE, Cell, complete_table
+from sozo.eval.correlate.scores import ModelRow
+from sozo.scoring.statistics.correlation import Correlation, correlate_models
+from sozo.tasks.task import Task
 
 ENOUGH = 3  # models, for a correlation
 
@@ -45,7 +45,7 @@ def across_models(rows: Sequence[ModelRow], tasks: Sequence[type[Task]]) -> tupl
     """Every pair of tasks that the papers correlate or that a model has both of, with what the models allow.
 
     A model counts where it has both tasks, so random nouns do not. Tasks with a grid come first
-    (`eval.correlate.scores.correlated_tasks`).
+    (`sozo.eval.correlate.scores.correlated_tasks`).
     """
     pairs = []
     for first, second in combinations(tasks, 2):

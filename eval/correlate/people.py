@@ -6,16 +6,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.published import CORRELATIONS, correlations
-from data.ratings import Rating, mean_scores, read_ratings
-from eval.evaluated import Evaluated
-from eval.report.labels import labels
-from eval.statistics import holm
-from eval.statistics.correlation import Correlation, pearson
-from rewards.finished import ScoredAnswer
-from rewards.task import Task
-from rewards.tasks import task_types
+from sozo.data.errors import UserError
+from sozo.data.published import CORRELATIONS, correlations
+from sozo.data.ratings import Rating, mean_scores, read_ratings
+from sozo.eval.evaluated import Evaluated
+from sozo.eval.report.labels import labels
+from sozo.scoring.statistics import holm
+from sozo.scoring.statistics.correlation import Correlation, pearson
+from sozo.tasks import task_types
+from sozo.tasks.finished import ScoredAnswer
+from sozo.tasks.task import Task
 
 PEOPLE = "people"
 ALL_TASKS = "All"
@@ -133,7 +133,7 @@ def _criteria(task: type[Task]) -> list[str]:
 
 
 def read_people(path: Path, models: Sequence[Evaluated]) -> People:
-    """The ratings of a file (1 to 5, `data.ratings.read_ratings`) that are about answers which a judge scored.
+    """The ratings of a file (1 to 5, `sozo.data.ratings.read_ratings`) that are about answers which a judge scored.
 
     `model` is a model's name as the runs have it, `item` the question's id (where a model gave it several answers, the
     answer's id, such as `12-0`) and `criterion` `fluency` or 流暢性, and so on.

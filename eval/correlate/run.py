@@ -1,4 +1,4 @@
-"""What `python -m eval correlate` does and writes: Markdown for people, JSON for programs."""
+"""What `sozo correlate` does and writes: Markdown for people, JSON for programs."""
 
 import hashlib
 import json
@@ -8,19 +8,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.markdown import bullets, number, plain, table
-from data.published import correlations
-from data.record import write_json, write_whole
-from data.run_folder import RunFolder
-from eval.correlate.across import ENOUGH, Pair, across_models
-from eval.correlate.people import PEOPLE, Cell, People, rated_task, read_people
-from eval.correlate.scores import ModelRow, check_task_alike, correlated_tasks, model_rows, scales
-from eval.evaluated import find_evaluated
-from eval.statistics.correlation import Correlation
-from eval.terminal import PageRun
-from rewards.measure import Estimate
-from rewards.tasks import task_types
+from sozo.data.errors import UserError
+from sozo.data.markdown import bullets, number, plain, table
+from sozo.data.published import correlations
+from sozo.data.record import write_json, write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.eval.correlate.across import ENOUGH, Pair, across_models
+from sozo.eval.correlate.people import PEOPLE, Cell, People, rated_task, read_people
+from sozo.eval.correlate.scores import ModelRow, check_task_alike, correlated_tasks, model_rows, scales
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.terminal import PageRun
+from sozo.scoring.measure import Estimate
+from sozo.scoring.statistics.correlation import Correlation
+from sozo.tasks import task_types
 
 _FILES = ("config.json", "metrics.json", "correlations.json", "correlations.md")
 _ABOUT = """\
@@ -36,7 +36,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
 
     The folder `output` gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are;
     another set of scores needs another one. `places` are as in `eval.evaluated.find_evaluated`; people's `ratings` of
-    answers that a judge scored (`data.ratings`) add Table 8.
+    answers that a judge scored (`sozo.data.ratings`) add Table 8.
     """
     models = find_evaluated(places)
     rows = model_rows(models)
@@ -45,7 +45,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
         counted = ", ".join(f"{pair.table or pair.both} {pair.models}" for pair in pairs)
         have = f"of the {len(models)} models with finished runs there are, for {counted}"
         needed = f"a correlation needs {ENOUGH} models with both benchmarks"
-        raise UserError(f"{needed}; {have}; run more: python -m eval run")
+        raise UserError(f"{needed}; {have}; run more: sozo run")
     people = None
     if ratings is not None:
         check_task_alike(rated_task(), models)

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data.published import CORRELATIONS
-from eval.evaluated import Evaluated, check_alike
-from eval.summary import estimate_of
-from rewards.finished import Finished
-from rewards.measure import Estimate
-from rewards.task import Task
-from rewards.tasks import task_types
+from sozo.data.published import CORRELATIONS
+from sozo.eval.evaluated import Evaluated, check_alike
+from sozo.eval.summary import estimate_of
+from sozo.scoring.measure import Estimate
+from sozo.tasks import task_types
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)

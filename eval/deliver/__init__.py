@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import UserError
-from data.settings import setting
-from eval.deliver.model_card import check_card, write_card
-from eval.deliver.wandb_results import log_results
-from eval.run import TaskRun
+from sozo.data.errors import UserError
+from sozo.data.settings import setting
+from sozo.eval.deliver.model_card import check_card, write_card
+from sozo.eval.deliver.wandb_results import log_results
+from sozo.eval.run import TaskRun
 
 
 @dataclass(frozen=True)

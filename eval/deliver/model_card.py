@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from data.errors import UserError
-from data.record import read_json, write_whole
-from eval.run import TaskRun
+from sozo.data.errors import UserError
+from sozo.data.record import read_json, write_whole
+from sozo.eval.run import TaskRun
 
 _INDEX = "model-index"
 _NEW = "---\nlanguage: ja\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {name}\n\nResults: see the metadata.\n"

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.record import write_json
-from data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
-from eval.run import TaskRun
+from sozo.data.errors import UserError
+from sozo.data.record import write_json
+from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
+from sozo.eval.run import TaskRun
 
 _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 

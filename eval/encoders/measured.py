@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from data.categories import categories, domains
-from data.jumandic import load_nouns
-from eval.encoders.measures import auc_of_sharing, common_direction_share, labels_of
-from eval.statistics import pearson
-from rewards.distance import mean_pairwise_distance
-from rewards.embeddings import Encoder, WordVectors
-from rewards.embeddings.reference import random_lists
+from sozo.data.categories import categories, domains
+from sozo.data.jumandic import load_nouns
+from sozo.eval.encoders.measures import auc_of_sharing, common_direction_share, labels_of
+from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.embeddings import Encoder, WordVectors
+from sozo.scoring.embeddings.reference import random_lists
+from sozo.scoring.statistics import pearson
 
 PAIRS = 1_000_000
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from rewards.distance import mean_pairwise_distance, paired_distance
+from sozo.scoring.distance import mean_pairwise_distance, paired_distance
 
 _CHUNK = 1 << 15
 

@@ -1,4 +1,4 @@
-"""What `python -m eval encoders` does and writes: tables in Markdown for people, JSON for programs."""
+"""What `sozo encoders` does and writes: tables in Markdown for people, JSON for programs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from data.markdown import number, plain, table
-from data.record import write_whole
-from data.run_folder import RunFolder
-from eval.encoders.measured import PAIRS, Measured, measure_encoders
-from eval.terminal import PageRun, print_page
-from rewards.embeddings import make_encoder
-from rewards.embeddings.reference import NUM_LISTS
+from sozo.data.markdown import number, plain, table
+from sozo.data.record import write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.eval.encoders.measured import PAIRS, Measured, measure_encoders
+from sozo.eval.terminal import PageRun, print_page
+from sozo.scoring.embeddings import make_encoder
+from sozo.scoring.embeddings.reference import NUM_LISTS
 
 PAGE = "encoders.md"
 _FILES = ("config.json", "metrics.json", PAGE)

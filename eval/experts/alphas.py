@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.experts.histories import Rated
-from eval.statistics.agreement import coincidences, disagreement, jackknife_interval, krippendorff_alpha
-from eval.statistics.means import mean_interval
+from sozo.eval.experts.histories import Rated
+from sozo.scoring.statistics.agreement import coincidences, disagreement, jackknife_interval, krippendorff_alpha
+from sozo.scoring.statistics.means import mean_interval
 
 FEWEST_EXPERTS = 5  # for an interval
 PERMUTATIONS = 2000

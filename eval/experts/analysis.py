@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from data.rubrics import Criterion
-from eval.experts.alphas import Difference, Value, difference, pooled, within
-from eval.experts.asks import Votes
-from eval.experts.dummies import others_median, own_median, shifted
-from eval.experts.histories import Condition, Pools, Rated
-from eval.experts.votes import Prediction, predict
-from eval.statistics import holm
+from sozo.data.rubrics import Criterion
+from sozo.eval.experts.alphas import Difference, Value, difference, pooled, within
+from sozo.eval.experts.asks import Votes
+from sozo.eval.experts.dummies import others_median, own_median, shifted
+from sozo.eval.experts.histories import Condition, Pools, Rated
+from sozo.eval.experts.votes import Prediction, predict
+from sozo.scoring.statistics import holm
 
 Predictions = Mapping[tuple[str, str], Prediction]  # by condition and rating
 
@@ -47,7 +47,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The tables of `python -m eval experts`."""
+    """The tables of `sozo experts`."""
 
     rows: tuple[Row, ...]
     compared: tuple[Compared, ...]

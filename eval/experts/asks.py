@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.progress import responses_bar
-from data.rubrics import Criterion
-from eval.experts.histories import Condition, Pools, Rated
-from rewards.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
-from rewards.judges.ledger import Judgement, Ledger
-from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Asked, Judge, Rubric, Status
-from rewards.judges.run import NOT_ASKED, judge_answers
+from sozo.data.progress import responses_bar
+from sozo.data.rubrics import Criterion
+from sozo.eval.experts.histories import Condition, Pools, Rated
+from sozo.scoring.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
+from sozo.scoring.judges.ledger import Judgement, Ledger
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import Asked, Judge, Rubric, Status
+from sozo.scoring.judges.run import NOT_ASKED, judge_answers
 
 
 @dataclass

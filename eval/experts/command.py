@@ -1,15 +1,15 @@
-"""`python -m eval experts`: from the command line to a run."""
+"""`sozo experts`: from the command line to a run."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from data.errors import UserError
-from data.rubrics import FOR_IDEAS, load_rubric
-from eval.experts.run import ExpertSettings
-from eval.terminal import print_lines, print_page
-from rewards.judges.options import JudgeSettings
+from sozo.data.errors import UserError
+from sozo.data.rubrics import FOR_IDEAS, load_rubric
+from sozo.eval.experts.run import ExpertSettings
+from sozo.eval.terminal import print_lines, print_page
+from sozo.scoring.judges.options import JudgeSettings
 
 
 def experts(
@@ -30,11 +30,11 @@ def experts(
     ] = False,
 ) -> None:
     """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
-    from eval.agreement.ratings_run import check_level
-    from eval.experts.estimate import estimate
-    from eval.experts.histories import HISTORIES, conditions_of, sample_ratings
-    from eval.experts.run import judge_experts, seeded_judges
-    from eval.experts.source import read_rated, trial_rated
+    from sozo.eval.agreement.ratings_run import check_level
+    from sozo.eval.experts.estimate import estimate
+    from sozo.eval.experts.histories import HISTORIES, conditions_of, sample_ratings
+    from sozo.eval.experts.run import judge_experts, seeded_judges
+    from sozo.eval.experts.source import read_rated, trial_rated
 
     check_level(settings.level)
     scale, conditions = load_rubric(rubric), conditions_of(history or HISTORIES, shots or (1, 2, 5, 10))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from eval.experts.histories import Condition, Pools, Rated
+from sozo.eval.experts.histories import Condition, Pools, Rated
 
 Scores = Mapping[str, int]  # by rating id
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.rubrics import Criterion
-from eval.experts.asks import asks
-from eval.experts.histories import Condition, Rated
-from rewards.judges.criterion import criterion_rubric
-from rewards.judges.options import Price
+from sozo.data.rubrics import Criterion
+from sozo.eval.experts.asks import asks
+from sozo.eval.experts.histories import Condition, Rated
+from sozo.scoring.judges.criterion import criterion_rubric
+from sozo.scoring.judges.options import Price
 
 
 @dataclass(frozen=True, slots=True)

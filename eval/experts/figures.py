@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eval.experts.analysis import OTHERS, Result, Row, own_name
-from eval.experts.reasons import Reasons
+from sozo.eval.experts.analysis import OTHERS, Result, Row, own_name
+from sozo.eval.experts.reasons import Reasons
 
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text

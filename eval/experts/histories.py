@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from data.errors import UserError
+from sozo.data.errors import UserError
 
 HISTORIES = ("zero", "diff", "same")
 

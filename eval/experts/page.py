@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from data.markdown import bullets, number, plain, table
-from eval.experts.alphas import Value
-from eval.experts.analysis import Result, Row, own_name
-from eval.experts.asks import Votes
-from eval.experts.reasons import Reasons
+from sozo.data.markdown import bullets, number, plain, table
+from sozo.eval.experts.alphas import Value
+from sozo.eval.experts.analysis import Result, Row, own_name
+from sozo.eval.experts.asks import Votes
+from sozo.eval.experts.reasons import Reasons
 
 _ABOUT = """\
 Krippendorff's alpha ({level}) between an expert's scores and a judge's predictions of them. *Within*: alpha for each

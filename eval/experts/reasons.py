@@ -6,11 +6,11 @@ from itertools import combinations
 
 import numpy as np
 
-from eval.experts.asks import Votes
-from eval.experts.histories import Condition, Rated
-from eval.statistics.agreement import krippendorff_alpha
-from rewards.distance import paired_distance
-from rewards.embeddings import WordVectors
+from sozo.eval.experts.asks import Votes
+from sozo.eval.experts.histories import Condition, Rated
+from sozo.scoring.distance import paired_distance
+from sozo.scoring.embeddings import WordVectors
+from sozo.scoring.statistics.agreement import krippendorff_alpha
 
 PERMUTATIONS, FEWEST_PAIRS = 10_000, 3
 

@@ -1,4 +1,4 @@
-"""What `python -m eval experts` does, without the command line."""
+"""What `sozo experts` does, without the command line."""
 
 import hashlib
 import json
@@ -7,24 +7,24 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.jsonl import write_objects
-from data.record import write_json, write_whole
-from data.rubrics import RatingRubric
-from data.run_folder import RunFolder
-from data.settings import setting
-from eval.experts.analysis import Predictions, analyse, predictions
-from eval.experts.asks import Votes, ask_for_all
-from eval.experts.figures import alpha_figure, reasons_figure
-from eval.experts.histories import Condition, Rated, sample_ratings
-from eval.experts.page import experts_page
-from eval.experts.reasons import Reasons, reasons_of
-from eval.terminal import PageRun
-from generate.judges import make_judge
-from rewards.endpoint.profile import read_profile
-from rewards.judges.criterion import criterion_rubric
-from rewards.judges.options import JudgeSettings
-from rewards.judges.protocol import Judge
+from sozo.data.errors import UserError
+from sozo.data.jsonl import write_objects
+from sozo.data.record import write_json, write_whole
+from sozo.data.rubrics import RatingRubric
+from sozo.data.run_folder import RunFolder
+from sozo.data.settings import setting
+from sozo.eval.experts.analysis import Predictions, analyse, predictions
+from sozo.eval.experts.asks import Votes, ask_for_all
+from sozo.eval.experts.figures import alpha_figure, reasons_figure
+from sozo.eval.experts.histories import Condition, Rated, sample_ratings
+from sozo.eval.experts.page import experts_page
+from sozo.eval.experts.reasons import Reasons, reasons_of
+from sozo.eval.terminal import PageRun
+from sozo.models.judges import make_judge
+from sozo.scoring.endpoint.profile import read_profile
+from sozo.scoring.judges.criterion import criterion_rubric
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import Judge
 
 PAGE, VALUES, CURVES, REASONS = "experts.md", "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
@@ -124,7 +124,7 @@ def _reasons(
     """Figure 3 of each history with the most examples that it was given."""
     if settings.reasons_embedding_model is None:
         return []
-    from rewards.embeddings import WordVectors, make_encoder
+    from sozo.scoring.embeddings import WordVectors, make_encoder
 
     vectors = WordVectors(make_encoder(settings.reasons_embedding_model, texts=True))
     most = {condition.history: condition for condition in sorted(conditions, key=lambda one: one.shots)}

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from data.errors import UserError
-from data.ideas import Idea, Patent, rated_text, read_ideas, read_patents, trial_ideas, trial_patents
-from data.ratings import read_any_ratings
-from data.rubrics import RatingRubric
-from eval.experts.histories import Rated
+from sozo.data.errors import UserError
+from sozo.data.ratings import read_any_ratings
+from sozo.data.rubrics import RatingRubric
+from sozo.eval.experts.histories import Rated
+from sozo.tasks.pbig.ideas import Idea, Patent, rated_text, read_ideas, read_patents, trial_ideas, trial_patents
 
 
 def read_rated(ratings: Path, ideas: Path, patents: Path, rubric: RatingRubric) -> list[Rated]:
@@ -19,7 +19,7 @@ def read_rated(ratings: Path, ideas: Path, patents: Path, rubric: RatingRubric) 
 
 def trial_rated(rubric: RatingRubric) -> list[Rated]:
     """The trial's, of nine invented experts; no person rated anything."""
-    with as_file(files("data").joinpath("pbig_trial", "ratings.csv")) as path:
+    with as_file(files("sozo.data").joinpath("pbig_trial", "ratings.csv")) as path:
         return rated(path, trial_ideas(), trial_patents(), rubric)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rewards.judges.criterion import Verdict
+from sozo.scoring.judges.criterion import Verdict
 
 NO_VOTES, UNPARSEABLE, LOW_CONFIDENCE, TIE = "no_votes", "unparseable", "low_confidence", "tie"
 

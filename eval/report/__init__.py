@@ -8,4 +8,4 @@ from importlib.resources import files
 
 def source(name: str) -> str:
     """The text of a file beside this one."""
-    return files("eval.report").joinpath(name).read_text("utf-8")
+    return files("sozo.eval.report").joinpath(name).read_text("utf-8")

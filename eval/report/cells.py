@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import replace
 
-from eval.compare import Change
-from eval.summary import estimate_of
-from rewards.finished import Finished
-from rewards.measure import DASH, Cell, Estimate, Measure, known, mean_cell, n_of, number
+from sozo.eval.compare import Change
+from sozo.eval.summary import estimate_of
+from sozo.scoring.measure import DASH, Cell, Estimate, Measure, known, mean_cell, n_of, number
+from sozo.tasks.finished import Finished
 
 _EFFECT = Measure("effect", 2)
 _POINTS = " pp"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.report.svg import BASELINE, series, svg, tip
+from sozo.eval.report.svg import BASELINE, series, svg, tip
 
 Steps = Mapping[int, float]  # training step -> value, ascending
 _BINS = 60

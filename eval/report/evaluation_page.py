@@ -6,27 +6,27 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from data.record import write_json, write_whole
-from eval.compare import Changes, all_changes, bases, method_bases
-from eval.compare_seeds import method_changes
-from eval.evaluated import Evaluated
-from eval.report.exports import write_tables
-from eval.report.facts import facts
-from eval.report.guard import guard_gains, guard_tables
-from eval.report.lead import lead
-from eval.report.page_table import PageTable
-from eval.report.pictures import Figure, plane, radars, ridge
-from eval.report.published import published_values
-from eval.report.reader import chunks, reading_order
-from eval.report.render import render
-from eval.report.svg import SERIES
-from eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
-from eval.seeds import Method, fold
-from rewards.finished import Finished
-from rewards.guard import Guard
-from rewards.page_parts import Radar, Ridge
-from rewards.task import Task
-from rewards.tasks import task_types
+from sozo.data.record import write_json, write_whole
+from sozo.eval.compare import Changes, all_changes, bases, method_bases
+from sozo.eval.compare_seeds import method_changes
+from sozo.eval.evaluated import Evaluated
+from sozo.eval.report.exports import write_tables
+from sozo.eval.report.facts import facts
+from sozo.eval.report.guard import guard_gains, guard_tables
+from sozo.eval.report.lead import lead
+from sozo.eval.report.page_table import PageTable
+from sozo.eval.report.pictures import Figure, plane, radars, ridge
+from sozo.eval.report.published import published_values
+from sozo.eval.report.reader import chunks, reading_order
+from sozo.eval.report.render import render
+from sozo.eval.report.svg import SERIES
+from sozo.eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
+from sozo.eval.seeds import Method, fold
+from sozo.scoring.guard import Guard
+from sozo.tasks import task_types
+from sozo.tasks.finished import Finished
+from sozo.tasks.page_parts import Radar, Ridge
+from sozo.tasks.task import Task
 
 MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it stays below 8 MB
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from pathlib import Path
 
-from data.record import write_whole
-from data.schema import utf8_safe
-from eval.report.labels import english
-from eval.report.names import Names
-from eval.report.page_table import PageTable
-from rewards.measure import DASH, Cell
+from sozo.data.record import write_whole
+from sozo.data.schema import utf8_safe
+from sozo.eval.report.labels import english
+from sozo.eval.report.names import Names
+from sozo.eval.report.page_table import PageTable
+from sozo.scoring.measure import DASH, Cell
 
 _FIRST = ("value", "low", "high", "n", "of")
 # A spreadsheet takes a text that begins so for a formula; full-width letters do too in Japanese ones.

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from data.record import provenance, read_json
-from eval.evaluated import Evaluated
-from rewards.finished import Finished
-from rewards.task import Task
+from sozo.data.record import provenance, read_json
+from sozo.eval.evaluated import Evaluated
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Task
 
 _MOST_NAMES = 4  # more models than these are counted
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.evaluated import Evaluated, not_alike
-from eval.report.page_table import PageTable
-from eval.report.seed_rows import fold_rows
-from eval.seeds import Method
-from rewards.guard import Gain, Guard, gain
-from rewards.measure import DASH, Cell, known
-from rewards.task import Task
+from sozo.eval.evaluated import Evaluated, not_alike
+from sozo.eval.report.page_table import PageTable
+from sozo.eval.report.seed_rows import fold_rows
+from sozo.eval.seeds import Method
+from sozo.scoring.guard import Gain, Guard, gain
+from sozo.scoring.measure import DASH, Cell, known
+from sozo.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from eval.report import source
-from eval.report.said import japanese, statuses
-from rewards.task import Task
-from rewards.tasks import task_types
+from sozo.eval.report import source
+from sozo.eval.report.said import japanese, statuses
+from sozo.tasks import task_types
+from sozo.tasks.task import Task
 
 
 def labels() -> dict[str, tuple[str, str]]:

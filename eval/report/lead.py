@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eval.compare import Change, Changes
-from eval.report.cells import change_cell, estimate_cell
-from eval.report.labels import filled
-from eval.report.published import Published
-from eval.report.said import japanese
-from eval.report.seed_rows import method_cell
-from eval.report.svg import SERIES
-from eval.seeds import Method
-from rewards.finished import Finished
-from rewards.measure import DASH, Cell, Measure, mean_cell
-from rewards.task import Task
+from sozo.eval.compare import Change, Changes
+from sozo.eval.report.cells import change_cell, estimate_cell
+from sozo.eval.report.labels import filled
+from sozo.eval.report.published import Published
+from sozo.eval.report.said import japanese
+from sozo.eval.report.seed_rows import method_cell
+from sozo.eval.report.svg import SERIES
+from sozo.eval.seeds import Method
+from sozo.scoring.measure import DASH, Cell, Measure, mean_cell
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)

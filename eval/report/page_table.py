@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rewards.measure import Cell
+from sozo.scoring.measure import Cell
 
 
 @dataclass(frozen=True, slots=True)

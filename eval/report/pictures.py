@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from eval.frontier import curves_beside
-from eval.report.charts import radar_points, ridge_chart
-from eval.report.labels import english, translate_chart
-from eval.report.plane import Spot, plane_chart
-from eval.report.published import Published
-from eval.report.svg import SERIES
-from eval.seeds import Method
-from eval.statistics.seeds import over_seeds
-from eval.summary import estimate_of
-from rewards.page_parts import Radar, Ridge, Scatter
-from rewards.task import Task
+from sozo.eval.frontier import curves_beside
+from sozo.eval.report.charts import radar_points, ridge_chart
+from sozo.eval.report.labels import english, translate_chart
+from sozo.eval.report.plane import Spot, plane_chart
+from sozo.eval.report.published import Published
+from sozo.eval.report.svg import SERIES
+from sozo.eval.seeds import Method
+from sozo.eval.summary import estimate_of
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.tasks.page_parts import Radar, Ridge, Scatter
+from sozo.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)

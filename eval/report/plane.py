@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from eval.report.svg import BASELINE, TEXT, series, svg, tip
+from sozo.eval.report.svg import BASELINE, TEXT, series, svg, tip
 
 _SIZE, _LETTER, _LINE = (7.6, 5.0), 6.2, 13.0  # width and height of a letter in points of 1/72 inch
 _STYLES = ("solid", (0, (5, 4)))

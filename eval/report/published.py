@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from data.published import load_text
-from eval.evaluated import Evaluated
-from eval.report.page_table import PageTable
-from rewards.measure import DASH, Cell, Measure
-from rewards.page_parts import Column, ModelTable, RowTable
+from sozo.data.published import load_text
+from sozo.eval.evaluated import Evaluated
+from sozo.eval.report.page_table import PageTable
+from sozo.scoring.measure import DASH, Cell, Measure
+from sozo.tasks.page_parts import Column, ModelTable, RowTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from data.schema import utf8_safe
-from eval.evaluated import Evaluated
-from rewards.page_parts import Entry, ReaderItem
-from rewards.task import Task
+from sozo.data.schema import utf8_safe
+from sozo.eval.evaluated import Evaluated
+from sozo.tasks.page_parts import Entry, ReaderItem
+from sozo.tasks.task import Task
 
 
 def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from data.schema import utf8_safe
-from eval.report import source
-from eval.report.exports import links, paper_name, seeds_name
-from eval.report.labels import both, english, filled, states
-from eval.report.names import Names
+from sozo.data.schema import utf8_safe
+from sozo.eval.report import source
+from sozo.eval.report.exports import links, paper_name, seeds_name
+from sozo.eval.report.labels import both, english, filled, states
+from sozo.eval.report.names import Names
 
 
 def render(
@@ -23,7 +23,7 @@ def render(
     bilingual: bool = False,
     **values: Any,
 ) -> bytes:
-    """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `eval.report.charts`).
+    """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `sozo.eval.report.charts`).
 
     `template` is the name of a file beside this one, or the path of another, which may include those beside this one. A
     name that is missing is an error. Labels are in English, or in Japanese too.

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from eval.report import source
+from sozo.eval.report import source
 
 
 def statuses() -> dict[str, str]:

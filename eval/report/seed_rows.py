@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eval.compare import Changes
-from eval.report.cells import estimate_cell, with_change
-from eval.report.page_table import PageTable
-from eval.seeds import Method
-from eval.statistics.seeds import over_seeds
-from rewards.measure import DASH, Cell, Measure, known, n_of
+from sozo.eval.compare import Changes
+from sozo.eval.report.cells import estimate_cell, with_change
+from sozo.eval.report.page_table import PageTable
+from sozo.eval.seeds import Method
+from sozo.scoring.measure import DASH, Cell, Measure, known, n_of
+from sozo.scoring.statistics.seeds import over_seeds
 
 
 def seed_cell(cells: Sequence[Cell]) -> Cell:

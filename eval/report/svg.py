@@ -61,7 +61,7 @@ def svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label
 def standalone(chart: str) -> bytes:
     """A chart of `svg` as a file of its own, light and dark, with the page's colours."""
     colours = re.findall(
-        r"^.*?^}$", files("eval.report").joinpath("style.css").read_text("utf-8"), re.DOTALL | re.MULTILINE
+        r"^.*?^}$", files("sozo.eval.report").joinpath("style.css").read_text("utf-8"), re.DOTALL | re.MULTILINE
     )
     style = f"<style>{colours[0]}\n{colours[1]}\nsvg {{ font-family: system-ui, sans-serif; }}</style>"
     opening, content = chart.split(">", 1)

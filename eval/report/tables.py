@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eval.compare import Changes, groups
-from eval.evaluated import Evaluated
-from eval.report.cells import change_cell, estimate_cell, with_change
-from eval.report.labels import labels
-from eval.report.page_table import PageTable
-from eval.report.published import figure, paper_row, papers, published_rows
-from eval.report.seed_rows import fold_rows
-from eval.seeds import Method
-from rewards.finished import Finished
-from rewards.measure import DASH, Cell, Measure, mean_cell
-from rewards.page_parts import ModelTable, RowTable
-from rewards.task import Task
+from sozo.eval.compare import Changes, groups
+from sozo.eval.evaluated import Evaluated
+from sozo.eval.report.cells import change_cell, estimate_cell, with_change
+from sozo.eval.report.labels import labels
+from sozo.eval.report.page_table import PageTable
+from sozo.eval.report.published import figure, paper_row, papers, published_rows
+from sozo.eval.report.seed_rows import fold_rows
+from sozo.eval.seeds import Method
+from sozo.scoring.measure import DASH, Cell, Measure, mean_cell
+from sozo.tasks.finished import Finished
+from sozo.tasks.page_parts import ModelTable, RowTable
+from sozo.tasks.task import Task
 
 
 def on_one_scale(tables: Sequence[PageTable]) -> list[PageTable]:

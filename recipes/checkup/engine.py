@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from launch import recipe
-from study.estimates import GIB
 
 from checkup.roofline import Roofline, best_sampling, seconds
 from checkup.samplers import calibration
 from checkup.shapes import Shape
 from checkup.step import settings_of_step
-from data.prompts import prompt
-from models.traits import encode_text
+from launch import recipe
+from sozo.data.prompts import prompt
+from sozo.models.traits import encode_text
+from study.estimates import GIB
 
 
 def check_start(shape: Shape, folder: Path, dtype: str, roofline: Roofline) -> dict[str, Any]:
     """The engine as `--backend vllm` has it: seconds to start, tokens a second, distance from the distribution."""
-    from generate.load import GeneratorSettings, load_generator
-    from models.load import load_model
+    from sozo.models.generators import GeneratorSettings, load_generator
+    from sozo.models.weights import load_model
 
     rows, response = 4 * shape.rows, 2 * shape.response
     settings = GeneratorSettings(str(folder), "vllm", dtype=dtype, max_new_tokens=response)
@@ -44,7 +44,7 @@ def check_sync(shape: Shape, folder: Path, dtype: str, work: Path) -> dict[str, 
     """
     import torch
 
-    from training.config import parse
+    from sozo.training.config import parse
 
     train, own, settings = recipe("grpo")
     values = settings_of_step("grpo", shape, folder, dtype, "cuda", work)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from data.secrets import without_credentials
+from sozo.data.secrets import without_credentials
 
 ROOT = Path(__file__).parents[2]
 

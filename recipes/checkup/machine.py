@@ -12,7 +12,7 @@ from shutil import disk_usage, which
 from typing import Any
 
 from checkup.finding import Finding, State, pip_install
-from data.cache import cache_home
+from sozo.data.cache import cache_home
 
 GIB = 1024**3
 _LEAST_MEMORY, _LEAST_DISK, _LEAST_SHARED = 4 * GIB, 20 * GIB, 1 * GIB

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from checkup.finding import ROOT, Finding, State
 from checkup.machine import hub_cache
-from data.secrets import public_url
+from sozo.data.secrets import public_url
 
 _TIMEOUT = 4.0
 

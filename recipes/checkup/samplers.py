@@ -8,17 +8,17 @@ import numpy as np
 
 from checkup.roofline import Roofline, best_sampling, seconds
 from checkup.shapes import Shape
-from data.prompts import prompt
-from models.processes import freed_memory_kept
-from models.traits import encode_text
+from sozo.data.prompts import prompt
+from sozo.models.processes import freed_memory_kept
+from sozo.models.traits import encode_text
 
 
 def check_samplers(shape: Shape, folder: Path, dtype: str, device: str, roofline: Roofline) -> dict[str, Any]:
     """Of each sampler its speed, and how far its tokens are from the model's distribution (`calibration`)."""
     import torch
 
-    from generate.shared_prefix import sample_tokens, why_not_sampled
-    from models.load import load_model
+    from sozo.models.shared_prefix import sample_tokens, why_not_sampled
+    from sozo.models.weights import load_model
 
     model, tokenizer = load_model(str(folder), dtype=dtype)
     model = model.to(device).eval()

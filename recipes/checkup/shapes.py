@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from study.estimates import Architecture
 
 from checkup.finding import ROOT
-from data.prompts import prompt
-from data.schema import write_columns
+from sozo.data.prompts import prompt
+from sozo.data.schema import write_columns
+from study.estimates import Architecture
 
 _RECIPES = {"tiny": "tiny", "0.3b": "gemma-3-270m", "8b": "swallow-8b"}
 _DEVIATION = 3.0  # of the logits: distributions that are neither flat nor certain

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from launch import recipe
-from study.estimates import GIB, training_memory
 
 from checkup.shapes import Shape, write_table
-from data.prompts import prompt
-from data.record import write_json
+from launch import recipe
+from sozo.data.prompts import prompt
+from sozo.data.record import write_json
+from study.estimates import GIB, training_memory
 
 _STEPS = 2  # the second shows what the first has changed
 
@@ -22,7 +22,7 @@ def check_step(method: str, shape: Shape, model: Path, dtype: str, device: str, 
     """Losses and gradient norms of the steps, peak memory and its estimate in GiB, and whether prompts were shared."""
     import torch
 
-    from training.config import parse
+    from sozo.training.config import parse
 
     train, own, settings = recipe(method)
     config = work / "config.yaml"
@@ -33,7 +33,7 @@ def check_step(method: str, shape: Shape, model: Path, dtype: str, device: str, 
     if method == "grpo":
         _same_completions(work.parent / f"grpo-{shape.name}.json")
     heard = _Heard()
-    logging.getLogger("training.shared_prompt").addHandler(heard)
+    logging.getLogger("sozo.training.shared_prompt").addHandler(heard)
     before = _peak(device)
     train(*parsed)
     peak = _peak(device) - before
@@ -82,7 +82,7 @@ def _same_completions(file: Path) -> None:
 
     Nobody can ask the recipe for that, and rounding alone would draw others.
     """
-    import generate.transformers_model as module
+    import sozo.models.transformers_model as module
 
     drawn = json.loads(file.read_text("utf-8")) if file.is_file() else {}
 

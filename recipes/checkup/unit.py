@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from checkup.finding import pip_install
-from data.record import read_json, write_json
+from sozo.data.record import read_json, write_json
 
 PARTS = ("roofline", "samplers", "sft", "dpo", "grpo", "vllm")
 DTYPES = ("float32", "bfloat16")  # in this order: the second repeats the first one's completions

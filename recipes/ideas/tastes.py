@@ -1,7 +1,7 @@
 """Two experts who are rules, as judges: one likes ideas for the home, the other ideas for work. Nobody rated anything.
 
-They are asked as any judge is (`pbig-v1`, `pbig-all-v1`) and read the idea from the prompt; `rewards.make_idea_reward`
-and the task `pbig` do not know that they are rules.
+They are asked as any judge is (`pbig-v1`, `pbig-all-v1`) and read the idea from the prompt;
+`sozo.rewards.make_idea_reward` and the task `pbig` do not know that they are rules.
 """
 
 import json
@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from data.rubrics import load_rubric
 from ideas.grammar import SLOTS
-from rewards.judges.local import LocalJudge
-from rewards.tasks.pbig.reward import IdeaReward
+from sozo.data.rubrics import load_rubric
+from sozo.rewards.ideas import IdeaReward
+from sozo.scoring.judges.local import LocalJudge
 
 CRITERIA = load_rubric("pbig").criteria
 # Of each slot the words that an expert likes: ten of forty, and no word is liked by both.
@@ -60,5 +60,5 @@ def judge(taste: str) -> LocalJudge:
 
 
 def make_taste_reward(taste: str, **options: Any) -> IdeaReward:
-    """`rewards.make_idea_reward` by this expert."""
+    """`sozo.rewards.make_idea_reward` by this expert."""
     return IdeaReward(judge=judge(taste), **options)

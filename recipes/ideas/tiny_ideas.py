@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ideas.grammar import AROUND, SLOTS, TECHNOLOGIES, idea
-from rewards.tasks.pbig.settings import PbigSettings
-from rewards.tasks.pbig.task import Pbig
+from sozo.tasks.pbig.settings import PbigSettings
+from sozo.tasks.pbig.task import Pbig
 
 _TEMPLATE = "{% for m in messages %}{{ m.content }}{% if m.role == 'assistant' %}{{ eos_token }}{% endif %}{% endfor %}"
 _BATCH, _STEPS = 64, 300

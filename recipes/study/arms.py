@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from data.errors import UserError
-from data.settings import hint
-from generate.load import OF_NOUNS
+from sozo.data.errors import UserError
+from sozo.data.settings import hint
+from sozo.models.generators import OF_NOUNS
 from study.arm import METHODS, Arm
 
 _ON_TABLES = ("sft", "dpo")

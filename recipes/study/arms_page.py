@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from data.markdown import bullets, plain, table
-from data.record import write_whole
-from eval.report.exports import write_tables
-from eval.report.page_table import PageTable
-from eval.report.plane import Spot, plane_chart
-from eval.report.render import render
-from eval.statistics.seeds import SeedInterval
-from rewards.measure import Cell, count_cell, known
+from sozo.data.markdown import bullets, plain, table
+from sozo.data.record import write_whole
+from sozo.eval.report.exports import write_tables
+from sozo.eval.report.page_table import PageTable
+from sozo.eval.report.plane import Spot, plane_chart
+from sozo.eval.report.render import render
+from sozo.scoring.measure import Cell, count_cell, known
+from sozo.scoring.statistics.seeds import SeedInterval
 from study import guards
 from study.arm import Arm
 from study.arms import PAPER

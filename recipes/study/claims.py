@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from data.errors import UserError
-from data.settings import hint
-from eval.statistics.seeds import SeedInterval, difference, over_seeds
+from sozo.data.errors import UserError
+from sozo.data.settings import hint
+from sozo.scoring.statistics.seeds import SeedInterval, difference, over_seeds
 from study.measures import MEASURES
 
 HELD, FAILED, OPEN = "held", "failed", "cannot be said"

@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
-from data.errors import UserError
-from eval.draw import SamplingOptions
-from generate import GeneratorSettings
-from rewards.tasks.dat.scorer import DatSettings
+from sozo.data.errors import UserError
+from sozo.eval.draw import SamplingOptions
+from sozo.models.generators import GeneratorSettings
+from sozo.tasks.dat.scorer import DatSettings
 from study.arm import Arm
 from study.arms import PAPER, read_arms
 from study.claims import Claim, read_claims

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from data.evaluations import read_evaluations
-from data.study_folder import StudyRow
-from eval.report.charts import Steps, steps_chart
+from sozo.data.evaluations import read_evaluations
+from sozo.data.study_folder import StudyRow
+from sozo.eval.report.charts import Steps, steps_chart
 
 
 class EvaluationChart(NamedTuple):

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from data.record import read_json
-from eval.frontier import VALUES, Curves, FrontierOptions, frontier_curves, read_curves
+from sozo.data.record import read_json
+from sozo.eval.frontier import VALUES, Curves, FrontierOptions, frontier_curves, read_curves
 from study.config import Study
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from data.errors import UserError
-from eval.control import ControlVerdict, judge_control
-from rewards.tasks import finished_run, task_type
-from rewards.tasks.dat.table11 import Table11
+from sozo.data.errors import UserError
+from sozo.eval.control import ControlVerdict, judge_control
+from sozo.tasks import finished_run, task_type
+from sozo.tasks.dat.table11 import Table11
 
 Verdicts = Mapping[str, Mapping[str, ControlVerdict]]  # task -> row -> verdict, of rows that are not their own base
 NOBODY: Verdicts = MappingProxyType({})  # of a study without guards

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping
 
-from eval.report.page_table import PageTable
-from rewards.measure import Cell
-from rewards.tasks.dat.instrument_cells import cell, difference, difference_text, instrument_text, measured
-from rewards.tasks.dat.instruments import DIVERSITY
-from rewards.tasks.dat.table11 import Table11, Table11Row
-from rewards.tasks.dat.view import DatView
+from sozo.eval.report.page_table import PageTable
+from sozo.scoring.measure import Cell
+from sozo.tasks.dat.instrument_cells import cell, difference, difference_text, instrument_text, measured
+from sozo.tasks.dat.instruments import DIVERSITY
+from sozo.tasks.dat.table11 import Table11, Table11Row
+from sozo.tasks.dat.view import DatView
 
 
 def instrument_table(table: Table11) -> PageTable:

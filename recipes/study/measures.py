@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rewards.tasks.dat.table11 import Table11Row
-from rewards.tasks.dat.view import DatView
+from sozo.tasks.dat.table11 import Table11Row
+from sozo.tasks.dat.view import DatView
 
 MEAN, UNIQUE, GUARD = "mean", "unique words", "guard"
 Value = Callable[[Table11Row], float | None]  # None where nobody measured it

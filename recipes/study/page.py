@@ -5,18 +5,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from data.published import METHODS
-from data.record import write_whole
-from data.schema import Response
-from eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
-from eval.report.exports import write_tables
-from eval.report.page_table import PageTable
-from eval.report.render import render
-from rewards.guard import Gain
-from rewards.measure import percent
-from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.dat.table11 import Table11, Table11Row
-from rewards.tasks.dat.view import summary_cells
+from sozo.data.published import METHODS
+from sozo.data.record import write_whole
+from sozo.data.schema import Response
+from sozo.eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from sozo.eval.report.exports import write_tables
+from sozo.eval.report.page_table import PageTable
+from sozo.eval.report.render import render
+from sozo.scoring.guard import Gain
+from sozo.scoring.measure import percent
+from sozo.tasks.dat.summary import DatSummary
+from sozo.tasks.dat.table11 import Table11, Table11Row
+from sozo.tasks.dat.view import summary_cells
 from study.curves import EvaluationChart
 from study.guards import NOBODY, Verdicts, explanation
 from study.instruments import differences, explanations, instrument_markdown, instrument_table

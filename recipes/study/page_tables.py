@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from data.schema import Reason
-from eval.report.page_table import PageTable
-from rewards.measure import Cell, count_cell, known, percent
-from rewards.tasks.dat.summary import DatSummary
-from rewards.tasks.dat.table11 import Table11Row
-from rewards.tasks.dat.view import summary_cells
+from sozo.data.schema import Reason
+from sozo.eval.report.page_table import PageTable
+from sozo.scoring.measure import Cell, count_cell, known, percent
+from sozo.tasks.dat.summary import DatSummary
+from sozo.tasks.dat.table11 import Table11Row
+from sozo.tasks.dat.view import summary_cells
 
 HINTS = {
     "format": "not exactly ten lines “k. word”",

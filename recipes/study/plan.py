@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from data.errors import UserError
-from data.settings import hint
-from generate.load import OF_NOUNS
+from sozo.data.errors import UserError
+from sozo.data.settings import hint
+from sozo.models.generators import OF_NOUNS
 from study.config import Study, read_yaml
 from study.estimates import GIB, generation_hours, training_hours, training_memory
 from study.steps import Step
@@ -25,8 +25,9 @@ def check_training_flags(study: Study) -> None:
     """Refuse an arm's misspelt setting of a trainer, hours before the trainer would."""
     for arm in study.rows:
         if arm.train and arm.flags:  # TRL takes seconds to import
-            from launch import recipe
             from trl import ModelConfig
+
+            from launch import recipe
 
             known = {f.name for group in (*recipe(arm.train)[1:], ModelConfig) for f in fields(group)}
             if unknown := [key for key, _ in arm.flags if key not in known]:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from data.secrets import without_credentials
+from sozo.data.secrets import without_credentials
 
 
 def run_logged(command: list[str], log: Path) -> int:

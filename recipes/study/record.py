@@ -12,13 +12,13 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-from data.errors import UserError
-from data.record import folder_sha256
-from data.run_folder import RunFolder
-from data.settings import deciding
+from sozo.data.errors import UserError
+from sozo.data.record import folder_sha256
+from sozo.data.run_folder import RunFolder
+from sozo.data.settings import deciding
+from sozo.training.claim import FREE
 from study.config import SAMPLING, read_yaml
 from study.steps import Step
-from training.claim import FREE
 
 _FREE = FREE.union(*({f.name for f in fields(options)} - deciding(options()).keys() for options in SAMPLING))
 _model_sha256 = cache(folder_sha256)  # several steps start from the same model

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from eval.statistics.seeds import SeedInterval, over_seeds
-from rewards.tasks.dat.table11 import Table11
+from sozo.scoring.statistics.seeds import SeedInterval, over_seeds
+from sozo.tasks.dat.table11 import Table11
 from study.arm import Arm
 from study.claims import Values, Verdict, judge
 from study.config import Study

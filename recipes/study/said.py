@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from data.record import read_json, write_json
+from sozo.data.record import read_json, write_json
 from study.claims import Claim
 
 _FILE = "claims.json"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
-from data.study_folder import StudyRow
-from generate.load import OF_FORM, OF_NOUNS, GeneratorSettings
+from sozo.data.errors import UserError
+from sozo.data.study_folder import StudyRow
+from sozo.models.generators import OF_FORM, OF_NOUNS, GeneratorSettings
 from study.arm import Arm
 from study.config import Study
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from data.jcq import CRITERIA
-from eval.statistics import pearson
 from published_check.derived import Derived
 from published_check.p_values import p_value
 from published_check.rounding import Printed, pearson_range
 from published_check.tables import ALL, MEAN, TASKS, cells, column, same_models
+from sozo.scoring.statistics import pearson
+from sozo.tasks.jcq.questions import CRITERIA
 
 # Label, table of correlations with JCQ, what the other column is called, its table.
 WITH_JCQ = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from data.jcq import CRITERIA
 from published_check.derived import Derived
 from published_check.rounding import Printed, mean_of
 from published_check.tables import MEAN, TASKS, column, rows
+from sozo.tasks.jcq.questions import CRITERIA
 
 
 def means() -> Iterator[Derived]:

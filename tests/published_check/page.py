@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from data.markdown import table
 from published_check import pbig, sipen
 from published_check.derived import DETERMINED_WIDTH, TOLERANCE, Derived, Significance, Verdict
 from published_check.published import Published, derive_published
+from sozo.data.markdown import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "published-check.md"
 _HEADINGS = ("Table", "Cell", "Printed", "Recomputed", "Difference", "Rounding allows", "Verdict")

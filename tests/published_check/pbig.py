@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from math import comb
 
-from data.markdown import bullets, table
-from data.published import load
 from published_check.p_values import p_value
+from sozo.data.markdown import bullets, table
+from sozo.data.published import load
 
 TENTATIVE = 0.667  # Krippendorff's own lower line, for conclusions that are tentative
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data.published import load_text
 from published_check.derived import Significance
 from published_check.p_values import p_value
 from published_check.rounding import Printed
 from published_check.tables import ALL
+from sozo.data.published import load_text
 
 
 def significances() -> Iterator[Significance]:

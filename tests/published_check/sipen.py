@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from data.markdown import bullets, table
-from data.published import load, load_text
-from rewards.proportions import mcnemar, wilson
+from sozo.data.markdown import bullets, table
+from sozo.data.published import load, load_text
+from sozo.scoring.statistics.proportions import mcnemar, wilson
 
 DENOMINATORS = {"quantifier": 446, "numeral": 591, "adjective": 39}  # hypotheses, from Table 1
 PREMISES, HYPOTHESES = 387, 1_076

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from data import jcq
-from data.published import load_text
 from published_check.rounding import Printed
+from sozo.data.published import load_text
+from sozo.tasks.jcq import questions as jcq
 
 ALL, MEAN = "All", "mean"
 # Name in the tables of correlations -> column of the tables of scores: "Unusual Uses" -> "unusual_uses".

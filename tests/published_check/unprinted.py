@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from data.jcq import CRITERIA
-from data.published import load_text
 from published_check.correlations import WITH_JCQ
 from published_check.derived import Derived
 from published_check.joint import least_explained
 from published_check.rounding import Printed
 from published_check.tables import TASKS, cells, column
+from sozo.data.published import load_text
+from sozo.tasks.jcq.questions import CRITERIA
 
 _NO_CELLS = "JCQ scores by model, task and criterion are not printed, only their means over one of the three"
 _NO_RATINGS = "neither the people's ratings nor GPT-4o's of the 105 answers are printed"

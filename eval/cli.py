@@ -1,0 +1,220 @@
+"""The command line of evaluation. Whatever a user can get wrong ends with exit code 2 and one line on stderr."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sozo.data.errors import UserError, one_line_errors
+from sozo.eval.agreement.command import agreement
+from sozo.eval.deliver import ResultOptions, check_delivery, deliver
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.encoders.run import encoders
+from sozo.eval.experts.command import experts
+from sozo.eval.flags import spread, with_flags
+from sozo.eval.frontier import frontier
+from sozo.eval.run import TaskRun, run_task, score_answers
+from sozo.eval.terminal import print_changes, print_lines, print_page, print_run, printing
+from sozo.models.generators import GeneratorSettings
+from sozo.models.judges import make_judge
+from sozo.tasks import task_type, task_types
+from sozo.tasks.task import Task
+
+_VARIADIC = {
+    "run": ("--model", "--benchmarks"),
+    "agreement": ("--embedding-models",),
+    "experts": ("--history", "--shots"),
+    "frontier": ("--strengths",),
+}
+_FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
+
+Output = Annotated[Path, typer.Option(help="Folder of this run; the same command again continues where it stopped.")]
+Runs = Annotated[
+    list[str], typer.Argument(metavar="DIR", help="Folders of finished runs, however deep: DIR, or NAME=DIR.")
+]
+Base = Annotated[
+    str | None, typer.Option(help="The model to compare the others with (default: a study's base, or the first).")
+]
+
+
+def main() -> None:
+    """Measure the creativity of language models in Japanese. Every command writes into a folder and can be repeated."""
+
+
+def run(
+    output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/BENCHMARK is a run's folder; finished ones are skipped.")],
+    model: Annotated[
+        list[str],
+        typer.Option(help="Folders (a training output means its checkpoints, a study its rows), hub ids, tiny."),
+    ],
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    results: ResultOptions,
+    benchmarks: Annotated[
+        list[str] | None, typer.Option(help="One or more tasks (default: all that there are).")
+    ] = None,
+    **settings: Any,
+) -> None:
+    """Several models through several benchmarks: sozo run --model A B --benchmarks dat jcq sat."""
+    from sozo.eval.models_to_run import find_targets, write_studies  # here, so that every command starts sooner
+
+    tasks = _make_tasks(benchmarks or list(settings), settings)  # once: a budget is for all models together
+    targets, studies = find_targets(model)
+    check_delivery([target.model for target in targets], results)
+    if not targets:
+        raise UserError("give at least one --model")
+    for target in targets:  # what is wrong with a name shows before the first model is loaded
+        replace(generator, model=target.model).settled()
+    write_studies(output, studies)
+    finished = []
+    for target in targets:
+        folder, writer = output / target.folder, replace(generator, model=target.model, source=target.source)
+        for task in tasks:
+            result = run_task(task, writer, sampling, folder / task.name)
+            finished.append(_show(result, target.model, results, output, folder))
+    _exit(all(finished))
+
+
+def report(
+    runs: Runs,
+    output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path("report.html"),
+    base: Base = None,
+    title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
+    guard: Annotated[str | None, typer.Option(help="A second encoder that nobody trained on, such as e5.")] = None,
+    published: Annotated[bool, typer.Option(help="The paper's models too, as rows of tables and pictures.")] = False,
+) -> None:
+    """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
+    from sozo.eval.evaluated import find_evaluated
+    from sozo.eval.report.evaluation_page import write_evaluation
+    from sozo.scoring.guard import Guard
+
+    second = Guard(guard) if guard else None
+    models = find_evaluated(runs)
+    pages = write_evaluation(output, models, base=base, title=title, guard=second, with_published=published)
+    print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
+
+
+def compare(runs: Runs, base: Base = None) -> None:
+    """What changed from one model to the others: the report's tables of changes, here in the terminal."""
+    from sozo.eval.compare import all_changes, bases, method_bases
+    from sozo.eval.compare_seeds import method_changes
+    from sozo.eval.evaluated import find_evaluated
+    from sozo.eval.report.tables import change_tables
+    from sozo.eval.seeds import fold
+
+    models = find_evaluated(runs)
+    methods, each = fold(models), all_changes(models, bases(models, base))
+    if not (tables := change_tables(methods, method_changes(methods, method_bases(methods, base), each), each)):
+        raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
+    print_changes(tables)
+
+
+def correlate(
+    output: Output,
+    runs: Runs,
+    ratings: Annotated[
+        Path | None,
+        typer.Option(help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."),
+    ] = None,
+) -> None:
+    """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
+    from sozo.eval.correlate.run import correlate_runs
+
+    print_page(correlate_runs(runs, output, ratings=ratings))
+
+
+def _task_command(kind: type[Task]) -> Callable[..., None]:
+    """`sozo TASK`: one model, one task."""
+
+    def command(
+        output: Output, generator: GeneratorSettings, sampling: SamplingOptions, results: ResultOptions, **settings: Any
+    ) -> None:
+        if not generator.model:
+            raise UserError(f"give a --model; answers that exist already: sozo score {kind.name} FILE")
+        check_delivery([generator.model], results)
+        (task,) = _make_tasks([kind.name], settings)
+        _exit(_show(run_task(task, generator, sampling, output), generator.model, results, output))
+
+    command.__doc__ = f"{kind.title}: let a model answer, score, and print the row."
+    return with_flags(command, {kind.name: kind.Settings}, without=_FROM_FILES)
+
+
+def _score_command(kind: type[Task]) -> Callable[..., None]:
+    """`sozo score TASK FILE`: answers that exist already."""
+
+    def command(
+        file: Annotated[Path, typer.Argument(help="A file of answers, or the folder of an earlier run.")],
+        output: Output,
+        results: ResultOptions,
+        source: Annotated[str | None, typer.Option(help="Who wrote them (default: as they say, or the file).")] = None,
+        model: Annotated[
+            str, typer.Option(help="Folder of the model that wrote them, for --wandb, --model-card.")
+        ] = "",
+        **settings: Any,
+    ) -> None:
+        check_delivery([model], results)
+        (task,) = _make_tasks([kind.name], settings)
+        _exit(_show(score_answers(task, file, output, source=source), model, results, output))
+
+    command.__doc__ = f"{kind.title}: score answers that exist already, and print the row."
+    return with_flags(command, {kind.name: kind.Settings})
+
+
+def _make_tasks(names: Sequence[str], settings: Mapping[str, Any]) -> list[Task]:
+    """The tasks of these names, each with its settings and its judge, if it has one."""
+    tasks = [task_type(name)(settings.get(name)) for name in dict.fromkeys(names)]
+    for task in tasks:
+        if (judge_settings := task.judge_settings) is not None:
+            task.judge = make_judge(judge_settings)
+    return tasks
+
+
+def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path, home: Path | None = None) -> bool:
+    """Print a run's row and send its results where they are wanted; whether it is finished."""
+    if run is None:  # of several processes the first one shows it
+        return True
+    print_run(run)
+    print_lines(deliver(run, model, results, folder, home))
+    return run.stopped is None
+
+
+def _exit(finished: bool) -> None:
+    """Exit 3 if a judge stopped before it had been asked everything: a script must not take that for the end."""
+    if not finished:
+        raise typer.Exit(3)
+
+
+def make_app() -> typer.Typer:
+    """All commands: one for each task, one to score its answers, and those that compare runs."""
+    app, score = (
+        typer.Typer(
+            add_completion=False,
+            no_args_is_help=True,
+            pretty_exceptions_enable=False,
+            rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
+            context_settings={"max_content_width": 110},
+        )
+        for _ in range(2)
+    )
+    app.callback()(main)
+    settings = {name: task.Settings for name, task in task_types().items()}
+    app.command()(with_flags(run, settings, without=("model", "source", *_FROM_FILES)))
+    for name, task in task_types().items():
+        app.command(name)(_task_command(task))
+        score.command(name)(_score_command(task))
+        for own in task.commands:
+            app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
+    app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
+    for command in (report, compare, correlate, encoders, frontier, agreement, experts):
+        app.command()(with_flags(command))
+    return app
+
+
+def run_cli() -> None:
+    """The command `sozo`, of which `python -m sozo` is another spelling."""
+    with one_line_errors("sozo"):
+        commands = make_app()
+    commands(spread(sys.argv[1:], _VARIADIC), prog_name="sozo")

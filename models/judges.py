@@ -1,0 +1,36 @@
+"""The judge that a user's settings name: behind an endpoint, or a model on this machine, which is loaded here."""
+
+from functools import cache
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.rewards.judge import JudgeReward
+from sozo.scoring.judges.endpoint import endpoint_judge
+from sozo.scoring.judges.local import LocalJudge
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import Judge
+
+# As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
+_GREEDY = 1e-4
+
+
+def make_judge(settings: JudgeSettings) -> Judge:
+    """The judge that the settings name; a local model is loaded when it is first asked."""
+    if settings.judge_backend == "openai":
+        return endpoint_judge(settings)
+    if settings.judge_backend not in ("transformers", "vllm"):
+        raise UserError(f"judge_backend must be openai, transformers or vllm, not {settings.judge_backend}")
+    for name in ("judge_base_url", "judge_endpoint"):
+        if getattr(settings, name):
+            raise UserError(f"{name} goes with judge_backend openai, not with {settings.judge_backend}")
+    name, limit = settings.judge_model, settings.judge_max_tokens
+    model = GeneratorSettings(name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit).settled()
+    generator = cache(lambda: load_generator(model))
+    options: dict[str, Any] = {"parameters": {"temperature": _GREEDY}, "batch_size": settings.judge_concurrency}
+    return LocalJudge(name, lambda prompts: generator().answer(prompts, 0, 0), max_tokens=limit, **options)
+
+
+def make_judge_reward(rubric: str = "jcq-v1", **options: Any) -> JudgeReward:
+    """`sozo.rewards.make_judge_reward` by any judge that its settings can name, a model on this machine too."""
+    return JudgeReward(rubric, make_judge=make_judge, **options)

@@ -1,0 +1,155 @@
+"""A transformers model as a generator, and the shared-prefix sampler as GRPO's generation."""
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from sozo.data.errors import UserError
+from sozo.data.prompts.form import PLAIN, PromptForm
+from sozo.data.schema import Completion
+from sozo.models.generator import entropy
+from sozo.models.processes import freed_memory_kept
+from sozo.models.traits import encode_prompt, encode_text, end_tokens, in_eval_mode
+
+
+class TransformersGenerator:
+    """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
+
+    Nothing is truncated, and of the model's own generation config only the end tokens count. A prompt is computed once
+    however often it is asked (`models.shared_prefix`); what is asked only once goes through `model.generate`, and so
+    does a model whose attention allows nothing else. The model stays in its mode (train or eval).
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str | None = None,
+        max_new_tokens: int = 256,
+        temperature: float = 1.0,
+        slots: int = 256,
+        form: PromptForm = PLAIN,
+    ) -> None:
+        if temperature <= 0 or max_new_tokens < 1 or slots < 1:
+            raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
+        self.name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
+        self.temperature, self._max_new_tokens, self._slots = temperature, max_new_tokens, slots
+        # transformers fills an unset top_k with 50.
+        self._decoder = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": max_new_tokens}
+        self._form = form
+        self._model, self._tokenizer, self._ends = model, tokenizer, end_tokens(model, tokenizer)
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
+        if not prompts:
+            return []
+        ids = {text: encode_text(self._tokenizer, text, self._form) for text in dict.fromkeys(prompts)}
+        counts = Counter(prompts)
+        # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
+        several = {text for text, count in counts.items() if count > 1 or len(counts) == 1}
+        shared = {text for text in several if not self._obstacle(len(ids[text]))}
+        uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
+        rows = [row for row, text in enumerate(prompts) if text in shared]
+        others = [row for row, text in enumerate(prompts) if text not in shared]
+        try:
+            with in_eval_mode(self._model):
+                together = self._shared([ids[prompts[row]] for row in rows], uniforms[rows])
+                alone = self._plain([ids[prompts[row]] for row in others], seed, batch)
+        except FloatingPointError as error:
+            raise UserError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
+        responses = dict(zip(rows + others, together + alone, strict=True))
+        tokens = [responses[row] for row in range(len(prompts))]
+        texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
+        reasons = ["stop" if response[-1] in self._ends else "length" for response in tokens]
+        return [Completion(text, reason) for text, reason in zip(texts, reasons, strict=True)]
+
+    def _obstacle(self, prompt: int) -> str | None:
+        from sozo.models.shared_prefix import why_not_sampled
+
+        return why_not_sampled(self._model, prompt + self._max_new_tokens)
+
+    def _shared(self, prompts: list[list[int]], uniforms: np.ndarray) -> list[list[int]]:
+        from sozo.models.shared_prefix import sample_each
+
+        options = {"ends": self._ends, "temperature": self.temperature, "slots": self._slots}
+        with freed_memory_kept() if self._model.device.type == "cpu" else nullcontext():
+            return sample_each(self._model, prompts, uniforms, **options)
+
+    def _plain(self, prompts: list[list[int]], seed: int, batch: int) -> list[list[int]]:
+        """By `model.generate`, padded on the left."""
+        import torch
+        from transformers import GenerationConfig
+
+        model, ends, pad = self._model, self._ends, (self._ends or [0])[0]
+        state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
+        # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
+        devices = [model.device] if model.device.type == "cuda" else []
+        settings = GenerationConfig(do_sample=True, **self._decoder, eos_token_id=ends or None, pad_token_id=pad)
+        rows: list[list[int]] = []
+        # In its place, not beside it: what is unset in one that is passed comes from the model's own.
+        before, model.generation_config = model.generation_config, settings
+        try:
+            with torch.random.fork_rng(devices), torch.no_grad():
+                torch.manual_seed(int(state[0]))
+                for start in range(0, len(prompts), self._slots):
+                    part = prompts[start : start + self._slots]
+                    longest = max(map(len, part))
+                    ids = torch.tensor([[pad] * (longest - len(p)) + p for p in part], device=model.device)
+                    mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in part], device=model.device)
+                    output = model.generate(input_ids=ids, attention_mask=mask)
+                    for row in output[:, longest:].tolist():
+                        end = next((k for k, token in enumerate(row, 1) if token in ends), len(row))
+                        rows.append(row[:end])  # what follows the first end token is padding
+        finally:
+            model.generation_config = before
+        return rows
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record."""
+        obstacle = self._obstacle(0)
+        shared = "shared_prefix, model.generate for a prompt asked once"
+        sampler = f"model.generate ({obstacle})" if obstacle else shared
+        return {"generator": "transformers", "sampler": sampler, **self._decoder}
+
+
+class SharedPrefixRollout:
+    """TRL `rollout_func`: each prompt of this process's batch is computed once, however often it stands there.
+
+    The draw is a function of seed, optimizer step and place in the batch of all processes: a resumed run continues as
+    an unbroken one, and two processes draw what one does. Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose
+    weights TRL gathers while it lasts), with LoRA too, not under FSDP. `slots` completions are decoded at once.
+
+    >>> rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=256, seed=0)
+    >>> trainer = GRPOTrainer(..., rollout_func=rollout)  # doctest: +SKIP
+    """
+
+    def __init__(self, *, temperature: float, max_new_tokens: int, seed: int, slots: int = 256) -> None:
+        self._temperature, self._max_new_tokens, self._seed, self._slots = temperature, max_new_tokens, seed, slots
+        self._at = (-1, 0)  # optimizer step, and the number of the call in it
+
+    def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        """One completion per prompt, as TRL wants them: `prompt_ids`, `completion_ids`, and no `logprobs`."""
+        from trl.models import unwrap_model_for_generation
+
+        from sozo.models.shared_prefix import sample_each
+
+        if trainer.is_fsdp_enabled:
+            raise UserError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
+        tokenizer, step = trainer.processing_class, trainer.state.global_step
+        prompt_ids = [encode_prompt(tokenizer, prompt, **trainer.chat_template_kwargs or {}) for prompt in prompts]
+        self._at = (step, self._at[1] + 1 if self._at[0] == step else 0)
+        # TRL deals one batch out, a slice to each process.
+        first = trainer.args.process_index * len(prompts)
+        random = np.random.default_rng([self._seed, *self._at])
+        uniforms = random.random((first + len(prompts), self._max_new_tokens))[first:]
+        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
+            options = {"ends": end_tokens(model, tokenizer), "temperature": self._temperature, "slots": self._slots}
+            try:
+                completion_ids = sample_each(model, prompt_ids, uniforms, **options)
+            except FloatingPointError as error:
+                raise UserError(f"step {step + 1}: {error}; if it has diverged, lower learning_rate") from error
+        return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}

@@ -1,0 +1,90 @@
+"""vLLM's offline engine as a generator. Written from vLLM's documentation and tested on a stand-in: not yet run."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sozo.data.schema import Completion
+from sozo.models.generator import entropy
+from sozo.models.traits import encode_text
+from sozo.models.weights import ADAPTER_FILE, cannot_load, is_adapter
+
+if TYPE_CHECKING:
+    from sozo.models.generators import GeneratorSettings
+
+_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+class VllmGenerator:
+    """A model in vLLM, sampled from its own distribution at a temperature.
+
+    Nothing is truncated; what ends a response are the model's end tokens and its tokenizer's, as in training. Under
+    `accelerate launch` every process has an engine on its own GPU. A folder with a LoRA adapter is served over its base
+    model. The engine starts with the first batch and is seeded by it: a seed for each request would draw row by row,
+    and one fixed seed would begin a resumed run, and each process, with the same draws again. vLLM does not promise the
+    same text for the same seed when the load on the GPU differs (its kernels depend on the batch): a resumed run has
+    the same distribution, not the same rows.
+    """
+
+    def __init__(self, settings: "GeneratorSettings") -> None:
+        import vllm
+
+        self.name, self.temperature = settings.source or settings.model, settings.temperature
+        self._decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
+        self._settings, self._vllm = settings, vllm
+        self._lora: Any = None
+        self._llm: Any = None
+
+    def _start(self, seed: int) -> Any:
+        settings, model, lora = self._settings, self._settings.model, {}
+        try:
+            if is_adapter(model):
+                from vllm.lora.request import LoRARequest
+
+                values = json.loads((Path(model) / ADAPTER_FILE).read_text("utf-8"))
+                self._lora = LoRARequest("adapter", 1, model)
+                model = values["base_model_name_or_path"]
+                rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
+                lora = {"enable_lora": True, "max_lora_rank": rank}
+            options = {"revision": settings.model_revision, "dtype": settings.dtype, "seed": seed, **lora}
+            with _own_gpu():  # of its generation config vLLM then takes the end tokens only
+                return self._vllm.LLM(model, enable_prefix_caching=True, generation_config="vllm", **options)
+        except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
+            raise cannot_load(settings.model, error) from error
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """One completion for each of `prompts`; vLLM forms its own batches."""
+        if self._llm is None:
+            self._llm = self._start(int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0]))
+        request = self._vllm.SamplingParams(**self._decoder, max_tokens=self._settings.max_new_tokens)
+        tokens = {text: encode_text(self._llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
+        inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
+        outputs = self._llm.generate(inputs, request, use_tqdm=False, lora_request=self._lora)
+        return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record."""
+        weights = {"dtype": self._settings.dtype, "max_new_tokens": self._settings.max_new_tokens}
+        return {"generator": "vllm", **self._decoder, **weights}
+
+
+@contextmanager
+def _own_gpu() -> Iterator[None]:
+    """While the engine starts, its processes see this process's GPU only, and nothing of the launcher's group."""
+    rank, before = os.environ.get("LOCAL_RANK"), dict(os.environ)
+    if rank is not None:
+        visible = [gpu for gpu in before.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[int(rank)] if visible else rank
+        for name in _LAUNCHER:
+            os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

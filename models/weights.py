@@ -1,0 +1,149 @@
+"""A model by its name: a folder, a folder with a LoRA adapter, a hub id, or `tiny` for the embedded model."""
+
+import math
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError, one_line_errors
+from sozo.models.processes import run_module
+from sozo.models.tiny import TINY, ensure_tiny
+
+_ROUNDED = 0.1  # of what an adapter adds; more is worth a line
+ADAPTER_FILE, _WHOLE = "adapter_config.json", "config.json"
+
+
+def is_model(folder: Path) -> bool:
+    """Does the folder hold a model, or a LoRA adapter?"""
+    return any((folder / name).is_file() for name in (_WHOLE, ADAPTER_FILE))
+
+
+def is_adapter(folder: str) -> bool:
+    """Does the folder hold a LoRA adapter and not a whole model?"""
+    return (Path(folder) / ADAPTER_FILE).is_file() and not (Path(folder) / _WHOLE).is_file()
+
+
+def check_model(name: str) -> None:
+    """Refuse a folder that does not exist or holds no model; a hub id is not looked up."""
+    folder = Path(name)
+    if name == TINY or is_model(folder):
+        return
+    if folder.is_dir():
+        raise UserError(f"{name}: holds no model (neither {_WHOLE} nor {ADAPTER_FILE}); give a model's folder")
+    if folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~")):  # a hub id has one slash at most
+        raise UserError(f"{name}: no such folder; give a model's folder, a hub id, or {TINY}")
+
+
+def cannot_load(name: str, error: Exception) -> UserError:
+    """What a user is told of a model that does not load."""
+    cause = _cause(error)
+    return UserError(f"cannot load the model {name} ({cause}); give a model's folder, or a hub id that can be reached")
+
+
+def _cause(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
+    """Where a model's files are (`tiny` is built), and of a hub model the commit, so that all take one version."""
+    if name == TINY:
+        return str(ensure_tiny()), revision
+    if Path(name).is_dir():
+        return name, revision
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(name, revision=revision)
+    except Exception as error:  # whatever the hub holds, the user needs one line
+        raise cannot_load(name, error) from error
+    return name, getattr(config, "_commit_hash", None) or revision
+
+
+def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", merged: bool = False) -> tuple[Any, Any]:
+    """Model and tokenizer of a folder or a hub id, on the CPU; a LoRA adapter comes in its base model.
+
+    In float32 it is merged. In half precision it stays beside the weights, as it was trained, unless it must be
+    `merged`: what it adds to a weight is often less than that one's last digit.
+    """
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    adapter = None
+    try:
+        if is_adapter(path):
+            from peft import AutoPeftModelForCausalLM
+
+            adapted = AutoPeftModelForCausalLM.from_pretrained(path, dtype=dtype)
+            adapter, whole = adapted.peft_config["default"], adapted.dtype.itemsize >= 4
+            if merged and not whole:
+                _warn_of_rounding(path, adapted)
+            model = adapted.merge_and_unload() if whole or merged else adapted.get_base_model()
+        else:
+            options = {"revision": revision, "dtype": dtype, "output_loading_info": True}
+            model, info = AutoModelForCausalLM.from_pretrained(path, **options)
+            if missing := sorted(info["missing_keys"]):
+                problem = f"{len(missing):,} of its weights are missing, such as {missing[0]}, and would be random"
+                raise UserError(f"{path}: {problem}; save or download the whole checkpoint")
+    except UserError:
+        raise
+    except Exception as error:  # whatever a folder or the hub holds, the user needs one line
+        raise cannot_load(path, error) from error
+    if adapter is None or (Path(path) / "tokenizer_config.json").is_file():
+        return model, load_tokenizer(path, revision)
+    return model, load_tokenizer(adapter.base_model_name_or_path, adapter.revision)
+
+
+def rounding_error(adapted: Any) -> float:
+    """By how much merged weights miss what a LoRA adapter adds, as a share of that, if each is rounded to its type."""
+    from peft.tuners.lora import LoraLayer
+
+    missed = added = 0.0
+    for layer in adapted.modules():
+        if isinstance(layer, LoraLayer):
+            weight, wanted = layer.get_base_layer().weight.detach(), layer.get_delta_weight("default").detach().float()
+            found = (weight.float() + wanted).to(weight.dtype).float() - weight.float()
+            missed, added = missed + float((found - wanted).square().sum()), added + float(wanted.square().sum())
+    return math.sqrt(missed / added) if added else 0.0
+
+
+def _warn_of_rounding(path: str, adapted: Any) -> None:
+    if (error := rounding_error(adapted)) > _ROUNDED:
+        kind = str(adapted.dtype).removeprefix("torch.")
+        sys.stderr.write(f"{path}: merged in {kind} it misses {error:.0%} of what it adds; --dtype float32 keeps it\n")
+
+
+def load_tokenizer(path: str, revision: str | None = None) -> Any:
+    """The tokenizer of a model."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(path, revision=revision)
+    except Exception as error:
+        if not Path(path).is_dir():
+            raise cannot_load(path, error) from error
+        failure = f"its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
+        raise UserError(f"{path}: {failure}") from error
+
+
+def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
+    """Save `adapter`, merged into its base model in `dtype`, with the tokenizer in `folder`, whole or not at all.
+
+    Where rounding to `dtype` loses much of what the adapter adds, a line says so. In a process of its own: under ZeRO-3
+    every model that the trainer's process loads is cut into shards.
+    """
+    run_module(
+        "sozo.models.weights", adapter, str(folder), dtype, failure=f"cannot start from the LoRA adapter in {adapter}"
+    )
+
+
+if __name__ == "__main__":
+    with one_line_errors(f"{sys.argv[1]}: this LoRA adapter cannot be merged"):
+        parts = load_model(sys.argv[1], dtype=sys.argv[3], merged=True)
+        partial = Path(f"{sys.argv[2]}.partial")
+        shutil.rmtree(partial, ignore_errors=True)  # what a kill left
+        for part in parts:
+            part.save_pretrained(partial)
+        partial.rename(sys.argv[2])

@@ -1,0 +1,200 @@
+"""Ideas as GRPO is paid for them: what one expert's judge says, or several experts' together; the form apart."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.settings import hint, load_dotted
+from sozo.rewards.judge import JudgeReward, Verdict
+from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.scoring.judges.protocol import Status
+from sozo.tasks.pbig.all_at_once import all_at_once
+from sozo.tasks.pbig.answer import parse_idea
+from sozo.tasks.pbig.experts import Expert, plain
+from sozo.tasks.pbig.history import load_experts
+from sozo.tasks.pbig.ideas import idea_text
+from sozo.tasks.pbig.rows import CRITERIA
+from sozo.tasks.pbig.settings import digest
+from sozo.tasks.pbig.worth import worth
+from sozo.tasks.task import Answer, Item
+
+# What several experts make of an idea: `one` is for a single one, `min` pleases everybody, `max` delights somebody.
+AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {"one": fmean, "mean": fmean, "min": min, "max": max}
+_CALLS = 3  # so many calls in a row with too many failures end a run
+_INVALID = "invalid"  # no idea: nobody is asked
+
+
+class IdeaReward(JudgeReward):
+    """Reward function: what an idea is worth to one expert or to several (`sozo.tasks.pbig.worth`), 0 to `scale`.
+
+    The judge is asked by all axes at once, about each distinct idea once for each expert. A text that is no idea gets
+    None and nobody is asked: its form is `idea_format_reward`'s. An idea of which a judgement failed gets the mean of
+    its group's others, which favours nobody. More than `stop_failed_share` failed judgements in three calls in a row
+    end the run. The rest is as in `JudgeReward`: a ledger, and nothing is paid twice.
+
+    Args:
+        ledger: Path of the file of judgements; one run at a time may have it.
+        axes: Names of the criteria that count; None takes all that the experts rate.
+        weights: By axis, 1 where nothing is said.
+        experts: Names of raters, each with a judge of her own; None has a judge who imitates nobody.
+        ratings: Their ratings (CSV or JSONL), `ideas` what they rated, `patents` from what (JSONL); None: the trial's.
+        shots: How many of an expert's ratings her judge is shown at most, none of them of the same patent.
+        aggregate: `one`, `mean`, `min` or `max` over the experts.
+        rank: Pay the rank within the group, 0 to 1, and not the worth: judges that give whole scores tie often.
+        make_judge: Who makes the judge of the settings, or a dotted path: `sozo.models.judges.make_judge` knows models
+            on this machine.
+        options: `judge`, and fields of `JudgeSettings`.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: str | Path,
+        axes: Sequence[str] | None = None,
+        weights: Mapping[str, float] | None = None,
+        experts: Sequence[str] | None = None,
+        ratings: str | None = None,
+        ideas: str | None = None,
+        patents: str | None = None,
+        shots: int = 10,
+        aggregate: str = "mean",
+        rank: bool = False,
+        scale: float = 1.0,
+        stop_failed_share: float = 0.2,
+        make_judge: str | None = None,
+        **options: Any,
+    ) -> None:
+        names = [criterion.name for criterion in CRITERIA]
+        for name in (*(axes or ()), *(weights or {})):
+            if name not in names:
+                raise UserError(f"idea_reward: no axis {name}" + hint(name, names, f"; {', '.join(names)} exist"))
+        if aggregate not in AGGREGATES:
+            raise UserError(f"idea_reward: aggregate must be one of {', '.join(AGGREGATES)}, not {aggregate}")
+        if aggregate == "one" and len(experts or [""]) > 1:
+            raise UserError(f"idea_reward: aggregate one is for one expert, not {len(experts or ())}; take mean")
+        criteria = [criterion for criterion in CRITERIA if axes is None or criterion.name in axes]
+        given = {"ratings": ratings, "ideas": ideas, "patents": patents}
+        if not experts and any(given.values()):
+            raise UserError("idea_reward: files of ratings are for experts, the names of raters; give these")
+        self.experts: Sequence[Expert] = (
+            load_experts(experts, criteria, shots, **given) if experts else [plain(criteria)]
+        )
+        # What none of them rates is not asked.
+        criteria = [criterion for criterion in criteria if any(criterion in e.criteria for e in self.experts)]
+        if not criteria:
+            raise UserError(f"idea_reward: the experts rated none of the axes {', '.join(axes or ())}; take others")
+        if make_judge is not None:
+            options["make_judge"] = load_dotted(make_judge, "make_judge")
+        super().__init__(
+            all_at_once(criteria), ledger=ledger, scale=scale, stop_failed_share=stop_failed_share, **options
+        )
+        self.__name__ = "idea_reward"
+        self.weights, self.aggregate, self.rank = dict(weights or {}), aggregate, rank
+        self._bad_calls = 0
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        """The ideas of the texts; the first process judges for all."""
+        completions = []
+        for item, answer in zip(items, answers, strict=True):
+            idea, patent = parse_idea(answer.text), str(item.columns.get("question") or item.prompt.strip())
+            text = idea.fields and f"{patent}\n{idea_text(idea.fields)}"
+            facts = {"question": patent, "prompt": item.prompt, "idea": text, "patent": item.id}
+            completions.append(self.scored(item, answer.text, None, idea.reason and str(idea.reason), **facts))
+        return completions
+
+    def about(self, completion: ScoredCompletion) -> list[tuple[str, str]]:
+        idea, patent = completion.facts["idea"], completion.facts["patent"]
+        return [(expert.examples(patent), idea) for expert in self.experts] if idea else []
+
+    def paid(self, completion: ScoredCompletion, verdicts: Sequence[Verdict]) -> ScoredCompletion:
+        if not verdicts:
+            return replace(completion, reward=None, facts={**completion.facts, "status": _INVALID, "scores": None})
+        status = next((status for status, scores in verdicts if scores is None), str(Status.OK))
+        by_expert = {expert.name: scores for expert, (_, scores) in zip(self.experts, verdicts, strict=True)}
+        judged = replace(completion, facts={**completion.facts, "status": status, "scores": by_expert})
+        worths = [
+            None if scores is None else worth(scores, expert.criteria, self.weights)
+            for expert, (_, scores) in zip(self.experts, verdicts, strict=True)
+        ]
+        known = [value for value in worths if value is not None]
+        if len(known) < len(worths):
+            return replace(judged, reason=status, reward=None)
+        score = AGGREGATES[self.aggregate](known)
+        return replace(judged, score=score, reward=self.scale * score)
+
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        paid = super().among(completions)
+        if self.rank:
+            groups: defaultdict[str, list[float]] = defaultdict(list)
+            for completion in paid:
+                if completion.score is not None:
+                    groups[completion.group].append(completion.score)
+            paid = [
+                c if c.reward is None else replace(c, reward=self.scale * _rank(c.score, groups[c.group])) for c in paid
+            ]
+        # What is no idea has no worth, also not its group's: its form is another reward's.
+        return [replace(c, reward=None) if c.facts["status"] == _INVALID else c for c in paid]
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        statuses = Counter(completion.facts["status"] for completion in completions)
+        ideas = len(completions) - statuses[_INVALID]
+        scores = [completion.score for completion in completions if completion.score is not None]
+        metrics = {f"judge/status/{status}": float(statuses[status]) for status in (*map(str, Status), _INVALID)}
+        metrics["judge/failed_share"] = 1 - len(scores) / ideas if ideas else 0.0
+        if scores:
+            metrics["judge/mean"] = fmean(scores)
+        return metrics | {"judge/cost": self.cost} if self.price else metrics
+
+    def describe(self) -> dict[str, Any]:
+        described = super().describe() | {"weights": self.weights, "aggregate": self.aggregate, "rank": self.rank}
+        described["experts"] = [expert.name for expert in self.experts]
+        return described | {"history_sha256": digest(expert.describe() for expert in self.experts)}
+
+    def stop_if_failing(self, statuses: Sequence[str]) -> None:
+        failures = Counter(status for status in statuses if status != Status.OK)
+        bad = failures.total() > self.stop_failed_share * len(statuses)
+        self._bad_calls = self._bad_calls + 1 if bad else 0
+        if self._bad_calls >= _CALLS:
+            how = ", ".join(f"{number} {status}" for status, number in failures.most_common())
+            share = f"more than {self.stop_failed_share:.0%} of the judgements failed in {_CALLS} calls in a row"
+            remedy = "take another judge, or raise stop_failed_share"
+            raise UserError(f"{share} ({how} just now): {self.ledger} holds the replies; {remedy}")
+
+
+def _rank(score: float | None, scores: Sequence[float]) -> float:
+    """The place of a score among its group's, 0 to 1, equal ones in the middle of their places; 0.5 of one alone.
+
+    >>> [_rank(score, [0.2, 0.5, 0.5, 0.9]) for score in (0.2, 0.5, 0.9)], _rank(None, [0.2, 0.5]), _rank(0.2, [0.2])
+    ([0.0, 0.5, 1.0], 0.5, 0.5)
+    """
+    if score is None or len(scores) < 2:
+        return 0.5
+    below = sum(other < score for other in scores)
+    equal = sum(other == score for other in scores) - 1
+    return (below + equal / 2) / (len(scores) - 1)
+
+
+class IdeaFormat(Reward):
+    """Reward function: 1 for a text that is an idea, else 0. Summed into one with its worth, it would drown that.
+
+    >>> IdeaFormat()(completions=['{"title": "枕"}'])
+    [0.0]
+    """
+
+    def __init__(self) -> None:
+        super().__init__("idea_format_reward", "idea_format")
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        parsed = [parse_idea(answer.text) for answer in answers]
+        return [
+            self.scored(item, answer.text, 1.0 if idea.fields else None, idea.reason and str(idea.reason))
+            for item, answer, idea in zip(items, answers, parsed, strict=True)
+        ]
+
+
+make_idea_reward = IdeaReward
+idea_format_reward = IdeaFormat()

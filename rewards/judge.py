@@ -1,0 +1,214 @@
+"""A judge as a reward: what it says of each completion by a rubric, for as much money as was allowed."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.processes import gather, rank
+from sozo.data.settings import deciding, settings_of
+from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.scoring.final_text import judged_part
+from sozo.scoring.judges.endpoint import endpoint_judge
+from sozo.scoring.judges.ledger import Ledger
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import Asked, Judge, Rubric, Scores, Status
+from sozo.scoring.judges.run import check_budget, judge_answers
+from sozo.tasks.held_out import fingerprint
+from sozo.tasks.task import Answer, Item
+
+# Fewer judgements say nothing about the share of failures.
+_LEAST_JUDGED = 20
+# An answer without text: a judge might refuse it, and it would be paid what its group is paid.
+_EMPTY = "empty"
+
+# Those that this process has open: several rewards of a run may share one.
+_LEDGERS: dict[Path, Ledger] = {}
+Verdict = tuple[str, Scores | None]  # a judgement's status, and its scores if it has any
+_Verdicts = tuple[dict[tuple[str, str], Verdict], float]  # by question and answer; and what all judging cost at most
+
+
+class JudgeReward(Reward):
+    """Reward function: the mean of a judge's scores, or one of them, times `scale`.
+
+    The question is the dataset's column `question`, or else the user's last turn; the answer is the completion without
+    its reasoning. A judgement that failed (refused, unparseable, truncated, no reply) gives its completion the mean of
+    its group's others, which favours nobody, and None if the whole group failed. An empty answer gets the rubric's
+    lowest score and nobody is asked. Of several processes the first one asks, about each distinct answer once; every
+    judgement is a line of the ledger at once, so that a run that is killed and resumed pays nothing twice.
+
+    Args:
+        rubric: A rubric, or the name of a task's, such as `jcq-v1-guarded`.
+        ledger: Path of the file of judgements; one run at a time may have it.
+        judge: Who judges; None has `make_judge` make the one that `settings` name, when it is first needed. Rewards
+            know endpoints only; `sozo.models.judges.make_judge_reward` knows models on this machine.
+        criterion: The score that is paid; None pays the mean of all.
+        stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
+            a call has fewer.
+        settings: Fields of `JudgeSettings`; `max_cost` is for all judgements in the ledger by this judge and rubric.
+
+    Logged through TRL's `log_metric`, over all processes: `judge/mean` (of what was judged), `judge/failed_share`,
+    `judge/status/<status>` (counts), `judge/cost` (so far, at most; with prices only) and `judge/seconds`; through
+    `log_extra` the columns judge_status and judge_scores.
+
+    >>> make_judge_reward("sat-v1", ledger="judgements.jsonl", judge_model="gpt-4o").rubric.criteria
+    ('creativity',)
+    """
+
+    free = frozenset({"ledger", "stop_failed_share", *asdict(JudgeSettings())} - deciding(JudgeSettings()).keys())
+    console = (("mean of the judge", "judge/mean", ".3f"), ("judgements failed", "judge/failed_share", "6.1%"))
+
+    def __init__(
+        self,
+        rubric: Rubric | str = "jcq-v1",
+        *,
+        ledger: str | Path,
+        judge: Judge | None = None,
+        make_judge: Callable[[JudgeSettings], Judge] = endpoint_judge,
+        criterion: str | None = None,
+        scale: float = 1.0,
+        stop_failed_share: float = 0.5,
+        **settings: Any,
+    ) -> None:
+        from sozo.tasks import find_rubric
+
+        if "judge_prompt" in settings:
+            raise UserError("judge_prompt is the evaluation's; give the reward a rubric")
+        self.rubric = find_rubric(rubric) if isinstance(rubric, str) else rubric
+        if criterion not in (None, *(known := self.rubric.criteria)):
+            raise UserError(f"{self.rubric.name} has no criterion {criterion}; it has {', '.join(known)}")
+        # The name is the same whatever the settings: it is the key in W&B.
+        super().__init__("judge_reward", "judge", scale=scale)
+        self.ledger, self.settings = Path(ledger), settings_of(JudgeSettings, settings)
+        self.price, self.criterion, self.stop_failed_share = self.settings.price(), criterion, stop_failed_share
+        self._given, self._make_judge = judge, make_judge
+        self._judge: Judge | None = None
+        self.cost = 0.0  # of all judging so far, at most
+        self._failed: list[bool] = []  # of the last judgements
+
+    @property
+    def judge(self) -> Judge:
+        """Who judges, made when first asked for."""
+        if self._judge is None:
+            self._judge = self._given or self._make_judge(self.settings)
+            check_budget(self._judge, self.price, self.settings.max_cost)
+        return self._judge
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        """Nothing yet: the first process judges for all."""
+        questions = [str(item.columns.get("question") or item.prompt.strip()) for item in items]
+        return [
+            self.scored(item, judged_part(answer.text), None, question=question, prompt=item.prompt)
+            for item, answer, question in zip(items, answers, questions, strict=True)
+        ]
+
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        """Each with what its judgement is worth, or what its group is."""
+        verdicts, self.cost = self._verdicts(completions)
+        judged = [self.paid(c, [verdicts[pair] for pair in self.about(c)]) for c in completions]
+        groups: defaultdict[str, list[float]] = defaultdict(list)
+        for completion in judged:
+            if completion.reward is not None:
+                groups[completion.group].append(completion.reward)
+        worth = {group: fmean(rewards) for group, rewards in groups.items()}
+        return [c if c.reward is not None else replace(c, reward=worth.get(c.group)) for c in judged]
+
+    def about(self, completion: ScoredCompletion) -> list[tuple[str, str]]:
+        """The questions and answers that the judge is asked about for one completion: none for an empty answer."""
+        return [(completion.facts["question"], completion.text)] if completion.text.strip() else []
+
+    def paid(self, completion: ScoredCompletion, verdicts: Sequence[Verdict]) -> ScoredCompletion:
+        """The completion with its worth by the `verdicts` on what it is `about`; a reward of None if that is not known.
+
+        Without any, it is worth the least that the rubric knows.
+        """
+        lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
+        status, scores = verdicts[0] if verdicts else (_EMPTY, lowest)
+        facts = {**completion.facts, "status": status, "scores": scores}
+        if scores is None:
+            return replace(completion, reason=status, reward=None, facts=facts)
+        score = fmean(scores.values()) if self.criterion is None else float(scores[self.criterion])
+        return replace(completion, score=score, reward=self.scale * score, facts=facts)
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        statuses = Counter(completion.facts["status"] for completion in completions)
+        scores = [completion.score for completion in completions if completion.score is not None]
+        metrics = {f"judge/status/{status}": float(statuses[status]) for status in (*map(str, Status), _EMPTY)}
+        metrics["judge/failed_share"] = 1 - len(scores) / len(completions)
+        if scores:
+            metrics["judge/mean"] = fmean(scores)
+        return metrics | {"judge/cost": self.cost} if self.price else metrics
+
+    def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
+        return {f"judge_{name}": completion.facts.get(name) for name in ("status", "scores")}
+
+    def describe(self) -> dict[str, Any]:
+        """What decides the rewards, for the run's record: not where the judge or the ledger is, which may move.
+
+        Each line of the ledger says what replied, and another server's judgements have other keys.
+        """
+        decides = {name: value for name, value in self.judge.parameters.items() if name != "server"}
+        judge = {"model": self.judge.name, **decides}
+        return {"rubric": self.rubric.name, "criterion": self.criterion, "scale": self.scale, "judge": judge}
+
+    def close(self) -> None:
+        """Let another run have the ledger; the next call opens it again."""
+        if ledger := _LEDGERS.pop(self.ledger.resolve(), None):
+            ledger.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_judge": None}  # one that was made holds its key
+
+    def _verdicts(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
+        """The first process's judgements, in every process; its failure is everybody's."""
+        result: _Verdicts | UserError | None = None
+        if rank() == 0:
+            try:
+                result = self._ask(completions)
+            except UserError as error:
+                result = error
+            except Exception as error:
+                # Told to all before it is raised: they would wait for ever. As it is it may not survive pickling.
+                gather(RuntimeError(f"the judge reward failed on process 0: {error!r}"))
+                raise
+        first: _Verdicts | Exception = gather(result)[0]
+        if isinstance(first, Exception):
+            raise first
+        return first
+
+    def _ask(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
+        # The tasks are made of rubrics, which this file knows nothing else of.
+        from sozo.tasks import refuse_training
+
+        refuse_training(Item("", c.facts["prompt"], {"question": c.facts["question"]}) for c in completions)
+        path = self.ledger.resolve()
+        if path not in _LEDGERS:
+            _LEDGERS[path] = Ledger(self.ledger, (self.rubric,))
+        pairs = dict.fromkeys(pair for completion in completions for pair in self.about(completion))
+        answers = [Asked(fingerprint(f"{q}\0{text}"), fingerprint(q), q, text) for q, text in pairs]
+        paying: dict[str, Any] = {name: getattr(self.settings, name) for name in ("max_cost", "retry_failed")}
+        judging = judge_answers(self.judge, self.rubric, answers, _LEDGERS[path], price=self.price, **paying)
+        if judging.stopped:
+            raise UserError(f"judging ended: {judging.stopped}; allow more (max_cost) and resume the run")
+        statuses = [str(judgement.status) for judgement in judging.judgements if judgement]
+        scores = [judgement.scores if judgement else None for judgement in judging.judgements]
+        self.stop_if_failing(statuses)
+        return dict(zip(pairs, zip(statuses, scores, strict=True), strict=True)), judging.cost_at_most
+
+    def stop_if_failing(self, statuses: Sequence[str]) -> None:
+        """Raise UserError if too many judgements failed; `statuses` are those of one call."""
+        failures = Counter(status for status in statuses if status != Status.OK)
+        failed = [status in failures for status in statuses]
+        self._failed = [*self._failed, *failed][-max(_LEAST_JUDGED, len(failed)) :]
+        count = len(self._failed)
+        if count >= _LEAST_JUDGED and sum(self._failed) > self.stop_failed_share * count:
+            how = ", ".join(f"{number} {status}" for status, number in failures.most_common())
+            remedy = "take another judge or rubric, or raise stop_failed_share"
+            share = f"{sum(self._failed)} of the last {count} judgements failed ({how} just now)"
+            raise UserError(f"{share}: {self.ledger} holds the replies; {remedy}")
+
+
+make_judge_reward = JudgeReward

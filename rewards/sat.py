@@ -1,0 +1,105 @@
+"""SAT's reward as TRL takes it: the distance between story and rewrite, for a text that is a rewrite at all."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.settings import settings_of
+from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.tasks.sat.compliance import LENGTH_BAND
+from sozo.tasks.sat.gate import Gate
+from sozo.tasks.sat.score import SatScorer, SatSettings
+from sozo.tasks.sat.stories import load_stories
+from sozo.tasks.task import Answer, Item
+
+_MOST_VECTORS = 1 << 14  # every rewrite is new: without a limit, a long run would keep the vectors of all
+
+
+class SatReward(Reward):
+    """Reward function: `scale` times the distance (0 to 2) of a text that passes `Gate`; 0 for any other.
+
+    A text that is stopped gets nothing and not a share: noise is the farthest from a story of all, so that a tenth of
+    its distance would still be worth as much as an honest rewrite's own.
+
+    The column `story` of the dataset says what was to be rewritten. A completion without one (None) belongs to another
+    task and gets no number.
+
+    `build` makes scorer and gate, in the process that uses them. With a `scale` of 10 it is of the size of DAT's.
+
+    Logged over all processes: `sat/paid_share`, `sat/mean_distance` (of the paid), `sat/gate/<reason>` and
+    `sat/duplicate_share` (shares), `sat/seconds`.
+
+    >>> reward = make_sat_reward(min_length=10)
+    >>> story = "鶴を助けた若者の家に、美しい娘が来て機を織った。"
+    >>> texts = ["鶴の着ぐるみの若者が動画を撮っていると、次の日、布を売りたいという娘が来た。", story]
+    >>> [round(paid, 1) for paid in reward(completions=texts, story=[story, story])]
+    [2.4, 0.0]
+    """
+
+    console = (("mean distance", "sat/mean_distance", ".4f"), ("paid", "sat/paid_share", "6.1%"))
+    loaded = "tools"
+    logged = ("paid_share", "mean_distance", "gate")
+
+    def __init__(
+        self, build: Callable[[], tuple[SatScorer, Gate]], *, scale: float = 10.0, penalise_duplicates: bool = True
+    ) -> None:
+        super().__init__("sat_reward", "sat", scale=scale, penalise_duplicates=penalise_duplicates)
+        self._build = build
+
+    @cached_property
+    def tools(self) -> tuple[SatScorer, Gate]:
+        """Scorer and gate, made when first asked for: ask before training to see errors early."""
+        return self._build()
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        """See the class; a dataset without the column story is a UserError."""
+        scorer, gate = self.tools
+        if any("story" not in item.columns for item in items):
+            raise UserError("SAT's reward needs the dataset's column story: the text that was to be rewritten")
+        scorer.forget(_MOST_VECTORS)
+        stories, texts = [item.columns["story"] for item in items], [answer.text for answer in answers]
+        results = [ScoredCompletion(text, None, None, None) for text in texts]
+        passed = []
+        for k, story in enumerate(stories):
+            if story is not None and (reason := gate(story, texts[k])):
+                results[k] = self.scored(items[k], texts[k], None, str(reason))
+            elif story is not None:
+                passed.append(k)
+        compared = scorer.compare([stories[k] for k in passed], [texts[k] for k in passed])
+        for k, (distance, invalid) in zip(passed, compared, strict=True):
+            results[k] = self.scored(items[k], texts[k], distance, invalid)
+        return results
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        ours = [completion for completion in completions if completion.reward is not None]
+        return super().metrics(ours) if ours else {}
+
+    def describe(self) -> dict[str, Any]:
+        scorer, gate = self.tools
+        return {**super().describe(), **scorer.describe(), "length_band": list(gate.length)}
+
+
+def make_sat_reward(
+    *,
+    scale: float = 10.0,
+    penalise_duplicates: bool = True,
+    min_length: int = LENGTH_BAND[0],
+    max_length: int = LENGTH_BAND[1],
+    **settings: Any,
+) -> SatReward:
+    """A configured SAT reward. Nothing is loaded before the first call, or before `reward.tools` is asked for.
+
+    See `SatReward`. Nothing of fewer than `min_length` or more than `max_length` characters is paid; `settings` are
+    fields of `sozo.tasks.sat.score.SatSettings`: `stories`, a file, adds tales of one's own to the packaged ones,
+    from which the gate tells a rewrite's story.
+    """
+    if not 0 < min_length <= max_length:
+        raise UserError(f"no rewrite has {min_length} to {max_length} characters; give min_length <= max_length")
+    build = partial(_build, settings_of(SatSettings, settings), (min_length, max_length))
+    return SatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)
+
+
+def _build(settings: SatSettings, length: tuple[int, int]) -> tuple[SatScorer, Gate]:
+    own = settings.load_stories()
+    return settings.scorer(own), Gate([story.text for story in (*load_stories(), *own)], length)

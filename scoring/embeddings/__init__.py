@@ -1,0 +1,62 @@
+"""Word embeddings: encoders (sentence-transformers, OpenAI-compatible, packaged) and the cache of unit vectors."""
+
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.jumandic import load_nouns
+from sozo.scoring.embeddings.categories import CategoryEncoder
+from sozo.scoring.embeddings.centred import CentredEncoder
+from sozo.scoring.embeddings.consensus import ConsensusEncoder, consensus_weights
+from sozo.scoring.embeddings.e5 import E5Encoder
+from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder, ginza_encoder
+from sozo.scoring.embeddings.word_vectors import WordVectors
+from sozo.scoring.endpoint.profile import read_profile
+
+__all__ = ["Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
+
+DEFAULT_ENCODER = "ja-ginza"
+_CENTRED = "centred:"
+
+
+def make_encoder(
+    name: str = DEFAULT_ENCODER,
+    *,
+    revision: str | None = None,
+    texts: bool = False,
+    cache: Path | None = None,
+    endpoint: Any = None,
+) -> Encoder:
+    """The encoder called `name`: a sentence-transformers model (a hub id or a folder, at `revision`), `openai:NAME` (an
+    OpenAI-compatible endpoint), or one that is packaged: `ja-ginza`, `e5`, and `categories`, which are people's labels.
+
+    Of words, `centred:NAME` is NAME without its common direction, and `A+B+C` the consensus of several, each with an
+    equal say (`consensus_weights`); `centred:A+B` centres A alone. Both encode 22,128 nouns first, and keep what their
+    parts make of them in the folder `cache`.
+
+    Whole `texts` are encoded by all the others. `ja-ginza` then calls itself `ja-ginza-texts` and is good enough to try
+    things out; the others silently cut what is longer than their window (a BERT's: 512 tokens). `endpoint` says how
+    that of `openai:NAME` is spoken to (`sozo.scoring.endpoint.profile`).
+    """
+    parts = [name] if Path(name).is_dir() else name.split("+")
+    if not all(parts):
+        raise UserError(f"embedding model {name!r}: a part of the consensus has no name; give NAME+NAME")
+    if texts and (len(parts) > 1 or name == "categories" or name.startswith(_CENTRED)):
+        raise UserError(f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5")
+    if len(parts) > 1:
+        vectors = [
+            WordVectors(make_encoder(part, revision=revision, cache=cache, endpoint=endpoint), cache) for part in parts
+        ]
+        return ConsensusEncoder(vectors, consensus_weights(vectors, load_nouns()))
+    if name.startswith(_CENTRED):
+        part = make_encoder(name.removeprefix(_CENTRED), revision=revision, cache=cache, endpoint=endpoint)
+        return CentredEncoder(WordVectors(part, cache), load_nouns())
+    if name == DEFAULT_ENCODER:
+        return ginza_encoder(texts=texts)
+    if name == "e5":
+        return E5Encoder()
+    if name == "categories":
+        return CategoryEncoder()
+    if name.startswith("openai:"):
+        return OpenAIEncoder(name.removeprefix("openai:"), read_profile(endpoint))
+    return SentenceTransformerEncoder(name, revision=revision)

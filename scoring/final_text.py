@@ -1,0 +1,114 @@
+"""What a model's text says in the end, after all reasoning, and whether it came to an end: one rule for all readers.
+
+Answers to DAT, JCQ and SAT and the replies of judges are read by it, so that no draft is taken for the thing itself.
+"""
+
+import re
+from enum import StrEnum
+from typing import Any
+
+from sozo.data.jsonl import loads_once
+
+_NAMES = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad|seed:think"
+# How models mark their reasoning where a server does not take it out: Qwen and DeepSeek, Magistral, Kimi, OpenThinker,
+# Command, MedGemma.
+_OPEN = rf"<(?:{_NAMES})>|\[think\]|◁think▷|<\|begin_of_thought\|>|<\|start_thinking\|>|<unused94>"
+_CLOSE = rf"</(?:{_NAMES})>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|end_thinking\|>|<unused95>"
+_OPENS, _CLOSES = re.compile(_OPEN, re.IGNORECASE), re.compile(_CLOSE, re.IGNORECASE)
+# gpt-oss writes to channels, of which only `final` is for the reader; without its special tokens the names stay.
+_CHANNEL = "<|channel|>"
+_FINAL = re.compile(
+    r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\Aanalysis\S.*assistantfinal", re.DOTALL
+)
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+_ENDS = re.compile(r"<\|(?:return|end|call|start)\|>.*", re.DOTALL)
+
+
+def final_text(text: str) -> str | None:
+    """What follows the last reasoning in a text, without outer white space; None where reasoning never ends.
+
+    Many chat templates open the reasoning in the prompt, so that a text only closes it.
+
+    >>> final_text("<think>亀か鶴か</think> 昔々"), final_text("亀か</thinking>昔々"), final_text(" 昔々 ")
+    ('昔々', '昔々', '昔々')
+    >>> final_text("<think>亀か"), final_text("<|channel|>analysis<|message|>亀か")
+    (None, None)
+    """
+    text = text.strip()
+    if "<" not in text and "[" not in text and "◁" not in text and not text.startswith("analysis"):
+        return text  # nearly all
+    if _CHANNEL in text or text.startswith("analysis"):
+        finals = list(_FINAL.finditer(text))
+        if finals:
+            text = _ENDS.sub("", text[finals[-1].end() :])
+        elif _CHANNEL in text:
+            return None
+    if closes := list(_CLOSES.finditer(text)):
+        text = text[closes[-1].end() :]
+    return None if _OPENS.search(text) else text.strip()
+
+
+def one_json(final: str) -> Any:
+    """The one JSON value that a final text is, but for a code fence around it; ValueError where it is anything else.
+
+    >>> one_json('```json\\n{"score": 3}\\n```')
+    {'score': 3}
+    """
+    fenced = _FENCE.fullmatch(final)
+    try:
+        return loads_once(fenced[1] if fenced else final)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def judged_part(text: str) -> str:
+    """What is judged of a model's answer: its final text, nothing where there is none; without reasoning, as it is.
+
+    A judge would count the ideas of reasoning as the answer's.
+
+    >>> [judged_part(text) for text in ("<think>案</think>傘立て", "案</think>傘立て", "<think>案", " 傘立て ")]
+    ['傘立て', '傘立て', '', ' 傘立て ']
+    """
+    final = final_text(text)
+    return text if final == text.strip() else final or ""
+
+
+class Ending(StrEnum):
+    """How a text ended, by what the generator or a server says of it (`finish_reason`, in anybody's words)."""
+
+    WELL = "well"
+    CUT = "truncated"  # at the length limit
+    FILTERED = "filtered"  # by the model's provider
+    BADLY = "error"  # an error, a call of a tool, or a word that nobody knows
+
+
+_WORDS = {
+    Ending.WELL: "stop end_turn stop_sequence eos eos_token completed complete end finished",
+    Ending.CUT: "length max_tokens max_output_tokens model_length max_length model_context_window_exceeded incomplete",
+    Ending.FILTERED: "content_filter refusal safety recitation blocklist prohibited_content spii sensitive",
+}
+_ENDINGS = {word: ending for ending, words in _WORDS.items() for word in words.split()}
+
+
+def ending(finish_reason: str | None) -> Ending:
+    """The ending that a finish reason stands for; where nothing is said, a text ended well.
+
+    >>> [str(ending(reason)) for reason in (None, "stop", "MAX_TOKENS", "refusal", "tool_calls")]
+    ['well', 'well', 'truncated', 'filtered', 'error']
+    """
+    return _ENDINGS.get((finish_reason or "stop").strip().lower().replace("-", "_"), Ending.BADLY)
+
+
+STATES = ("whole", "truncated", "filtered", "error", "empty")
+
+
+def answer_state(text: str, finish_reason: str | None) -> str:
+    """What became of an answer, one of STATES: whether it came to a good end and says anything.
+
+    >>> answer_state("傘立て", "stop"), answer_state("傘", "length"), answer_state("<think>案</think>。", None)
+    ('whole', 'truncated', 'empty')
+    """
+    end = ending(finish_reason)
+    if end is not Ending.WELL:
+        return str(end)
+    return "whole" if any(character.isalnum() for character in judged_part(text)) else "empty"

@@ -1,0 +1,51 @@
+"""The one strict parser of a response's text: its ten words (DAT rule 1), and what a word is written in (rule 2).
+
+It is strict on purpose: a forgiving parser hides reward hacking. It never raises and never stalls, whatever the text.
+"""
+
+import re
+import unicodedata
+
+from sozo.data.schema import Reason
+from sozo.scoring.final_text import final_text
+
+NUM_WORDS = 10
+
+# Possessive quantifiers keep any text linear: nothing is ever tried twice.
+_LIST = re.compile("\n".join(rf"{k}\.[ \u3000](\S++)" for k in range(1, NUM_WORDS + 1)))
+
+# Hiragana, katakana (half-width too: the analyser decides), the prolonged sound mark, 々 and the CJK ideographs.
+HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+JAPANESE = (
+    f"{HIRAGANA}\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_JAPANESE = re.compile(f"[{JAPANESE}]*")
+_LATIN = re.compile("(?:[A-Za-z]+(?:-[A-Za-z]+)*)?")
+
+
+def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
+    """The ten words of a list (DAT rule 1), whatever characters they are made of; None if it is no such list.
+
+    A list is ten lines `k. word`, but for outer white space and, with `reasoning`, what `final_text` takes off.
+
+    >>> split_list("<think>犬か猫か</think>1. 犬") is None
+    True
+    """
+    answer = final_text(text) if reasoning else text.strip()
+    match = None if answer is None else _LIST.fullmatch(answer)
+    return match.groups() if match else None
+
+
+def script_reason(word: str, *, latin: bool = False) -> Reason | None:
+    """None if `word` is in Japanese script (in Latin letters with `latin`), else what its first foreign character is.
+
+    Letters, digits and marks of other scripts are `not_japanese`; punctuation, emoji and control characters `symbol`.
+
+    >>> script_reason("林檎"), str(script_reason("単語1")), str(script_reason("犬!"))
+    (None, 'not_japanese', 'symbol')
+    """
+    match = (_LATIN if latin else _JAPANESE).match(word)
+    end = match.end() if match else 0
+    if end == len(word):
+        return None
+    return Reason.NOT_JAPANESE if unicodedata.category(word[end])[0] in "LNM" else Reason.SYMBOL

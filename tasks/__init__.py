@@ -1,0 +1,75 @@
+"""The tasks that sozo has, in one list; SOZO_TASKS=my_package.MyTask in the environment adds to it."""
+
+if __name__ != "sozo.tasks":
+    raise ImportError(f"{__name__} is a folder of sozo's repository; import it as sozo.tasks")
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from sozo.data.errors import UserError
+from sozo.data.record import read_json
+from sozo.data.settings import load_dotted
+from sozo.scoring.judges.protocol import Rubric
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.finished import Finished
+from sozo.tasks.jcq.task import Jcq
+from sozo.tasks.pbig.task import Pbig
+from sozo.tasks.sat.task import Sat
+from sozo.tasks.sipen.task import Sipen
+from sozo.tasks.task import Item, Task
+
+TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig)
+
+
+def task_types() -> dict[str, type[Task]]:
+    """Every task by its name: the list above, and the dotted paths in SOZO_TASKS (separated by commas)."""
+    types = {task.name: task for task in TASKS}
+    for path in filter(None, os.environ.get("SOZO_TASKS", "").split(",")):
+        task = load_dotted(path.strip(), "the task of SOZO_TASKS")
+        if not (isinstance(task, type) and issubclass(task, Task)):
+            raise UserError(f"SOZO_TASKS names {path}, which is no subclass of sozo.tasks.task.Task")
+        types[task.name] = task
+    return types
+
+
+def task_type(name: str) -> type[Task]:
+    """The task of this name."""
+    types = task_types()
+    if name not in types:
+        raise UserError(f"there is no task {name}; there are {', '.join(types)} (and those that SOZO_TASKS names)")
+    return types[name]
+
+
+def find_rubric(name: str) -> Rubric:
+    """The rubric of this name, whichever task's it is."""
+    rubrics = {rubric.name: rubric for task in task_types().values() for rubric in task.rubrics}
+    if name not in rubrics:
+        raise UserError(f"there is no rubric {name}; there are {', '.join(rubrics)}")
+    return rubrics[name]
+
+
+def finished_run(folder: Path) -> Finished | None:
+    """The finished run in a folder; None of a model's, of bare parts, or of a run that is under way."""
+    if not ((folder / "config.json").is_file() and (folder / "metrics.json").is_file()):
+        return None
+    config = read_json(folder / "config.json")
+    settings = config["settings"] if isinstance(config.get("settings"), dict) else {}
+    if (task := task_types().get(settings.get("task", ""))) is None:
+        return None
+    metrics = read_json(folder / "metrics.json")
+    return task.Finished(task.name, task.measures[0], folder, settings, config.get("loaded", {}), metrics)
+
+
+def read_run(path: Path) -> Finished:
+    """A finished run, or bare parts of a table, which are of the first task of the list."""
+    run = finished_run(path)
+    task = TASKS[0]
+    return run or task.Finished(task.name, task.measures[0], path, {}, {}, {})
+
+
+def refuse_training(items: Iterable[Item]) -> None:
+    """Refuse what a model must never be trained on: any task's benchmark, wherever the items come from."""
+    items = tuple(items)
+    for task in task_types().values():
+        task.refuse_training(items)

@@ -1,0 +1,60 @@
+"""What lists of words tell beside their mean: where it comes from, how many kinds of words, and which loopholes."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+
+import numpy as np
+
+from sozo.data.categories import categories, domains
+from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
+from sozo.tasks.dat.hill import hill_numbers
+from sozo.tasks.dat.loopholes import BITS
+from sozo.tasks.dat.scorer import DatScorer
+
+PARTS = ("word_choice", "position", "combination")
+_SURE = ("word_choice", "combination")  # where no place has words of its own, position's jackknife covers 98% to 99%
+FLEXIBILITY = ("categories", "domains")
+DIVERSITY = ("perplexity", "inverse_simpson")
+_FEWEST_FOR_ERRORS = 30  # below, 1.96 standard errors cover less than 93%
+LOOPHOLES = tuple(f"{kind}_share" for kind in BITS)
+
+
+def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[str, float]:
+    """The instruments of valid lists by their names, those with an interval followed by their standard errors.
+
+    `lists` are numbers in `words`, integers of shape (lists, 10). Decomposed are three lists and more, and from 30 on
+    there are standard errors; categories need the package jumandic; rare words a base model. English words have only
+    their diversity.
+    """
+    if not len(lists):
+        return {}
+    occurrences = np.bincount(lists.ravel())
+    diversity = asdict(hill_numbers(occurrences[occurrences > 0], len(lists)))
+    values = {name: diversity[name] for name in DIVERSITY}
+    if scorer.rules.olson:
+        return values
+    sure = len(lists) >= _FEWEST_FOR_ERRORS
+    if len(lists) >= FEWEST_LISTS:
+        parts = asdict(decompose(scorer.vectors.unit(words), lists))
+        values |= {name: parts[name] for part in PARTS for name in (part, *[f"{part}_se"] * (sure and part in _SURE))}
+    if find_spec("jumandic"):
+        for name, of in zip(FLEXIBILITY, (categories, domains), strict=True):
+            counts = different([of(word) for word in words], lists)
+            values[name] = float(counts.mean())
+            if sure:
+                values[f"{name}_se"] = float(counts.std(ddof=1) / math.sqrt(len(lists)))
+    flags = scorer.flags(words)[lists]
+    return values | {f"{kind}_share": float(np.mean(flags & BITS[kind] > 0)) for kind in scorer.loopholes.kinds}
+
+
+def different(kinds: Sequence[frozenset[str]], lists: np.ndarray) -> np.ndarray:
+    """How many different kinds the words of each list have together: integers, shape (lists,).
+
+    >>> different([frozenset("ab"), frozenset("b"), frozenset()], np.array([[0, 1], [1, 2], [2, 2]])).tolist()
+    [2, 1, 0]
+    """
+    bit = {kind: 1 << i for i, kind in enumerate(sorted(frozenset().union(*kinds)))}  # JumanDIC has 22 and 12
+    bits = np.array([sum(bit[kind] for kind in own) for own in kinds], np.uint64)
+    return np.bitwise_count(np.bitwise_or.reduce(bits[lists], axis=1))

@@ -1,0 +1,217 @@
+"""DatScorer: texts -> DAT scores or reasons, for benchmark, rewards and training data; and what can be set about it.
+
+parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (rules 1 to 5; paper, section 3.2).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from sozo.data.schema import Reason
+from sozo.data.settings import setting
+from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
+from sozo.scoring.endpoint.profile import HELP
+from sozo.scoring.keys import response_keys
+from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
+from sozo.scoring.parse import NUM_WORDS, split_list
+from sozo.tasks.dat.loopholes import Loopholes
+from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, WordTable
+
+_CHUNK = 2048  # the strings of a chunk stay in cache
+
+
+@dataclass(frozen=True)
+class DatRules:
+    """The protocol. The defaults are the paper's.
+
+    With `olson` (Olson et al., 2021, English) words are in Latin letters, case folded; the first 7 valid ones of the 10
+    count, times 100; a response with fewer is invalid for the reason of its first bad word.
+    """
+
+    reasoning: bool = setting(True, "Cut off a leading <think>...</think>.")
+    repeated_by_representative: bool = setting(False, "Count りんご and 林檎 as one word, by 代表表記.")
+    olson: bool = setting(False, "Olson et al. (2021), English: first 7 valid words, times 100.")
+    reject_glued: bool = setting(False, "Words glued from several, that no dictionary has, are no nouns.")
+    reject_numerals: bool = setting(False, "Runs of kanji numerals (一二三) are no nouns.")
+    reject_rare: bool = setting(False, "Words that are rare in --base-responses are no nouns.")
+
+
+@dataclass(frozen=True)
+class DatSettings(NounRules, DatRules):
+    """Checker, encoder and rules: all that a DAT score depends on."""
+
+    noun_checker: str = setting("auto", "auto, jumanpp or jumandic; auto takes jumanpp where the command works.")
+    embedding_model: str = setting(
+        DEFAULT_ENCODER,
+        "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, e5, categories, centred:NAME, or A+B.",
+    )
+    embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
+    embedding_endpoint: str | None = setting(
+        None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", decides=False
+    )
+    base_responses: str | None = setting(None, "A DAT run of the base model: tells which words are rare.")
+    embedding_cache: str | None = setting(None, "Folder of a disk cache of word vectors.", decides=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.embedding_endpoint, dict):  # a block of YAML; settings are compared and hashed
+            object.__setattr__(self, "embedding_endpoint", json.dumps(self.embedding_endpoint))
+
+    def settled(self) -> Self:
+        """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
+        return replace(self, noun_checker=make_noun_checker(self.noun_checker, self).name)
+
+
+@dataclass(frozen=True, slots=True)
+class DatResult:
+    """One response: its words (None unless it is a list of ten), and a score or a reason."""
+
+    words: tuple[str, ...] | None
+    score: float | None
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class DatScores(Sequence[DatResult]):
+    """Results of a batch in columns; indexing gives a `DatResult`."""
+
+    texts: Sequence[str]  # what was scored
+    scores: np.ndarray  # float32, NaN where invalid, shape (responses,)
+    codes: np.ndarray  # int8, 0 where valid, else -1 - index of the `Reason`
+    keys: list[bytes | None]  # key for `SeenResponses`; None where invalid
+    reasoning: bool  # whether a leading reasoning block was cut off
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        reason = self.reason(index)
+        return DatResult(self.words(index), float(self.scores[index]) if reason is None else None, reason)
+
+    def words(self, index: int) -> tuple[str, ...] | None:
+        """The ten words of response `index`, or None if it is no list of ten.
+
+        Cut out of the text again: keeping 1.3 million strings of 131,072 responses would cost more than all scoring.
+        """
+        return None if self.codes[index] == CODE[Reason.FORMAT] else split_list(self.texts[index], self.reasoning)
+
+    def reason(self, index: int) -> Reason | None:
+        """Why response `index` is invalid; None if it is valid."""
+        code = int(self.codes[index])
+        return None if code == 0 else REASONS[-1 - code]
+
+
+class DatScorer:
+    """Scores DAT responses.
+
+    A score is the mean over the word pairs of 1 - cos, in [0, 2] (times 100 with `olson`). `cache_dir` is the folder of
+    a disk cache of vectors; None keeps none. `base` is the table of the base model's responses, to know rare words by.
+
+    >>> scorer = DatScorer.of(DatSettings(noun_checker="jumandic"))
+    >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
+    >>> result = scorer.score([text, "1. 犬"])
+    >>> round(result[0].score, 2), str(result[1].reason)
+    (0.82, 'format')
+    """
+
+    def __init__(
+        self,
+        checker: NounChecker,
+        encoder: Encoder,
+        rules: DatRules | None = None,
+        *,
+        cache_dir: Path | None = None,
+        base: Path | None = None,
+    ) -> None:
+        self.checker = checker
+        self.rules = rules or DatRules()
+        self.vectors = WordVectors(encoder, cache_dir)
+        olson, by_representative = self.rules.olson, self.rules.repeated_by_representative
+        self.loopholes = Loopholes(self.rules, base)
+        self._words = WordTable(checker, self.vectors, self.loopholes, latin=olson, by_representative=by_representative)
+
+    @classmethod
+    def of(cls, settings: DatSettings) -> Self:
+        """Load the checker and the encoder."""
+        cache = Path(settings.embedding_cache) if settings.embedding_cache else None
+        options: dict[str, Any] = {"cache": cache, "endpoint": settings.embedding_endpoint}
+        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, **options)
+        base = Path(settings.base_responses) if settings.base_responses else None
+        return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache, base=base)
+
+    def describe(self) -> dict[str, Any]:
+        """What a results file must record to say how a score came about."""
+        noun_rules = getattr(self.checker, "rules", None)
+        return {
+            "noun_checker": self.checker.name,
+            "noun_rules": _as_dict(noun_rules, NounRules) if noun_rules else None,
+            **self.vectors.describe(),
+            "dat_rules": _as_dict(self.rules, DatRules),
+        }
+
+    def score(self, texts: Sequence[str]) -> DatScores:
+        """Results of `texts`, in order. Any text at all gives a score or a reason."""
+        # All look-ups first, all arithmetic after: in between, the vectors would push the dictionary out of the cache.
+        chunks = [self._numbers(texts[i : i + _CHUNK]) for i in range(0, len(texts), _CHUNK)]
+        lists = [i * _CHUNK + k for i, (places, _) in enumerate(chunks) for k in places]
+        numbers = np.concatenate([n for _, n in chunks] or [np.zeros((0, NUM_WORDS), np.int32)])
+        bad = self._words.bad_words(numbers)
+        numbers, reasons = _first_seven(numbers, bad) if self.rules.olson else (numbers, _first_rule(bad))
+
+        n, at = len(texts), np.array(lists, np.int64)
+        codes = np.full(n, CODE[Reason.FORMAT], np.int8)
+        codes[at] = reasons
+        good, at = numbers[reasons == 0], at[reasons == 0]
+        scores = np.full(n, np.nan, np.float32)
+        distances = mean_pairwise_distance(self.vectors.matrix, self._words.rows[good])
+        scores[at] = distances * np.float32(100 if self.rules.olson else 1)
+        keys: list[bytes | None] = [None] * n
+        for i, key in zip(at.tolist(), response_keys(self._words.hashes[good]), strict=True):
+            keys[i] = key
+        return DatScores(texts, scores, codes, keys, self.rules.reasoning)
+
+    def flags(self, words: Sequence[str]) -> np.ndarray:
+        """The kinds of the words of valid responses, bits of `sozo.tasks.dat.loopholes`: uint8, shape (words,)."""
+        numbers = self._words.look_up(list(words))
+        return self._words.flags[numbers]
+
+    def _numbers(self, texts: Sequence[str]) -> tuple[list[int], np.ndarray]:
+        """Which texts are lists of ten, and their words' numbers or reason codes, shape (lists, 10)."""
+        lists: list[int] = []
+        flat: list[str] = []
+        for i, text in enumerate(texts):
+            words = split_list(text, self.rules.reasoning)
+            if words is not None:
+                lists.append(i)
+                flat += words
+        numbers = self._words.look_up([word.lower() for word in flat] if self.rules.olson else flat)
+        return lists, numbers.reshape(-1, NUM_WORDS)
+
+
+def _as_dict(settings: Any, rules: type[Any]) -> dict[str, Any]:
+    # The fields of `rules` alone: the settings may be those of a whole task.
+    return {field.name: getattr(settings, field.name) for field in fields(rules)}
+
+
+def _first_rule(bad: np.ndarray) -> np.ndarray:
+    """Per response 0, or the code of the first rule that a word fails; both script reasons are one rule."""
+    codes = np.where(bad == 0, np.int8(-128), bad).max(axis=1)
+    codes[codes == -128] = 0
+    foreign = np.isin(bad, SCRIPT_CODES)
+    which = foreign.any(axis=1)
+    codes[which] = bad[which, foreign[which].argmax(axis=1)]
+    return codes
+
+
+def _first_seven(numbers: np.ndarray, bad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Olson's choice: the first seven good words; a response with fewer is invalid for its first bad word's reason."""
+    good = bad == 0
+    order = np.argsort(~good, axis=1, kind="stable")[:, :7]
+    first_bad = bad[np.arange(len(bad)), (~good).argmax(axis=1)]
+    return np.take_along_axis(numbers, order, axis=1), np.where(good.sum(axis=1) >= 7, np.int8(0), first_bad)

@@ -1,0 +1,104 @@
+"""The paper's Table 11 of a study: a row per training method, from its table of responses, beside the paper's figures.
+
+Unique words grow with the number of valid responses, and training changes that number. So each row also gives unique
+words at equal sample size: what its smallest row's number of valid responses would show.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sozo.data.errors import UserError
+from sozo.data.published import load
+from sozo.data.record import read_json
+from sozo.scoring.guard import Gain
+from sozo.tasks.dat.hill import HillNumbers, expected_unique_words, hill_numbers
+from sozo.tasks.dat.summary import DatAccumulator, DatSummary, counted_tables
+
+_CURVE_POINTS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The paper's figures of one row (of 131,072 responses, with its encoder)."""
+
+    valid: int
+    mean: float
+    std: float
+    unique_words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table11Row:
+    """One row."""
+
+    summary: DatSummary  # valid responses, mean, standard deviation, unique words; its source is the row's name
+    equal_size_words: float | None  # expected unique words in `Table11.equal_size` valid responses; None with none
+    curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
+    published: Published | None  # the paper's figures for this model and method
+    # Over the base, by the row's own encoder and by the guard; None where there is none (`with_gains`).
+    gains: tuple[Gain | None, Gain | None] = (None, None)
+    hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses
+    verdicts: tuple[tuple[str, str], ...] = ()  # what a study's guards say: heading and text of further columns
+
+
+@dataclass(frozen=True, slots=True)
+class Table11:
+    """The rows in order; `equal_size` is the smallest number of valid responses of a row that has any (0: none has)."""
+
+    rows: tuple[Table11Row, ...]
+    equal_size: int
+    paper_model: str | None
+    guard: str | None = None  # the second encoder's name
+    guard_revision: str | None = None
+
+
+def table11(
+    folders: Mapping[str, Path], paper_model: str | None = None, trials: Mapping[str, int] | None = None
+) -> Table11:
+    """The table of runs' folders (or folders of parts) by row names: memory holds one part and word counts.
+
+    Names in `data.published.METHODS` get the paper's figures of `paper_model` beside them, a model of `dat_training`
+    (`Swallow-8B`). Of rows in `trials`, the responses up to the valid one of this number count.
+    """
+    paper: dict[str, Published] = {}
+    if paper_model is not None:
+        published, names = load("dat_training"), Published.__dataclass_fields__
+        known = sorted({row["model"] for row in published if row["model"]})
+        if paper_model not in known:
+            raise UserError(f"the paper's Table 11 has no model {paper_model!r}; it has {', '.join(known)}")
+        shown = [row for row in published if row["model"] in (paper_model, None)]
+        paper = {row["method"]: Published(**{name: row[name] for name in names}) for row in shown}
+    # The instruments need the scorer: they are what the run's own metrics.json has.
+    counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
+    # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
+    equal_size = min((summary.valid for summary, _ in counted if summary.valid), default=0)
+    rows = []
+    for summary, words in counted:
+        n, counts = summary.valid, list(words.values())
+        sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
+        curve = tuple((m, expected_unique_words(counts, n, m)) for m in sizes)
+        hill = hill_numbers(counts, n, equal_size) if n else None
+        rows.append(Table11Row(summary, dict(curve).get(equal_size), curve, paper.get(summary.source), hill=hill))
+    return Table11(tuple(rows), equal_size, paper_model)
+
+
+def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, Counter[str]]:
+    """A row's summary, and in how many valid responses each word stands."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    accumulator, words = DatAccumulator(), Counter[str]()
+    for part in counted_tables(path, trials):
+        accumulator.add(part)
+        lists = part.filter(pc.is_valid(part["score"]))["words"].combine_chunks()
+        pairs = pa.table({"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)})
+        once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
+        values, numbers = pc.value_counts(once["word"]).flatten()
+        words.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
+    metrics = path / "metrics.json"
+    stored = read_json(metrics).get("instruments", {}) if metrics.is_file() else {}
+    return replace(accumulator.summary(source=name), instruments=stored), words

@@ -1,0 +1,113 @@
+"""The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a score is a distance."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sozo.data.prompts import prompt
+from sozo.data.schema import utf8_safe
+from sozo.rewards.dat import DatReward
+from sozo.scoring.measure import Measure
+from sozo.tasks.dat.instruments import measure
+from sozo.tasks.dat.lists import read_lists
+from sozo.tasks.dat.noun_frontier import NounFrontier
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.summary import FinishedDat, summarise
+from sozo.tasks.dat.view import DatView
+from sozo.tasks.task import Answer, Complete, Item, Outcome, Row, Task
+
+if TYPE_CHECKING:
+    from sozo.scoring.guard import Guard
+
+
+class Dat(Task):
+    """Name ten words as far apart in meaning as you can.
+
+    >>> [item.prompt.splitlines()[-1] for item in Dat().items()]
+    ['10. 単語10']
+    """
+
+    name = "dat"
+    title = "Divergent Association Task"
+    Settings = DatSettings
+    measures = (Measure("dat", per_item=False, paper="mean"), Measure("dat/valid", share=True, per_item=False))
+    max_new_tokens = 256
+    batch_size = 1024
+    random_nouns = True
+    Finished = FinishedDat
+    view = DatView()
+    settings: DatSettings
+
+    def __init__(self, settings: DatSettings | None = None) -> None:
+        super().__init__((settings or DatSettings()).settled())
+
+    @cached_property
+    def scorer(self) -> DatScorer:
+        """Loaded when first needed."""
+        return DatScorer.of(self.settings)
+
+    def items(self) -> Sequence[Item]:
+        return (Item("", prompt("dat")),)
+
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        """Distance of valid responses; every response has the value `dat/valid`, 0 or 1."""
+        rows = []
+        for result in self.scorer.score([answer.text for answer in answers]):
+            values = {"dat/valid": 0.0} if result.score is None else {"dat": result.score, "dat/valid": 1.0}
+            rows.append(Row(values, result.reason and str(result.reason), {"words": result.words}))
+        return rows
+
+    def reward(self, *, scale: float = 10.0, penalise_duplicates: bool = True) -> DatReward:
+        return DatReward(partial(DatScorer.of, self.settings), scale=scale, penalise_duplicates=penalise_duplicates)
+
+    def together(
+        self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: NounFrontier | None = None
+    ) -> dict[str, float]:
+        """Unique words; the mean by the guard; and how far the mean is above the frontier at as many unique words."""
+        lists = [row.facts["words"] for row in rows if row.reason is None]
+        unique = float(len({word for words in lists for word in words}))
+        values = {"dat/unique_words": unique}
+        if guard and not self.settings.olson and len(scores := guard.scores(lists)):
+            values["dat/guard"] = float(scores.mean(dtype=np.float64))
+        if frontier and (reached := frontier.mean_at(unique, len(lists))) is not None:
+            values["dat/above_frontier"] = float(np.mean([row.values["dat"] for row in rows if "dat" in row.values]))
+            values["dat/above_frontier"] -= reached
+        return values
+
+    def frontier(self, nouns: Sequence[str], encoder: str | None) -> NounFrontier:
+        return NounFrontier(nouns, self.scorer.vectors, encoder)
+
+    def accepts(self, texts: Sequence[str]) -> Sequence[bool]:
+        return (self.scorer.score(texts).codes == 0).tolist()
+
+    def describe(self) -> dict[str, Any]:
+        return self.scorer.describe()
+
+    def facts(self) -> dict[str, Any]:
+        return {"encoder_servers": servers} if (servers := self.scorer.vectors.servers) else {}
+
+    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
+        """The table's columns as Arrow arrays, where that spares a million Python objects."""
+        import pyarrow as pa
+
+        scores = self.scorer.score([answer.text for answer in answers])
+        texts, invalid = [utf8_safe(text) for text in scores.texts], scores.codes != 0
+        words: list[Sequence[str] | None] = []
+        for i, text in enumerate(texts):
+            split = scores.words(i)
+            # `utf8_safe` gives back the very text where nothing had to be written out: nor has it in the words.
+            words.append(split if split is None or text is scores.texts[i] else [utf8_safe(word) for word in split])
+        return {
+            "text": texts,
+            "words": words,
+            "score": pa.array(scores.scores, mask=invalid),
+            "reason": [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())],
+        }
+
+    def finish(self, run: Complete) -> Outcome:
+        responses = run.folder / "responses"
+        row = summarise(responses, source=run.source, trials=run.trials)
+        return Outcome(replace(row, instruments=measure(self.scorer, *read_lists(responses, run.trials))).to_json())

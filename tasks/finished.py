@@ -1,0 +1,172 @@
+"""A finished run of a task on disk, as comparisons, the report and training read it. No model or encoder is loaded."""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from sozo.data.errors import UserError
+from sozo.data.jsonl import read_objects
+from sozo.data.schema import iter_tables
+from sozo.scoring.final_text import judged_part
+from sozo.scoring.judges.protocol import Asked, Rubric
+from sozo.scoring.measure import Estimate, Measure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sozo.scoring.guard import Guard
+
+ITEMS = "items.jsonl"
+ITEM_SEPARATOR = "#"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredAnswer:
+    """One answer of a run with its worth: `values` by the measures' names, or a `reason`."""
+
+    id: str
+    item: str
+    text: str
+    values: Mapping[str, float]
+    reason: str | None
+    group: str = ""  # its kind of item, of a task with a grid
+
+
+def item_of(answer_id: str) -> str:
+    """The item that an answer's id names; nothing in a table of a task that asks one thing only.
+
+    >>> item_of("momotaro#0"), item_of("00000012")
+    ('momotaro', '')
+    """
+    return answer_id.rpartition(ITEM_SEPARATOR)[0]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run; tasks that keep their results in files of their own override how these are read."""
+
+    kinds: ClassVar[tuple[str, ...]] = ()  # what `kind` can be, where runs have several: the one that says most last
+    files: ClassVar[tuple[str, ...]] = ("responses",)  # what in the folder holds the answers and their worth
+    rubric: ClassVar[Rubric | None] = None  # by which a judge can grade the answers beside the task's own scores
+    grid: ClassVar[tuple[tuple[str, str], ...]] = ()  # cells that are correlated one by one: (kind of item, criterion)
+
+    task: str  # the task's name
+    main: Measure  # its first measure
+    folder: Path
+    settings: dict[str, Any]  # what was asked for, from `config.json`
+    loaded: dict[str, Any]  # what became known on loading (scorer, decoder), from `config.json`
+    metrics: dict[str, Any]  # what came out, from `metrics.json`
+
+    @property
+    def kind(self) -> str:
+        """Which of a model's runs this is: it has one of each kind."""
+        return self.task
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        """What the scores depend on beside the model: runs in which it differs cannot be compared."""
+        return dict(self.loaded.get("scorer", {}))
+
+    @property
+    def servers(self) -> dict[str, Any]:
+        """What is known of the servers that scored: two runs that both know something, and not the same, differ."""
+        return {}
+
+    @property
+    def written_at(self) -> str | None:
+        """The server that wrote the answers, and what it called the model; None where no server did, or none knows."""
+        decoder = self.loaded.get("decoder") or {}
+        names = [decoder.get("server"), decoder.get("reply_model")]
+        return " ".join(name for name in names if name) or None
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        """Item -> what was asked."""
+        return {row["id"]: row["prompt"] for _, row in read_objects(self.folder / ITEMS)}
+
+    def answers(self) -> Iterator[ScoredAnswer]:
+        """Every answer with its worth, in order."""
+        only = next(iter(self.prompts)) if len(self.prompts) == 1 else ""
+        for table in iter_tables(self.folder):
+            for row in table.to_pylist():
+                values = dict(row.get("values") or ())
+                if row["score"] is not None:
+                    values.setdefault(self.main.name, row["score"])
+                item = item_of(row["id"]) or only
+                yield ScoredAnswer(row["id"], item, row["text"], values, row["reason"])
+
+    def table(self) -> "pa.Table":
+        """All answers in columns: id, item, text, score (of the first measure; null without one) and reason."""
+        import pyarrow as pa
+
+        rows = list(self.answers())
+        columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in ("id", "item", "text")}
+        columns["score"] = pa.array([row.values.get(self.main.name) for row in rows], pa.float64())
+        columns["reason"] = pa.array([row.reason for row in rows], pa.string())
+        return pa.table(columns)
+
+    def by_item(self, measure: Measure) -> Mapping[str, float | None]:
+        """Item -> mean over its answers that have a value; None where none has."""
+        values: dict[str, list[float]] = {}
+        for answer in self.answers():
+            scored = values.setdefault(answer.item, [])
+            if measure.name in answer.values:
+                scored.append(answer.values[measure.name])
+        return {item: math.fsum(scored) / len(scored) if scored else None for item, scored in values.items()}
+
+    def by_answer(self, measure: Measure) -> np.ndarray:
+        """The values of all answers that have one, shape (answers with a value,)."""
+        return np.array([a.values[measure.name] for a in self.answers() if measure.name in a.values], np.float64)
+
+    def digest(self) -> str:
+        """SHA-256 of the files that hold the answers and their worth."""
+        digest = hashlib.sha256()
+        for name in self.files:
+            for path in sorted((self.folder / name).glob("part-*")) or (self.folder / name,):
+                digest.update(path.read_bytes())
+        return digest.hexdigest()
+
+    def to_judge(self) -> Iterator[Asked]:
+        """The answers as a judge is asked about them; empty where there is nothing to judge."""
+        for answer in self.answers():
+            yield Asked(answer.id, answer.item, self.prompts[answer.item], judged_part(answer.text))
+
+    def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
+        """Item -> score by another encoder, and what that scorer says of itself."""
+        raise UserError(f"{self.task} has no encoder that could be exchanged; leave --embedding-models out")
+
+    def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
+        """As many answers made of the same parts, each in its place, put together badly; and their scores."""
+        raise UserError(f"{self.task}: an answer has no parts that could be dealt anew; take pairs valid or paper")
+
+    def guarded(self, guard: "Guard") -> np.ndarray | None:
+        """Scores of the answers by a second encoder, float32 of shape (answers that it can score,).
+
+        None of a task whose main measure is no encoder's distance between single words.
+        """
+        return None
+
+    def estimate(self, measure: Measure) -> Estimate | None:
+        """The mean as `metrics.json` has it; None where it does not."""
+        stored = self.metrics.get("measures", {}).get(measure.name)
+        return None if stored is None else Estimate(**stored)
+
+    def counts(self, measure: Measure) -> tuple[int, int]:
+        """n of N: items with a value among all; answers of a measure that is not per item."""
+        if not measure.per_item:
+            return len(self.by_answer(measure)), sum(1 for _ in self.answers())
+        return sum(value is not None for value in self.by_item(measure).values()), len(self.prompts)
+
+    def shown(self, measure: Measure) -> Measure:
+        """The measure with the decimals that suit this run's numbers."""
+        return measure
+
+    def grid_means(self) -> Mapping[tuple[str, str], float | None]:
+        """The mean in each cell of `grid`; the last one is the task's score."""
+        return {}

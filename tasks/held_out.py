@@ -1,0 +1,29 @@
+"""A benchmark's own questions never enter training data: they are known by their fingerprints, whoever has them."""
+
+import hashlib
+import unicodedata
+from collections.abc import Collection, Iterable
+
+from sozo.data.errors import UserError
+
+
+def fingerprint(text: str) -> str:
+    """64 bits of SHA-256 of a text in compatibility form (NFKC) without any white space, in hexadecimal.
+
+    >>> fingerprint("紙袋の使い方を１０個。\\n") == fingerprint(" 紙袋の使い方を10個。")
+    True
+    """
+    plain = "".join(unicodedata.normalize("NFKC", text).split())
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def refuse(texts: Iterable[str], held_out: Collection[str], what: str) -> None:
+    """Raise UserError if a text, or a line of one, has one of the fingerprints `held_out`, which are of `what`.
+
+    >>> refuse(["次の問いに答えてください。\\n犬の色は?"], {fingerprint("猫の色は?")}, "questions of a benchmark")
+    """
+    for text in dict.fromkeys(texts):
+        for part in dict.fromkeys((text, *text.splitlines())):
+            if fingerprint(part) in held_out:
+                held = f"training data holds {what}, such as {' '.join(part.split())[:40]!r}"
+                raise UserError(f"{held}; leave them out, or what is measured with them afterwards means nothing")

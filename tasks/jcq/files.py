@@ -1,0 +1,130 @@
+r"""The files of nlp-waseda/JCQ-judge, the benchmark authors' own tool, so that answers and judgements move both ways.
+
+    data/test.jsonl                      {"id": 1, "task": "unusual uses", "question": "..."}
+    data/answers/MODEL.jsonl             {"id": 1, "question_id": 1, "answer": "..."}
+    data/judgements/JUDGE/MODEL.jsonl    {"answer_id": 1, "judgement": "流暢性: 4\n..."}
+
+A judgement is the judge's raw reply. The files do not say which model, judge or settings; their names do, in part.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.jsonl import id_column, read_objects, read_records, text_column, write_objects
+from sozo.data.schema import utf8_safe
+from sozo.scoring.final_text import Ending, ending
+from sozo.scoring.judges.ledger import Judgement, judgement_key
+from sozo.scoring.judges.protocol import Asked, Status
+from sozo.tasks.jcq.questions import CRITERIA, Question
+from sozo.tasks.jcq.rubric import JAPANESE, JCQ_V1, parse_verdict, write_verdict
+from sozo.tasks.task import Answer
+
+# How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
+PROMPT, PARAMETERS = JCQ_V1.name, {"temperature": 0.0, "max_tokens": None}
+# Where that tool finds the scores of a reply. It is laxer than `parse_verdict`: the first place that fits counts.
+_THEIRS = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))
+# What `eval run` calls the models of a training output.
+_END = re.compile(r"checkpoint-\d+|final")
+
+
+def answers_path(data: Path, model: str) -> Path:
+    """Where the tool keeps a model's answers; of a hub id or a path, the last part names the model.
+
+    >>> answers_path(Path("data"), "Qwen/Qwen2.5-7B-Instruct").as_posix()
+    'data/answers/Qwen2.5-7B-Instruct.jsonl'
+    """
+    return data / "answers" / f"{_model_id(model)}.jsonl"
+
+
+def judgements_path(data: Path, judge: str, model: str) -> Path:
+    """Where the tool keeps a judge's replies about a model's answers."""
+    return data / "judgements" / _model_id(judge) / f"{_model_id(model)}.jsonl"
+
+
+def read_answers(path: Path, source: str = "") -> tuple[Answer, ...]:
+    """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1.
+
+    `finish_reason` is a column of ours: how an answer ended, where that was not well.
+    """
+    numbers = count(1)
+
+    def answer(where: str, row: dict[str, Any]) -> Answer:
+        row_id, question = id_column(row, "id", where, str(next(numbers))), id_column(row, "question_id", where)
+        text, reason = (
+            utf8_safe(text_column(row, "answer", where)),
+            text_column(row, "finish_reason", where, "") or None,
+        )
+        return Answer(utf8_safe(row_id), utf8_safe(question), text, source, finish_reason=reason)
+
+    return read_records(path, answer, "answers", '{"id": 1, "question_id": 1, "answer": "..."}')
+
+
+def write_answers(path: Path, answers: Sequence[Answer]) -> None:
+    """Write a file of answers, whole or not at all, with `finish_reason` where one did not end well."""
+    rows = []
+    for a in answers:
+        rows.append({"id": _theirs(a.id), "question_id": _theirs(a.item), "answer": utf8_safe(a.text)})
+        if ending(a.finish_reason) is not Ending.WELL:
+            rows[-1]["finish_reason"] = utf8_safe(str(a.finish_reason))
+    write_objects(path, rows)
+
+
+def write_questions(path: Path, questions: Sequence[Question]) -> None:
+    """Write the questions as the tool keeps them beside answers and judgements."""
+    write_objects(path, [{"id": _theirs(q.id), "task": q.task, "question": q.question} for q in questions])
+
+
+def read_jcq_judgements(path: Path, judge: str, answers: Sequence[Asked]) -> tuple[Judgement | None, ...]:
+    """A file of judgements, one for each answer, in the order of the answers; None where the file has none.
+
+    Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
+    """
+    about = {asked.id: asked for asked in answers}
+    judgements: dict[str, Judgement] = {}
+    for where, row in read_objects(path):
+        answer_id = utf8_safe(id_column(row, "answer_id", where))
+        if answer_id not in about:
+            raise UserError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
+        if answer_id in judgements:
+            raise UserError(f"{where}: judges answer {answer_id!r} for the second time")
+        asked = about[answer_id]
+        # Null is what the judge's client hands over when the model refuses.
+        refused = row.get("judgement", "") is None
+        reply = None if refused else utf8_safe(text_column(row, "judgement", where))
+        scores = parse_verdict(reply or "")
+        key = judgement_key(asked.question, asked.answer, judge, PROMPT, PARAMETERS)
+        status = Status.OK if scores else Status.UNPARSEABLE
+        judgements[answer_id] = Judgement(key, asked.question_id, answer_id, judge, PROMPT, status, scores, reply)
+    return tuple(judgements.get(asked.id) for asked in answers)
+
+
+def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequence[Judgement | None]) -> None:
+    """Write a file of judgements, so that the tool scores what is scored here, and nothing else.
+
+    The raw reply, where the tool reads it as we do; otherwise the scores as the prompt asks for them, or nothing for
+    an answer without scores, which the tool then reports as invalid. An answer that was not asked is left out.
+    """
+    rows = []
+    for answer, judgement in zip(answers, judgements, strict=True):
+        if judgement is not None:
+            reply = judgement.reply or ""
+            match = _THEIRS.search(reply)
+            if judgement.scores != (match and dict(zip(CRITERIA, map(int, match.groups()), strict=True))):
+                reply = write_verdict(judgement.scores) if judgement.scores else ""
+            rows.append({"answer_id": _theirs(answer.id), "judgement": utf8_safe(reply)})
+    write_objects(path, rows)
+
+
+def _theirs(row_id: str) -> int | str:
+    """The tool numbers questions and answers, and joins its tables by these columns."""
+    return int(row_id) if row_id.isascii() and row_id.isdecimal() and str(int(row_id)) == row_id else row_id
+
+
+def _model_id(model: str) -> str:
+    parent, _, name = model.strip("/").removesuffix(".jsonl").rpartition("/")
+    # A checkpoint's last part alone says nothing.
+    return f"{parent.rpartition('/')[2]}-{name}" if parent and _END.fullmatch(name) else name

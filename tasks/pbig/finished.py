@@ -1,0 +1,70 @@
+"""Finished PBIG runs: ideas with what their judges said."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sozo.data.prompts import fill, prompt
+from sozo.scoring.measure import Measure
+from sozo.tasks.finished import Finished, ScoredAnswer
+from sozo.tasks.pbig.ideas import Patent, patent_text, read_patents
+from sozo.tasks.pbig.rows import DISTANCE, MEASURES, SAME_TITLE, JudgedIdea, read_rows
+from sozo.tasks.pbig.settings import LANGUAGES
+
+LEDGER, ROWS, PATENTS = "judgements.jsonl", "ideas.jsonl", "patents.jsonl"
+# Measures of a patent's ideas together: where `metrics.json` keeps them.
+TOGETHER = {DISTANCE: "distances", SAME_TITLE: "same_titles"}
+
+
+class FinishedPbig(Finished):
+    """Ideas with their scores."""
+
+    files = (PATENTS, ROWS)
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        judge = {name: v for name, v in self.settings["judge"].items() if name not in ("max_tokens", "server")}
+        same = ("patents_sha256", "language", "experts", "embedding_model", "embedding_revision")
+        return {"judge": judge, **{name: self.settings.get(name) for name in same}}
+
+    @property
+    def servers(self) -> dict[str, Any]:
+        server = self.settings["judge"].get("server")
+        return {"the judge's server": server} if server else {}
+
+    @cached_property
+    def patents(self) -> dict[str, Patent]:
+        """What ideas were asked from, by id."""
+        return {patent.id: patent for patent in read_patents(self.folder / PATENTS)}
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        asks = prompt(LANGUAGES[self.settings.get("language", "ja")])
+        return {patent.id: fill(asks, patent=patent_text(patent)) for patent in self.patents.values()}
+
+    @cached_property
+    def rows(self) -> list[JudgedIdea]:
+        """Every answer, in order."""
+        return read_rows(self.folder / ROWS)
+
+    def answers(self) -> Iterator[ScoredAnswer]:
+        for row in self.rows:
+            yield ScoredAnswer(row.id, row.item, row.text, row.values(), row.status)
+
+    def by_item(self, measure: Measure) -> Mapping[str, float | None]:
+        if measure.name not in TOGETHER:
+            return super().by_item(measure)
+        known = self.metrics[TOGETHER[measure.name]]
+        return {patent: known.get(patent) for patent in self.patents}
+
+    def counts(self, measure: Measure) -> tuple[int, int]:
+        """n of N ideas; of what takes several ideas, n of N patents."""
+        if measure.name in TOGETHER:
+            return super().counts(measure)
+        return len(self.by_answer(measure)), len(self.rows)
+
+
+def run_of(folder: Path, metrics: dict[str, Any]) -> FinishedPbig:
+    """What has been written of a run that is being finished; `metrics` as far as they are known."""
+    return FinishedPbig(MEASURES[0].task, MEASURES[0], folder, {}, {}, metrics)

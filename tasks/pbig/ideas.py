@@ -1,0 +1,157 @@
+"""Product ideas from patents (PBIG-DATA, section 3.1): a patent, an idea with its limits, their files and their texts.
+
+Neither the paper's patents nor its ideas are part of this package. `data/pbig_trial/` holds 24 technologies and 72
+ideas that were invented for sozo; they are no patents, and they never enter training data.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.jsonl import id_column, read_records, text_column, write_objects
+from sozo.data.schema import utf8_safe
+
+# An idea's fields and the most characters of each (section 3.1).
+LIMITS = {"title": 100, "description": 300, "implementation": 300, "differentiation": 300}
+
+
+@dataclass(frozen=True, slots=True)
+class Patent:
+    """What an idea starts from: a patent, or a technology that stands in for one."""
+
+    id: str  # its publication number; unique among the patents
+    title: str
+    abstract: str
+    claims: tuple[str, ...] = ()
+    description: str = ""
+    domain: str = ""  # the paper's: NLP, CS, MatChem
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """A product idea from one patent, each field within its limit."""
+
+    id: str  # unique among the ideas
+    patent: str  # the patent's id
+    title: str
+    description: str
+    implementation: str
+    differentiation: str
+    source: str = ""  # who had it
+    cut: tuple[str, ...] = ()  # the fields that were longer than their limits, and end there
+
+
+def cut_to_limits(fields: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """An idea's fields, each cut where its limit ends it as the shared task's organisers did, and which were cut.
+
+    >>> cut_to_limits({"title": "枕" * 101, "description": "眠る", "implementation": "", "differentiation": ""})[1]
+    ('title',)
+    """
+    over = tuple(name for name, limit in LIMITS.items() if len(fields[name]) > limit)
+    return {name: fields[name][:limit] for name, limit in LIMITS.items()}, over
+
+
+def patent_text(patent: Patent) -> str:
+    """A patent as a prompt shows it: title, abstract, first claim. Ten patents as a whole would fill any context.
+
+    >>> patent_text(Patent("US1", "Pillow", "A pillow that listens.", ("A pillow with a microphone.", "A bed.")))
+    'Patent: Pillow\\nAbstract: A pillow that listens.\\nClaim 1: A pillow with a microphone.'
+    """
+    claim = f"\nClaim 1: {patent.claims[0]}" if patent.claims else ""
+    return f"Patent: {patent.title}\nAbstract: {patent.abstract}{claim}"
+
+
+def idea_text(idea: Idea | Mapping[str, str]) -> str:
+    """An idea as a prompt shows it, a line for each field.
+
+    >>> print(idea_text(Idea("1", "US1", "Quiet Pillow", "It hears snoring.", "Microphones.", "No strap.")))
+    Product idea: Quiet Pillow
+    Description: It hears snoring.
+    Implementation: Microphones.
+    Differentiation: No strap.
+    """
+    fields = asdict(idea) if isinstance(idea, Idea) else idea
+    # A line break of the idea's own could pass for the prompt's next line.
+    title, *others = (" ".join(fields[name].split()) for name in LIMITS)
+    lines = [f"{name.capitalize()}: {text}" for name, text in zip(list(LIMITS)[1:], others, strict=True)]
+    return "\n".join([f"Product idea: {title}", *lines])
+
+
+def rated_text(patent: Patent, idea: Idea | Mapping[str, str]) -> str:
+    """What is rated, as a judge is shown it (Figure 2): the patent and the idea."""
+    return f"{patent_text(patent)}\n{idea_text(idea)}"
+
+
+def read_patents(path: Path) -> tuple[Patent, ...]:
+    """The patents of a JSONL file: columns id, title and abstract; claims (a string or a list), description, domain."""
+    return read_records(path, _patent, "patents", '{"id": "...", "title": "...", "abstract": "..."}')
+
+
+def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
+    """The ideas of a JSONL file, in order: columns id, patent (one of the ids `patents`) and the fields of `LIMITS`."""
+
+    def idea(where: str, row: dict[str, Any]) -> Idea:
+        return _idea(where, row, patents)
+
+    fields = ", ".join(f'"{name}": "..."' for name in LIMITS)
+    return read_records(path, idea, "ideas", f'{{"id": "...", "patent": "...", {fields}}}')
+
+
+def write_patents(path: Path, patents: Collection[Patent]) -> None:
+    """Write patents as `read_patents` reads them."""
+    write_objects(path, map(asdict, patents))
+
+
+def write_ideas(path: Path, ideas: Collection[Idea]) -> None:
+    """Write ideas as `read_ideas` reads them; what was cut stays named."""
+    write_objects(path, map(asdict, ideas))
+
+
+def trial_patents() -> tuple[Patent, ...]:
+    """24 invented technologies in Japanese, eight for each of the paper's fields: no patents.
+
+    >>> len(trial_patents())
+    24
+    """
+    with as_file(files("sozo.data").joinpath("pbig_trial", "technologies.jsonl")) as packaged:
+        return read_patents(packaged)
+
+
+def trial_ideas() -> tuple[Idea, ...]:
+    """72 ideas from these, three each: a good one, a vague one, and one that cannot be built (the end of its id).
+
+    >>> [idea.id for idea in trial_ideas()[:3]]
+    ['nlp-1-good', 'nlp-1-vague', 'nlp-1-unbuildable']
+    """
+    with as_file(files("sozo.data").joinpath("pbig_trial", "ideas.jsonl")) as packaged:
+        return read_ideas(packaged, {patent.id for patent in trial_patents()})
+
+
+def _patent(where: str, row: dict[str, Any]) -> Patent:
+    patent_id, claims = id_column(row, "id", where), row.get("claims") or ()
+    claims = (claims,) if isinstance(claims, str) else tuple(claims) if isinstance(claims, list) else claims
+    if not (isinstance(claims, tuple) and all(isinstance(claim, str) for claim in claims)):
+        raise UserError(f"{where}: the column claims is neither a string nor a list of strings; fix it")
+    named = {name: utf8_safe(text_column(row, name, where)) for name in ("title", "abstract")}
+    for name, text in named.items():
+        if not text.strip():
+            raise UserError(f"{where}: the patent {patent_id!r} has no {name}; write one or leave the line out")
+    more = {name: utf8_safe(text_column(row, name, where, "")) for name in ("description", "domain")}
+    return Patent(utf8_safe(patent_id), **named, claims=tuple(map(utf8_safe, claims)), **more)
+
+
+def _idea(where: str, row: dict[str, Any], patents: Collection[str]) -> Idea:
+    idea_id, patent = id_column(row, "id", where), id_column(row, "patent", where)
+    if patent not in patents:
+        raise UserError(f"{where}: an idea of the patent {patent!r}, which is not among the patents; give its file")
+    fields, over = cut_to_limits({name: utf8_safe(text_column(row, name, where)) for name in LIMITS})
+    if blank := next((name for name in LIMITS if not fields[name].strip()), None):
+        raise UserError(f"{where}: the idea {idea_id!r} has no {blank}; write one or leave the line out")
+    before = row.get("cut") or []  # as an earlier reading left it
+    if not (isinstance(before, list) and all(name in LIMITS for name in map(str, before))):
+        raise UserError(f"{where}: the column cut names other than {', '.join(LIMITS)}; leave it out")
+    over = tuple(name for name in LIMITS if name in over or name in before)
+    return Idea(utf8_safe(idea_id), patent, **fields, source=utf8_safe(text_column(row, "source", where, "")), cut=over)

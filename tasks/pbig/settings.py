@@ -1,0 +1,62 @@
+"""What can be set about PBIG: whose patents, in which language, who judges, and what tells ideas apart."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.prompts import PromptName, prompt
+from sozo.data.settings import setting
+from sozo.scoring.embeddings import DEFAULT_ENCODER, WordVectors, make_encoder
+from sozo.scoring.judges.options import JudgeSettings
+from sozo.tasks.pbig.ideas import Patent, read_patents, trial_patents
+
+# The language of the prompt, and so of the ideas: whose text asks for one.
+LANGUAGES: dict[str, PromptName] = {"ja": "pbig_idea_ja", "en": "pbig_idea"}
+
+
+@dataclass(frozen=True)
+class PbigSettings(JudgeSettings):
+    """Which patents are asked about, and who judges the ideas."""
+
+    pbig_patents: str | None = setting(
+        None, "JSONL file of patents (id, title, abstract, claims); default: sozo's 24 invented technologies, a trial."
+    )
+    pbig_language: str = setting("ja", "ja or en: in which language ideas are asked for (the paper's are English).")
+    pbig_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder that tells how far apart ideas for a patent are.")
+    pbig_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
+    as_experts: str | None = setting(
+        None, "Names of raters, with commas: a judge for each, shown what she gave other patents' ideas."
+    )
+    pbig_ratings: str | None = setting(None, "The raters' ratings, CSV or JSONL (default: those of the trial).")
+    pbig_ideas: str | None = setting(None, "JSONL file of the ideas that they rated (default: those of the trial).")
+    pbig_rated_patents: str | None = setting(None, "JSONL file of these ideas' patents (default: the patents asked).")
+    pbig_shots: int = setting(10, "How many of a rater's own ratings her judge is shown at most.")
+
+    def asking(self) -> str:
+        """The prompt that asks for an idea."""
+        if self.pbig_language not in LANGUAGES:
+            raise UserError(f"pbig_language must be one of {', '.join(LANGUAGES)}, not {self.pbig_language}")
+        return prompt(LANGUAGES[self.pbig_language])
+
+    def load_patents(self) -> tuple[Patent, ...]:
+        """What ideas are asked from."""
+        if self.pbig_patents is None:
+            return trial_patents()
+        patents = read_patents(Path(self.pbig_patents))
+        if len(patents) < 2:
+            raise UserError(f"{self.pbig_patents}: holds one patent; give two or more")
+        return patents
+
+    def vectors(self) -> WordVectors:
+        """The encoder, loaded; see `make_encoder` for the errors."""
+        return WordVectors(make_encoder(self.pbig_embedding_model, revision=self.pbig_embedding_revision, texts=True))
+
+
+def digest(rows: Iterable[Any]) -> str:
+    """SHA-256 of JSON values, such as patents."""
+    content = json.dumps(list(rows), ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,194 @@
+"""PBIG: product ideas from patents, rated in stages by a judge, or by a judge for each expert."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.jsonl import read_objects
+from sozo.data.prompts import fill
+from sozo.data.schema import utf8_safe
+from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
+from sozo.tasks.held_out import fingerprint, refuse
+from sozo.tasks.pbig.answer import parse_idea
+from sozo.tasks.pbig.experts import Expert, plain
+from sozo.tasks.pbig.finished import LEDGER, PATENTS, ROWS, TOGETHER, FinishedPbig, run_of
+from sozo.tasks.pbig.history import load_experts
+from sozo.tasks.pbig.ideas import (
+    LIMITS,
+    Patent,
+    patent_text,
+    rated_text,
+    read_ideas,
+    trial_ideas,
+    trial_patents,
+    write_patents,
+)
+from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, JudgedIdea, write_rows
+from sozo.tasks.pbig.settings import PbigSettings, digest
+from sozo.tasks.pbig.spread import distances, same_titles
+from sozo.tasks.pbig.staged import Staged, Target, judge_in_stages
+from sozo.tasks.pbig.view import PbigView
+from sozo.tasks.task import Answer, Complete, Item, Outcome, Task
+
+
+class Pbig(Task):
+    """One product idea for each patent, or several to see how far apart they are.
+
+    >>> len(Pbig().items())
+    24
+    """
+
+    name = "pbig"
+    title = "Product ideas from patents"
+    Settings = PbigSettings
+    measures = MEASURES
+    max_new_tokens = 2048  # four fields of 1,000 characters in all
+    scores_parts = False
+    rubrics = tuple(criterion_rubric(criterion) for criterion in CRITERIA)
+    Finished = FinishedPbig
+    view = PbigView()
+    settings: PbigSettings
+
+    def __init__(self, settings: PbigSettings | None = None) -> None:
+        super().__init__(settings)
+        self.judge_settings = self.settings
+        self.again = self.settings.retry_failed or self.settings.reparse
+        self._left = self.settings.max_cost  # of the budget, which is for all models of a command together
+
+    @cached_property
+    def patents(self) -> tuple[Patent, ...]:
+        """What ideas are asked from."""
+        return self.settings.load_patents()
+
+    @cached_property
+    def experts(self) -> tuple[Expert, ...]:
+        """Who judges: a plain judge, or one for each rater named."""
+        asked, settings = self.settings.as_experts, self.settings
+        given = {"ratings": settings.pbig_ratings, "ideas": settings.pbig_ideas, "patents": settings.pbig_rated_patents}
+        if asked is None:
+            if any(given.values()):
+                raise UserError("files of ratings are for --as-experts, which names the raters; give it")
+            return (plain(CRITERIA),)
+        if given["ratings"] and not given["patents"]:
+            given["patents"] = settings.pbig_patents
+        return load_experts([name.strip() for name in asked.split(",")], CRITERIA, settings.pbig_shots, **given)
+
+    def items(self) -> Sequence[Item]:
+        asks = self.settings.asking()
+        shown = [(patent.id, patent_text(patent)) for patent in self.patents]
+        return [Item(name, fill(asks, patent=text), {"question": text}) for name, text in shown]
+
+    def deciding(self) -> dict[str, Any]:
+        """The patents' content, the language, who judges by whose history, and what tells ideas apart."""
+        self.settings.price()  # raises before anybody is asked if it is half a price
+        if self.judge is None:
+            raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
+        names = [expert.name for expert in self.experts if expert.history]
+        histories = [expert.describe() for expert in self.experts]
+        return {
+            "patents_sha256": digest(map(asdict, self.patents)),
+            "num_patents": len(self.patents),
+            "language": self.settings.pbig_language,
+            "experts": names,
+            "history_sha256": digest(histories) if names else None,
+            "embedding_model": self.settings.pbig_embedding_model,
+            "embedding_revision": self.settings.pbig_embedding_revision,
+            "judge": {"model": self.judge.name, "prompt": PROMPT, **self.judge.parameters},
+        }
+
+    def facts(self) -> dict[str, Any]:
+        return self.settings.facts(self.judge)
+
+    def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
+        """A file of ideas (`read_ideas`), or of answers as they were written (columns item and text)."""
+        first = next((row for _, row in read_objects(path)), {})
+        if "text" in first:
+            return super().read_answers(path, source)
+        ideas = read_ideas(path, {patent.id for patent in self.patents})
+        # As they stand, so that what is too long is cut and counted as a model's is.
+        rows = (row for _, row in read_objects(path))
+        written = [json.dumps({name: row[name] for name in LIMITS}, ensure_ascii=False) for row in rows]
+        pairs = zip(ideas, written, strict=True)
+        return [Answer(i.id, i.patent, utf8_safe(text), source or i.source or path.name) for i, text in pairs]
+
+    def finish(self, run: Complete) -> Outcome:
+        """Have the ideas judged, as far as the ledger lacks judgements; means, and how far ideas are apart."""
+        assert self.judge is not None  # `deciding` has refused to begin without one
+        parsed = [parse_idea(answer.text) for answer in run.answers]
+        texts = {patent.id: patent for patent in self.patents}
+        targets = [
+            Target(answer.id, answer.item, rated_text(texts[answer.item], idea.fields))
+            for answer, idea in zip(run.answers, parsed, strict=True)
+            if idea.fields is not None
+        ]
+        judged = judge_in_stages(self.judge, self.experts, targets, run.folder / LEDGER, self.settings, self._left)
+        if self._left is not None:
+            self._left = max(0.0, self._left - judged.bill.cost_at_most)
+        rows = [
+            JudgedIdea(
+                id=answer.id,
+                item=answer.item,
+                text=utf8_safe(answer.text),
+                finish_reason=answer.finish_reason,
+                reason=idea.reason and str(idea.reason),
+                fields=idea.fields,
+                cut=idea.cut,
+                opinions={e.name: judged.opinions[e.name, answer.id] for e in self.experts} if idea.fields else {},
+            )
+            for answer, idea in zip(run.answers, parsed, strict=True)
+        ]
+        write_patents(run.folder / PATENTS, self.patents)
+        write_rows(run.folder / ROWS, rows)
+        return Outcome(self._metrics(run, rows, judged), judged.stopped)
+
+    def _metrics(self, run: Complete, rows: Sequence[JudgedIdea], judged: Staged) -> dict[str, Any]:
+        by_patent: defaultdict[str, list[Mapping[str, str]]] = defaultdict(list)
+        for row in rows:
+            if row.fields:
+                by_patent[row.item].append(row.fields)
+        several = {patent: ideas for patent, ideas in by_patent.items() if len(ideas) > 1}
+        apart = distances(several, self.settings.vectors()) if several else {}
+        metrics: dict[str, Any] = {TOGETHER[DISTANCE]: apart, TOGETHER[SAME_TITLE]: same_titles(several)}
+        finished, reasons = run_of(run.folder, metrics), Counter(row.status for row in rows if row.status)
+        measures = {}
+        for measure in self.measures:
+            values = [value for value in finished.by_item(measure).values() if value is not None]
+            interval = run.interval(values, share=measure.share)
+            n, of = finished.counts(measure)
+            measures[measure.name] = {**{name: interval[name] for name in ("mean", "low", "high")}, "n": n, "of": of}
+        worths = {e.name: [w for row in rows if (w := row.worth(e.name)) is not None] for e in self.experts}
+        return {
+            "source": run.source or "",
+            "judge": self.judge.name if self.judge else "",
+            "prompt": PROMPT,
+            "num_items": len(self.patents),
+            "num_answers": len(rows),
+            "valid": sum(row.reason is None for row in rows),
+            "reasons": dict(sorted(reasons.items())),
+            "cut": {name: sum(name in row.cut for row in rows) for name in LIMITS},
+            "measures": measures,
+            "experts": {name: run.interval(values) for name, values in worths.items()},
+            **metrics,
+            **{name: value for name, value in asdict(judged.bill).items() if name != "cost"},
+            "cost": round(judged.bill.cost, 9),  # the order of arrival shows in the last digits
+        }
+
+    @classmethod
+    def refuse_training(cls, items: Iterable[Item]) -> None:
+        """The trial's technologies and ideas, in whatever prompt, column or answer they stand."""
+        texts = [t for item in items for t in (item.prompt, *item.columns.values()) if isinstance(t, str)]
+        parts = [part.partition(": ")[2] for text in texts for part in text.splitlines()]
+        ideas = [parse_idea(text).fields or {} for text in texts]
+        refuse([*texts, *parts, *(field for idea in ideas for field in idea.values())], _held_out(), "the PBIG trial")
+
+
+@cache
+def _held_out() -> frozenset[str]:
+    """What is long enough to be nobody else's: abstracts, claims, and ideas' descriptions."""
+    texts = [text for patent in trial_patents() for text in (patent.abstract, *patent.claims)]
+    return frozenset(fingerprint(text) for text in (*texts, *(idea.description for idea in trial_ideas())))

@@ -1,0 +1,136 @@
+"""What a text must be before its distance from the story is paid: a rewrite of that story, and prose.
+
+No rule looks at the encoder, so that the limits hold whichever one pays. docs/sat-reward.md shows what they stop.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from functools import lru_cache
+
+from sozo.scoring.parse import HIRAGANA
+from sozo.tasks.sat.compliance import LENGTH_BAND, check
+from sozo.tasks.sat.prose import read_prose
+from sozo.tasks.sat.score import what_counts
+
+# Set on five stories, their honest rewrites and their attacks; where a limit has room, it stands about halfway.
+# Share of letters: rewrites 0.56 to 0.79, news 0.42; word lists up to 0.32, English 0, readings 0.98.
+KANA = (0.35, 0.9)
+DISTINCT = 0.8  # share of 4-grams that are new: rewrites from 0.96, tales from 0.91; anything repeated up to 0.27
+JOINT = -2350.0  # `Prose.joint`: rewrites up to -2970, tales up to -2500; shuffled words from -1740
+COPIED = 0.3  # share of the story's 8-grams: rewrites up to 0.02; half a story 0.46
+KEPT = 0.6  # weight of the story's terms: rewrites up to 0.37; the story with a quarter of its nouns replaced 0.84
+RIVALS = 0.01  # of the tales, one of 113: rewrites up to 1, off topic mostly from 2
+RIVALS_OF_HALF = 0.115  # of the tales, 12 of 113: rewrites up to 9, an essay as one half from 17
+
+_KANA = re.compile(f"[{HIRAGANA}ァ-ヺー]")
+
+
+class GateReason(StrEnum):
+    """Why nothing is paid, in the order in which the rules are applied: the first that fails is given."""
+
+    REASONING = "reasoning"  # as without a score: half a reasoning block
+    EMPTY = "empty"  # not one letter or digit
+    LENGTH = "length"  # not about 400 characters
+    LINES = "lines"  # more than one line
+    EXTRAS = "extras"  # something beside the story
+    SCRIPT = "script"  # too little or too much kana for Japanese prose
+    REPETITION = "repetition"  # the same phrases again and again
+    DISORDER = "disorder"  # words that do not follow each other: shuffled, or a list
+    COPIED = "copied"  # too much of the story's wording, or too many of its words
+    OFF_TOPIC = "off_topic"  # some other tale is told as much as the story
+    PADDING = "padding"  # one half has nothing of the story
+
+
+class Gate:
+    """Says of a story and a text whether the text is paid.
+
+    Whether a text is a rewrite of its story is found by contrast: of all `tales`, it must have most in common with this
+    one, and so must each of its halves, if less clearly. A threshold of similarity would depend on its vocabulary.
+
+    >>> gate = Gate(["川に大きな桃が流れてきた。", "亀を助けた漁師が竜宮へ行った。"], length=(10, 60))
+    >>> story = "鶴を助けた若者の家に、美しい娘が来て機を織った。"
+    >>> print(gate(story, "鶴の着ぐるみの若者が動画を撮っていると、次の日、布を売りたいという娘が来た。"))
+    None
+    >>> str(gate(story, "漁師の少年は、いじめられていた亀を助けて、海の底にある竜宮へ連れて行かれた。"))
+    'off_topic'
+    """
+
+    def __init__(self, tales: Iterable[str], length: tuple[int, int] = LENGTH_BAND) -> None:
+        self.length = length
+        self._terms = lru_cache(1 << 12)(lambda text: read_prose(text).terms)
+        self._others = lru_cache(1 << 12)(self._other_tales)
+        self._weight = lru_cache(1 << 12)(self._sum_of_weights)
+        self._tales = [self._terms(tale) for tale in dict.fromkeys(tales)]
+        counts = Counter(term for tale in self._tales for term in tale)
+        self._most = math.log(len(self._tales) + 1)
+        # Inverse document frequency: 言う is in every tale and tells none from another.
+        self._weights = {term: self._most - math.log(n + 1) for term, n in counts.items()}
+
+    def __call__(self, story: str, text: str) -> GateReason | None:
+        """Why `text` is not paid as a rewrite of `story`; None if it is."""
+        rewrite, invalid = what_counts(text)
+        if invalid is not None:
+            return GateReason(str(invalid))
+        compliance = check(story, rewrite)
+        if not self.length[0] <= compliance.length <= self.length[1]:
+            return GateReason.LENGTH
+        if not compliance.one_line:
+            return GateReason.LINES
+        if compliance.extras:
+            return GateReason.EXTRAS
+        if not KANA[0] <= kana_share(rewrite) <= KANA[1]:
+            return GateReason.SCRIPT
+        if distinct_share(rewrite) < DISTINCT:
+            return GateReason.REPETITION
+        prose = read_prose(rewrite)
+        if prose.joint > JOINT:
+            return GateReason.DISORDER
+        if (compliance.copied or 0) > COPIED or self.share(self._terms(story), prose.terms) > KEPT:
+            return GateReason.COPIED
+        if self.rivals(story, prose.terms) > RIVALS:
+            return GateReason.OFF_TOPIC
+        middle = len(rewrite) // 2
+        if any(self.rivals(story, read_prose(h).terms) > RIVALS_OF_HALF for h in (rewrite[:middle], rewrite[middle:])):
+            return GateReason.PADDING
+        return None
+
+    def share(self, tale: frozenset[str], terms: frozenset[str]) -> float:
+        """Weight of a tale's terms that are among `terms`, of the weight of them all, 0 to 1."""
+        total = self._weight(tale)
+        return self._sum_of_weights(tale & terms) / total if total else 0.0
+
+    def rivals(self, story: str, terms: frozenset[str]) -> float:
+        """Share of the other tales that have as much of themselves among `terms` as the story has, 0 to 1."""
+        own, others = self.share(self._terms(story), terms), self._others(story)
+        return sum(self.share(tale, terms) >= own for tale in others) / len(others) if others else 0.0
+
+    def _sum_of_weights(self, terms: frozenset[str]) -> float:
+        # fsum is exact, so the order of a set, another in every process, changes nothing.
+        return math.fsum(self._weights.get(term, self._most) for term in terms)
+
+    def _other_tales(self, story: str) -> list[frozenset[str]]:
+        """The tales that are not this story, nor the same tale in other words."""
+        return [tale for tale in self._tales if self.share(tale, self._terms(story)) <= KEPT]
+
+
+def kana_share(text: str) -> float:
+    """Share of the letters and digits that are hiragana or katakana.
+
+    >>> kana_share("亀がいる"), kana_share("A turtle.")
+    (0.75, 0.0)
+    """
+    letters = [character for character in text if character.isalnum() or character == "ー"]
+    return sum(bool(_KANA.match(character)) for character in letters) / len(letters) if letters else 0.0
+
+
+def distinct_share(text: str) -> float:
+    """Distinct character 4-grams of all; 1 for a text of fewer than 4 characters.
+
+    >>> distinct_share("亀が浜辺にいた"), distinct_share("亀亀亀亀亀亀亀")
+    (1.0, 0.25)
+    """
+    grams = [text[i : i + 4] for i in range(len(text) - 3)]
+    return len(set(grams)) / len(grams) if grams else 1.0

@@ -1,0 +1,160 @@
+"""SIPeN's English items rebuilt from the user's own copy of PersonaBank (Lukin et al., 2016), which has no licence.
+
+Of its stories sozo holds no text: `data/sipen_personabank.jsonl` names each story's file with its SHA-256, and of each
+expression that could stand for the paper's (the words of its scales, whole numbers in digits) the place, the word, and
+`keep` or why not. It was annotated by sozo, by the paper's words alone, and not by its authors. What is kept stands in
+a noun phrase of a sentence that is no question and no order, and is no idiom; a distance ("two weeks ago", "6 months
+old") is no noun phrase here, nor is an adverb, a superlative or a predicate.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from sozo.data.errors import UserError
+from sozo.data.jsonl import read_objects, write_records
+from sozo.data.published import load
+from sozo.data.settings import setting
+from sozo.tasks.sipen.items import SAME, SipenItem, hypotheses
+from sozo.tasks.sipen.scales import ENGLISH, Scale
+
+KEEP = "keep"
+REASONS = ("idiom", "not_noun_phrase", "question", "imperative", "name_or_date", "no_sentence", "other")
+ADDRESS = "https://github.com/slukin/nlds-PersonaBank"
+_END = re.compile(r"[.!?]+[\"'”’)]*(?=\s|\Z)")
+# Premises by expression that the paper's Tables 5 and 6 need: the least denominator that prints all their figures.
+_PAPER_PREMISES = {"all": 78, "some": 79, "one": 46, "two": 21}
+_PAPER_PREMISES_IN_ALL = 387
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """Where the stories are, and where the items go."""
+
+    personabank: str | None = setting(None, f"A clone of {ADDRESS}, or its folder `original`.")
+    output: str | None = setting(None, "The items, a JSONL file for --sipen-items.")
+    controls: bool = setting(False, "Add each premise itself as a hypothesis (its answer is Yes).")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An expression of a scale in a story."""
+
+    start: int  # its first character
+    word: str
+    verdict: str  # KEEP or one of `REASONS`
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What is known of a story without its text."""
+
+    name: str  # of its file
+    sha256: str
+    candidates: tuple[Candidate, ...]
+
+
+def annotated_stories() -> tuple[Story, ...]:
+    """The annotation, story by story.
+
+    >>> len(annotated_stories())
+    108
+    """
+    with as_file(files("sozo.data").joinpath("sipen_personabank.jsonl")) as packaged:
+        rows = [row for _, row in read_objects(packaged)]
+    return tuple(Story(r["story"], r["sha256"], tuple(Candidate(*c) for c in r["candidates"])) for r in rows)
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Where each sentence begins and ends: it ends at . ! or ?, with closing quotes, before white space.
+
+    >>> text = 'He said "Go!" It was 6.30 a.m. then...  We went'
+    >>> [text[start:end] for start, end in sentences(text)]
+    ['He said "Go!"', 'It was 6.30 a.m.', 'then...', 'We went']
+    """
+    start = 0
+    for end in (*(match.end() for match in _END.finditer(text)), len(text)):
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        if start < end:
+            yield start, end
+        start = end
+
+
+def build_items(
+    folder: Path, stories: Sequence[Story] | None = None, *, controls: bool = False
+) -> tuple[SipenItem, ...]:
+    """The items of what is kept, in order; a story that is not word for word the annotated one is refused."""
+    folder = folder / "original" if (folder / "original").is_dir() else folder
+    items: list[SipenItem] = []
+    for story in annotated_stories() if stories is None else stories:
+        path = folder / story.name
+        if not path.is_file():
+            raise UserError(f"{path}: no such file; give a clone of {ADDRESS} as --personabank")
+        raw = path.read_bytes()
+        if hashlib.sha256(raw).hexdigest() != story.sha256:
+            raise UserError(f"{path}: is not the annotated story (its SHA-256 differs); take it from {ADDRESS}")
+        text = raw.decode("utf-8")
+        places = list(sentences(text))
+        for candidate in (candidate for candidate in story.candidates if candidate.verdict == KEEP):
+            premise, start, scale = _premise(text, places, story, candidate)
+            items += [*hypotheses(premise, scale, start), *([premise] if controls else [])]
+    return tuple(items)
+
+
+def _premise(
+    text: str, places: Sequence[tuple[int, int]], story: Story, candidate: Candidate
+) -> tuple[SipenItem, int, Scale]:
+    """The premise as the control that repeats it, where in it the expression stands, and the expression's scale."""
+    number = next(k for k, (_, end) in enumerate(places) if candidate.start < end)
+    start, end = places[number]
+    scale = scale_of(candidate.word)
+    context = " ".join(text[first:last] for first, last in places[:number])
+    name = f"{story.name.partition('_')[0]}-{candidate.start}"
+    premise = SipenItem(
+        id=f"{name}-{SAME}",
+        premise_id=name,
+        premise=text[start:end],
+        hypothesis=text[start:end],
+        direction=SAME,
+        context=context,
+        category=scale.category,
+        scale=scale.name,
+        expression=candidate.word,
+        story=story.name,
+    )
+    return premise, candidate.start - start, scale
+
+
+def scale_of(word: str) -> Scale:
+    """The English scale of an expression.
+
+    >>> scale_of("Some").name, scale_of("12").name
+    ('all-most-many-some-few', 'n-2-1')
+    """
+    return next(s for s in ENGLISH if word.lower() in s.expressions or (not s.expressions and word.isdecimal()))
+
+
+def counts(items: Sequence[SipenItem]) -> list[str]:
+    """How many there are, beside what the paper prints: lines for people."""
+    premises = {item.premise_id: item.expression.lower() for item in items}
+    by_scale = Counter(item.scale for item in items if item.steps)
+    by_expression = Counter(premises.values())
+    rows = [("premises", len(premises), _PAPER_PREMISES_IN_ALL)]
+    rows += [(f"premises with {word}", by_expression[word], n) for word, n in _PAPER_PREMISES.items()]
+    paper = {row["scale"]: row["hypotheses"] for row in load("sipen_scales")}
+    rows += [(f"hypotheses of {scale}", by_scale[scale], n) for scale, n in paper.items()]
+    rows.append(("hypotheses", by_scale.total(), sum(paper.values())))
+    return [f"{name}: {n:,} (the paper: {theirs:,}, {n / theirs - 1:+.1%})" for name, n, theirs in rows]
+
+
+def sipen_items(settings: BuildSettings) -> list[str]:
+    """Rebuild SIPeN's English items from your own copy of PersonaBank; annotated by sozo, not by the authors."""
+    if not settings.personabank or not settings.output:
+        raise UserError(f"give --personabank, a clone of {ADDRESS}, and --output, the file to write")
+    items = build_items(Path(settings.personabank), controls=settings.controls)
+    write_records(Path(settings.output), items)
+    return [*counts(items), "Annotated by sozo, not by the paper's authors.", settings.output]

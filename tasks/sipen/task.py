@@ -1,0 +1,159 @@
+"""SIPeN as a task: items of the user's own copy of the paper's stories, of any file, or our Japanese trial set."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.jsonl import write_objects
+from sozo.data.settings import setting
+from sozo.scoring.measure import Measure
+from sozo.tasks.finished import ITEMS
+from sozo.tasks.held_out import fingerprint, refuse
+from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, UNPARSEABLE, FinishedSipen
+from sozo.tasks.sipen.form import FORMS, Form
+from sozo.tasks.sipen.items import CONTROL, SipenItem, content_hash, read_items, trial_items
+from sozo.tasks.sipen.personabank import sipen_items
+from sozo.tasks.sipen.tables import (
+    LABELS,
+    accuracy,
+    constant_answer,
+    constant_scores,
+    control_accuracy,
+    direction_table,
+    given_answers,
+    step_table,
+)
+from sozo.tasks.sipen.view import SipenView
+from sozo.tasks.task import Answer, Complete, Control, Item, Outcome, Row, Task
+
+
+@dataclass(frozen=True)
+class SipenSettings:
+    """Which items are asked, and how."""
+
+    sipen_items: str | None = setting(
+        None, "JSONL of items, as sipen-items makes them (default: sozo's 48 Japanese trial premises).", decides=False
+    )
+    sipen_prompt: str | None = setting(
+        None, "sipen-v1, the paper's, or sipen-ja-v1, ours (default: of the trial sipen-ja-v1, else sipen-v1)."
+    )
+    sipen_context: str = setting("all", "all (the sentences before the premise) or none.")
+
+
+class Sipen(Task):
+    """Hypotheses about premises. On the paper's own hypotheses No is always the implicature: controls tell more."""
+
+    name = "sipen"
+    title = "Scalar implicatures (SIPeN)"
+    Settings = SipenSettings
+    measures = (
+        Measure(CONTROLS, share=True),
+        Measure(IMPLICATURE, share=True, better=0),
+        Measure(ENTAILMENT, share=True, better=0),
+        Measure(UNPARSEABLE, share=True, better=-1, group=None),
+    )
+    # So that an unchanged model passes (docs/sipen.md): with 48 controls and 3 points it mostly would not.
+    control = Control(measures[0], chance=1 / 3, margin=0.1, least=144)
+    max_new_tokens = 16
+    temperature = 1e-4
+    Finished = FinishedSipen
+    view = SipenView()
+    commands = (sipen_items,)
+    settings: SipenSettings
+
+    @cached_property
+    def asked(self) -> tuple[SipenItem, ...]:
+        """What is asked."""
+        path = self.settings.sipen_items
+        return read_items(Path(path)) if path else trial_items()
+
+    @cached_property
+    def form_name(self) -> str:
+        """Name of the prompt."""
+        name = self.settings.sipen_prompt or ("sipen-v1" if self.settings.sipen_items else "sipen-ja-v1")
+        if name not in FORMS:
+            raise UserError(f"sipen_prompt must be one of {', '.join(FORMS)}, not {name}")
+        return name
+
+    @property
+    def form(self) -> Form:
+        """The prompt, with the words of its answers."""
+        return FORMS[self.form_name]
+
+    def items(self) -> Sequence[Item]:
+        if (context := self.settings.sipen_context) not in ("all", "none"):
+            raise UserError(f"sipen_context must be all or none, not {context}")
+        return [Item(i.id, self.form.ask(i, context=context == "all"), _columns(i)) for i in self.asked]
+
+    def deciding(self) -> dict[str, Any]:
+        """The items' content, and how they are asked."""
+        items = {"items_sha256": content_hash(self.asked), "num_items": len(self.asked)}
+        return items | {"sipen_prompt": self.form_name, "sipen_context": self.settings.sipen_context}
+
+    def facts(self) -> dict[str, Any]:
+        return {"items": self.settings.sipen_items or "sozo's Japanese trial set, which is not SIPeN"}
+
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        replies = [self.form.read(answer.text) for answer in answers]
+        return [_row(str(item.columns["direction"]), said) for item, said in zip(items, replies, strict=True)]
+
+    @classmethod
+    def refuse_training(cls, items: Iterable[Item]) -> None:
+        """The trial's premises and hypotheses, in whatever prompt or column."""
+        texts = (t for item in items for t in (item.prompt, *item.columns.values()) if isinstance(t, str))
+        parts = (part for text in texts for line in text.splitlines() for part in (line, re.split("[:：]", line)[-1]))
+        refuse(parts, _held_out(), "premises of SIPeN's trial set")
+
+    def finish(self, run: Complete) -> Outcome:
+        """Tables 4 to 6, controls, answers."""
+        write_objects(run.folder / ITEMS, ({"id": i.id, "prompt": i.prompt, **i.columns} for i in self.items()))
+        finished = FinishedSipen(self.name, self.measures[0], run.folder, self.deciding(), {}, {})
+        replies = finished.replies
+        estimates = {}
+        for measure in self.measures:
+            values = [value for value in finished.by_item(measure).values() if value is not None]
+            interval, (n, of) = run.interval(values, share=True), finished.counts(measure)
+            estimates[measure.name] = {name: interval[name] for name in ("mean", "low", "high")} | {"n": n, "of": of}
+        return Outcome(
+            {
+                "source": run.source,
+                "num_items": len(self.asked),
+                "num_premises": len({item.premise_id for item in self.asked}),
+                "num_answers": len(replies),
+                "valid": sum(reply.answer is not None for reply in replies),
+                "reasons": {"unparseable": sum(reply.answer is None for reply in replies)},
+                "measures": estimates,
+                "answers": given_answers(replies),
+                "constant": constant_answer(replies),
+                "constant_scores": constant_scores(self.asked),
+                "controls": {name: asdict(cell) for name, cell in control_accuracy(replies).items()},
+                "accuracy": {c: {n: asdict(cell) for n, cell in row.items()} for c, row in accuracy(replies).items()},
+                "steps": [asdict(row) for row in step_table(replies)],
+                "directions": [asdict(row) for row in direction_table(replies)],
+            }
+        )
+
+
+def _columns(item: SipenItem) -> dict[str, Any]:
+    values = asdict(item)
+    del values["id"]
+    return values
+
+
+def _row(direction: str, answer: str | None) -> Row:
+    """An answer that is none of the options is wrong by every label."""
+    values = {UNPARSEABLE: float(answer is None)}
+    if direction in CONTROL:
+        return Row(values | {CONTROLS: float(answer == CONTROL[direction])})
+    by_label = {f"sipen/{name}": float(answer == labels[direction]) for name, labels in LABELS.items()}
+    return Row(values | by_label)
+
+
+@cache
+def _held_out() -> frozenset[str]:
+    texts = ((i.premise, i.context + i.premise, i.hypothesis) for i in trial_items())
+    return frozenset(fingerprint(text) for of_item in texts for text in of_item)

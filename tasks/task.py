@@ -1,0 +1,179 @@
+"""A task: what is asked, and what an answer is worth; read by evaluation, rewards and training data alike."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sozo.data.jsonl import read_answers_file
+from sozo.data.settings import deciding
+from sozo.scoring.measure import Measure
+from sozo.tasks.finished import ITEM_SEPARATOR, Finished, item_of
+from sozo.tasks.view import View
+
+if TYPE_CHECKING:
+    from sozo.scoring.guard import Guard
+    from sozo.scoring.judges.options import JudgeSettings
+    from sozo.scoring.judges.protocol import Judge, Rubric
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What is asked once."""
+
+    id: str  # unique among the task's items
+    prompt: str  # the user's whole turn
+    columns: Mapping[str, Any] = field(default_factory=dict)  # what else scoring needs; in training, dataset columns
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to an item, with what is known of how it came about (None where nothing is)."""
+
+    id: str
+    item: str
+    text: str
+    source: str = ""
+    seed: int | None = None
+    temperature: float | None = None
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What an answer is worth: a value for each measure that it has one of, or the reason why it has none."""
+
+    values: Mapping[str, float] = field(default_factory=dict)  # by the measures' names
+    reason: str | None = None  # a named value; None where there are values
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know (JSON values)
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """A run whose answers are complete."""
+
+    folder: Path
+    source: str | None  # who answered; None leaves it to the answers
+    # Values -> a JSON object with `mean`, `low`, `high` and `n`: handed in, since statistics are above this room. Of
+    # values that are shares it takes `share=True`.
+    interval: Callable[..., dict[str, Any]]
+    answers: Sequence[Answer] = ()  # all, in order; empty for a task that scores part by part
+    trials: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run's answers came out as: the content of `metrics.json`, and why it is not final, if it is not."""
+
+    metrics: dict[str, Any]
+    stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """By which a study sees whether training cost a model its understanding (`sozo.eval.control`)."""
+
+    measure: Measure  # a share that a model with understanding has, whatever its creativity
+    chance: float  # the share of who guesses, or always says the same
+    margin: float  # a loss of less is none
+    least: int  # answers: with fewer, nothing is said
+
+
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """Of a task that nothing can be set about."""
+
+
+class Task:
+    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; CONTRIBUTING.md shows one."""
+
+    name: ClassVar[str]  # on the command line, in YAML, in every file
+    title: ClassVar[str] = ""  # for people
+    Settings: ClassVar[Any] = NoSettings  # dataclass of what a user can set (`sozo.data.settings.setting`)
+    measures: ClassVar[tuple[Measure, ...]]  # what an answer is worth; the task is known by the first one
+    max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
+    temperature: ClassVar[float] = 1.0  # of sampling, likewise
+    batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
+    scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
+    control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
+    random_nouns: ClassVar[bool] = False  # whether ten random nouns are an answer
+    rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
+    Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
+    view: ClassVar[View[Any]] = View()  # how results are shown
+    commands: ClassVar[tuple[Callable[..., Iterable[str]], ...]] = ()  # its own: settings -> lines for people
+    judge_settings: "JudgeSettings | None" = None  # who shall judge; None if nobody judges
+    judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
+    again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
+
+    def __init__(self, settings: Any = None) -> None:
+        self.settings = self.Settings() if settings is None else settings
+
+    def items(self) -> Sequence[Item]:
+        """What is asked, in order; one item may be asked many times."""
+        raise NotImplementedError
+
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
+        raise NotImplementedError
+
+    def together(self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: Any = None) -> dict[str, float]:
+        """What scored answers show only together, by name (`TASK/...`), for a training that is evaluated as it goes.
+
+        `guard` is an encoder that nobody trains on, `frontier` one of this task's (`Task.frontier`), where given.
+        """
+        return {}
+
+    def frontier(self, nouns: Sequence[str], encoder: str | None) -> Any:
+        """Lists of nouns that are as random as they can be at their mean score (`sozo.models.nouns.Frontier`), or None.
+
+        `encoder` None takes the one that scores.
+        """
+        return None
+
+    def accepts(self, texts: Sequence[str]) -> Sequence[bool]:
+        """Of lists of nouns, whether each can be scored: random ones that cannot are drawn again."""
+        return [True] * len(texts)
+
+    # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
+
+    def deciding(self) -> dict[str, Any]:
+        """Settings that decide a score (JSON values): a run's folder is not continued with others."""
+        return deciding(self.settings)
+
+    def reward(self, *args: Any, **options: Any) -> Callable[..., list[float | None]] | None:
+        """The task's own reward, as TRL takes it; None if it is a measure as it stands (`sozo.rewards.task`)."""
+        # Its keyword arguments are keys of a GRPO run's `tasks`.
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        """What scores with: known once everything is loaded, part of the run's record, and compared like a setting."""
+        return {}
+
+    def facts(self) -> dict[str, Any]:
+        """What else the record shall hold."""
+        return {}
+
+    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
+        """A part's columns `text`, `score` (of the first measure), `reason` and, with more measures, `values`."""
+        rows, main = self.score(items, answers), self.measures[0].name
+        columns: dict[str, Any] = {"text": [answer.text for answer in answers]}
+        columns |= {"score": [row.values.get(main) for row in rows], "reason": [row.reason for row in rows]}
+        if len(self.measures) > 1:
+            columns["values"] = [dict(row.values) or None for row in rows]
+        return columns
+
+    def finish(self, run: Complete) -> Outcome | None:
+        """The result of a run; None lets evaluation summarise the measures from the table."""
+        return None
+
+    def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
+        """Answers that somebody else wrote (JSONL): a column text, an optional id, and item where there are several."""
+        for row in read_answers_file(path):
+            # A table names an answer's item by the answer's id, as `sozo.eval.draw` writes it.
+            named = not row.item or item_of(row.id) == row.item
+            answer_id = row.id if named else f"{row.item}{ITEM_SEPARATOR}{row.id}"
+            yield Answer(answer_id, row.item, row.text, source or path.name)
+
+    @classmethod
+    def refuse_training(cls, items: Iterable[Item]) -> None:
+        """Refuse items that a model must never be trained on, such as a benchmark's own, whatever task asks them."""

@@ -4,7 +4,7 @@ What they name by a dotted path, such as a reward function or a task of their ow
 """
 
 import difflib
-import importlib
+import importlib.util
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
@@ -77,4 +77,6 @@ def load_dotted(path: str, what: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise UserError(f"{what} {path}: {error}") from error
+        room = module.partition(".")[0]
+        ours = f"; sozo's own is sozo.{path}" if importlib.util.find_spec(f"sozo.{room}") else ""
+        raise UserError(f"{what} {path}: {error}{ours}") from error

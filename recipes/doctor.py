@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-sys.path.insert(1, str(Path(__file__).parents[1]))  # nothing may be installed, sozo neither
+sys.path.insert(1, str(Path(__file__).parents[1] / "src"))  # nothing may be installed, sozo neither
 
 from checkup.finding import Finding, State, safely
 from checkup.machine import check_builds, check_gpus, check_machine

@@ -31,7 +31,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted(path for room in ("recipes", "examples", "benchmarks") for path in (ROOT / room).rglob("README.md")),
 ]
-ROOMS = ("data", "rewards", "models", "generate", "training", "eval", "recipes", "tests", "examples")
+ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "recipes", "tests", "examples")
 SCRIPTS = sorted(path for room in ("recipes", "benchmarks") for path in (ROOT / room).rglob("*.*"))
 EXAMPLES = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))]
 
@@ -89,7 +89,7 @@ def parse_only(path, words, monkeypatch):
 
 
 SHELL = [words for path in PAGES for words in commands(path)] + [words for path in SCRIPTS for words in usages(path)]
-EVAL = [words[words.index("eval") + 1 :] for words in SHELL if "-m eval" in " ".join(words)]
+EVAL = [words[words.index("sozo") + 1 :] for words in SHELL if "sozo" in words and "clone" not in words]
 RECIPES = [
     (Path(word).name, words[k + 1 :])
     for words in SHELL

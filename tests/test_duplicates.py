@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
-from sozo.rewards.duplicates import KEY_BYTES, SeenResponses, response_keys, word_hash
+from sozo.rewards.duplicates import SeenResponses
+from sozo.scoring.keys import KEY_BYTES, response_keys, word_hash
 from sozo.tasks.dat.scorer import DatRules, DatScorer
 
 TEN = list(AXES[:10])

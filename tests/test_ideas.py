@@ -6,8 +6,8 @@ import json
 from importlib.resources import files
 
 import pytest
-from pbig_trial_rule import EXPERTS, rate, ratings_csv
 
+from pbig_trial_rule import EXPERTS, rate, ratings_csv
 from sozo.data.errors import UserError
 from sozo.tasks.pbig.ideas import (
     LIMITS,

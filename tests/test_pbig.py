@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from pbig_trial_rule import EXPERTS, rate
 
 from browser import CHROMIUM, Browser
 from fakes import FakeJudge
+from pbig_trial_rule import EXPERTS, rate
 from sozo.data.errors import UserError
 from sozo.data.rubrics import load_rubric
 from sozo.eval.run import score_answers

@@ -270,7 +270,7 @@ def test_dat_reward_needs_no_environment(monkeypatch):
 
 def test_importing_rewards_is_cheap():
     heavy = {"torch", "transformers", "pyarrow", "sentence_transformers", "openai", "pyknp", "fugashi", "spacy", "trl"}
-    code = f"import sys, rewards; sozo.rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, sozo.rewards; sozo.rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

@@ -13,7 +13,7 @@ from study.steps import Step
 
 def disk_lines(study: Study, step: Step) -> list[str]:
     """What a step that trains writes."""
-    if step.config is None:
+    if not step.trains:
         return []
     checkpoint, count, left = _disk(study, step)
     end = "kept" if study.keep_checkpoints else "dropped when it is done"
@@ -22,7 +22,7 @@ def disk_lines(study: Study, step: Step) -> list[str]:
 
 def study_disk(study: Study, steps: Sequence[Step]) -> str:
     """What all these steps need together, and what there is. Responses and logs are small beside it."""
-    disks = [_disk(study, step) for step in steps if step.config]
+    disks = [_disk(study, step) for step in steps if step.trains]
     at_once = [checkpoint * count for checkpoint, count, _ in disks]
     most = sum(at_once) if study.keep_checkpoints else max(at_once, default=0)
     folder = Path(study.output_dir).absolute()

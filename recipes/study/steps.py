@@ -31,6 +31,11 @@ class Step:
     arguments: tuple[str, ...] = ()  # what follows the flags
     derived: bool = False  # soon made of other steps' results: where these have changed it is made anew
 
+    @property
+    def trains(self) -> bool:
+        """Whether it trains a model; the page over a study's arms has a YAML, too, but is launched by nobody."""
+        return self.config is not None and self.launcher is not None
+
     def command(self, launch: list[str], python: str = "python") -> list[str]:
         """The words of the command; `launch` are those of `accelerate launch`."""
         script = Path(__file__).parents[1] / self.script

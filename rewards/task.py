@@ -1,13 +1,23 @@
 """Any task's measure as a reward: for whoever brings a task, and for the tasks that pay nothing but a measure."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.settings import settings_of
+from sozo.rewards.dat import make_dat_reward
 from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.rewards.sat import make_sat_reward
 from sozo.tasks import task_type
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.sat.task import Sat
 from sozo.tasks.task import Answer, Item, Task
+
+RewardFunc = Callable[..., list[float | None]]
+# Of tasks whose reward is more than a measure: what makes it of their settings and its own keyword arguments.
+_MAKERS: dict[type[Task], Callable[..., Reward]] = {Dat: make_dat_reward, Sat: make_sat_reward}
 
 
 class TaskReward(Reward):
@@ -54,3 +64,31 @@ def make_task_reward(
     kind = task_type(task)
     built = kind(settings_of(kind.Settings, settings))
     return TaskReward(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)
+
+
+def reward_options(kind: type[Task]) -> set[str] | None:
+    """Names of the keyword arguments of `reward_of` for tasks of this class; None if no answer is worth anything alone.
+
+    >>> sorted(reward_options(Dat))
+    ['penalise_duplicates', 'scale']
+    """
+    maker = _maker(kind)
+    if maker is None:
+        return None
+    parameters = inspect.signature(maker).parameters.values()
+    return {known.name for known in parameters if known.kind is not known.VAR_KEYWORD} - {"self", "task"}
+
+
+def reward_of(task: Task, **options: Any) -> RewardFunc:
+    """The reward of a task: what its own method `reward` gives, or sozo's of this task, or else its first measure."""
+    maker = _maker(type(task))
+    if maker is None:
+        raise UserError(f"{task.name}: no answer is worth anything alone; take another reward, such as a judge's")
+    return maker(**asdict(task.settings), **options) if maker in _MAKERS.values() else maker(task, **options)
+
+
+def _maker(kind: type[Task]) -> Callable[..., RewardFunc] | None:
+    """What is called with a task, or with its settings if it is one of `_MAKERS`."""
+    own = getattr(kind, "reward", None)
+    ready = next((make for known, make in _MAKERS.items() if issubclass(kind, known)), None)
+    return own or ready or (None if kind.score is Task.score else TaskReward)

@@ -85,7 +85,11 @@ class NoSettings:
 
 
 class Task:
-    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; CONTRIBUTING.md shows one."""
+    """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; CONTRIBUTING.md shows one.
+
+    With a method `reward(self, **options)`, a function as TRL takes it, a task is paid for by more than its first
+    measure (`sozo.rewards.task`); the options are keys of a GRPO run's `tasks`.
+    """
 
     name: ClassVar[str]  # on the command line, in YAML, in every file
     title: ClassVar[str] = ""  # for people
@@ -139,11 +143,6 @@ class Task:
     def deciding(self) -> dict[str, Any]:
         """Settings that decide a score (JSON values): a run's folder is not continued with others."""
         return deciding(self.settings)
-
-    def reward(self, *args: Any, **options: Any) -> Callable[..., list[float | None]] | None:
-        """The task's own reward, as TRL takes it; None if it is a measure as it stands (`sozo.rewards.task`)."""
-        # Its keyword arguments are keys of a GRPO run's `tasks`.
-        return None
 
     def describe(self) -> dict[str, Any]:
         """What scores with: known once everything is loaded, part of the run's record, and compared like a setting."""

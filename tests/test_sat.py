@@ -18,6 +18,7 @@ from fakes import FakeEncoder
 from sozo.data.errors import UserError
 from sozo.data.prompts import sat_messages
 from sozo.eval.run import score_answers
+from sozo.rewards.task import reward_of
 from sozo.scoring.embeddings import make_encoder
 from sozo.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
 from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
@@ -311,4 +312,4 @@ def test_answers_to_any_story_are_scored_against_it() -> None:
     row, empty = task.score([told] * 2, [Answer("1", "x", "漁師が浜辺で亀を助けた。"), Answer("2", "x", " ")])
     assert (row.values, row.reason) == ({"sat": 0.0, "sat/compliant": 0.0}, None)
     assert empty.reason == "empty"
-    assert task.reward(scale=1.0).scale == 1.0
+    assert reward_of(task, scale=1.0).scale == 1.0

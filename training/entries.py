@@ -1,8 +1,7 @@
 """One entry of a GRPO run's list `tasks`: what is asked, how often, and what is paid for it."""
 
-import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.jsonl import id_column, read_numbered, text_column
 from sozo.data.settings import hint, load_dotted, settings_of
-from sozo.rewards.task import TaskReward
+from sozo.rewards.task import RewardFunc, reward_of, reward_options
 from sozo.tasks import refuse_training, task_type
 from sozo.tasks.task import Item, Task
 
-RewardFunc = Callable[..., list[float | None]]
 # Arguments of a reward that are no columns.
 _RESERVED = {"asked", "completions", "completion_ids", "environments", "log_extra", "log_metric", "trainer_state"}
 
@@ -44,7 +42,7 @@ class Entry:
             return f"num_prompts must be at least 1, not {self.num_prompts}"
         if not self.reward_funcs and self.task is None:
             return "nothing pays for its completions; give reward_funcs, a list of dotted paths"
-        if not self.reward_funcs and self._kind.reward is Task.reward and self._kind.score is Task.score:
+        if not self.reward_funcs and reward_options(self._kind) is None:
             return "no answer is worth anything alone; give reward_funcs, such as a judge's reward"
         known = self._settings | self._reward_options
         for name in self.options:
@@ -82,8 +80,7 @@ class Entry:
         """What the task's own reward can be told, where it is the one that pays."""
         if self.task is None or self.reward_funcs:
             return set()
-        makes = TaskReward.__init__ if self._kind.reward is Task.reward else self._kind.reward
-        return set(inspect.signature(makes).parameters) - {"self", "task"}
+        return reward_options(self._kind) or set()
 
     @cached_property
     def built(self) -> Task:
@@ -109,7 +106,7 @@ class Entry:
         if self.reward_funcs:
             return [_reward_func(path, self.reward_args.get(path)) for path in self.reward_funcs]
         options = {name: value for name, value in self.options.items() if name in self._reward_options}
-        return [self.built.reward(**options) or TaskReward(self.built, **options)]
+        return [reward_of(self.built, **options)]
 
 
 _KEYS = {known.name for known in fields(Entry)} - {"options"}

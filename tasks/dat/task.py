@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sozo.data.prompts import prompt
 from sozo.data.schema import utf8_safe
-from sozo.rewards.dat import DatReward
 from sozo.scoring.measure import Measure
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.lists import read_lists
@@ -59,9 +58,6 @@ class Dat(Task):
             values = {"dat/valid": 0.0} if result.score is None else {"dat": result.score, "dat/valid": 1.0}
             rows.append(Row(values, result.reason and str(result.reason), {"words": result.words}))
         return rows
-
-    def reward(self, *, scale: float = 10.0, penalise_duplicates: bool = True) -> DatReward:
-        return DatReward(partial(DatScorer.of, self.settings), scale=scale, penalise_duplicates=penalise_duplicates)
 
     def together(
         self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: NounFrontier | None = None

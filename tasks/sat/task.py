@@ -1,7 +1,7 @@
 """The Story Alteration Task (paper, section 3.3): rewrite a story; the score is how far the rewrite is from it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple, fields
+from dataclasses import astuple, fields
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,8 @@ from typing import Any
 from sozo.data.jsonl import write_records
 from sozo.data.prompts import prompt, sat_messages
 from sozo.data.settings import deciding
-from sozo.rewards.sat import SatReward, make_sat_reward
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.sat.compliance import LENGTH_BAND
 from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, rewrite_values, stories_digest
 from sozo.tasks.sat.score import SatScorer, SatSettings
 from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
@@ -72,17 +70,6 @@ class Sat(Task):
         rows = self.scorer.score([_rewrite(answer) for answer in answers], stories)
         facts = ("length", "one_line", "extras")
         return [Row(rewrite_values(row), row.reason, {name: getattr(row, name) for name in facts}) for row in rows]
-
-    def reward(
-        self,
-        *,
-        scale: float = 10.0,
-        penalise_duplicates: bool = True,
-        min_length: int = LENGTH_BAND[0],
-        max_length: int = LENGTH_BAND[1],
-    ) -> SatReward:
-        lengths = {"min_length": min_length, "max_length": max_length}
-        return make_sat_reward(scale=scale, penalise_duplicates=penalise_duplicates, **lengths, **asdict(self.settings))
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:

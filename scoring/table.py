@@ -1,0 +1,169 @@
+"""The one table: what stands in it is declared once, and printers loop over it.
+
+`markdown` prints one here; `sozo.eval.report` prints the same table as HTML (`show` in `parts.html`), CSV and LaTeX
+(`exports.write_tables`), and `sozo.eval.terminal` in the terminal.
+
+>>> ALPHA = Measure("alpha", 2)
+>>> columns = (
+...     Column("Criterion", lambda row: row["name"]),
+...     Column("Alpha", lambda row: Cell(row["alpha"], ALPHA, *row["ends"])),
+...     Column("Raters", lambda row: row["raters"]),
+... )
+>>> rows = [{"name": "fluency|flow", "alpha": 0.5, "ends": (0.4, 0.6), "raters": 1200}]
+>>> print(markdown(fill("Agreement", columns, rows)), end="")
+| Criterion     | Alpha             | Raters |
+|---------------|-------------------|--------|
+| fluency\\|flow | 0.50 [0.40, 0.60] | 1,200  |
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sozo.data.markdown import plain, table
+from sozo.scoring.measure import DASH, Measure
+from sozo.scoring.numbers import COUNT, interval, n_of, number
+
+EVERYWHERE = frozenset({"terminal", "wandb", "card", "page"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One place of a table: a number with what it rests on, a text, or the reason why there is neither.
+
+    >>> cell = Cell(0.5, Measure("alpha", 2), 0.4, 0.6, n=3, of=4)
+    >>> cell.text, cell.lines, cell.line
+    ('0.50', ('[0.40, 0.60]', '3 of 4'), '0.50 [0.40, 0.60], 3 of 4')
+    """
+
+    value: float | str | None = None  # a share is from 0 to 1; None where there is no number
+    measure: Measure = COUNT  # how its numbers are written
+    low: float | None = None  # ends of its 95% interval, if it has one
+    high: float | None = None
+    n: int | None = None  # what it rests on: n of N; n alone where N is None
+    of: int | None = None
+    below: tuple[str, ...] = ()  # what else stands below it: labels, or texts
+    signed: bool = False  # whether it is a difference
+    why: str = ""  # why there is no number: a label or a text
+    paper: str = ""  # the paper's figure
+    change: "Cell | None" = None  # the difference from the base model
+    # Of a significant difference `up` or `down`; and, if it is not negligible, `good` or `bad`, and how much.
+    mark: str = ""
+    heat: bool = False  # whether the number is shown by a colour too, and its interval to whoever points at it
+    more: Mapping[str, float | str] = field(default_factory=dict)  # what else files say, by name
+
+    @property
+    def text(self) -> str:
+        """The number, or the text; a dash for None."""
+        if isinstance(self.value, str):
+            return self.value
+        return number(self.value, self.measure, signed=self.signed)
+
+    @property
+    def interval(self) -> str:
+        """Its 95% interval; empty where there is none."""
+        return interval(self.low, self.high, self.measure, signed=self.signed)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What stands below the number: its interval, n of N, and the rest."""
+        counts = () if self.n is None else (f"n = {self.n:,}" if self.of is None else n_of(self.n, self.of),)
+        ends = (self.interval,) if self.interval and not self.heat else ()
+        return (*ends, *counts, *self.below)
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        ends = f" {self.interval}" if self.interval else ""
+        return ", ".join((self.text + ends, *(line for line in self.lines if line != self.interval)))
+
+    @property
+    def hover(self) -> str:
+        """In a heat map the intervals of the number and of its change."""
+        if not self.heat:
+            return ""
+        parts = [f"95%: {self.interval}"] if self.interval else []
+        if self.change is not None and self.change.interval:
+            parts.append(f"{self.change.text} {self.change.interval}")
+        return "; ".join(parts)
+
+    @property
+    def exact(self) -> dict[str, float | str]:
+        """Its numbers with all digits, by name, without those that it has not."""
+        numbers = {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "of": self.of, **self.more}
+        if self.change is not None:
+            change = self.change
+            numbers |= {"change": change.value, "change_low": change.low, "change_high": change.high, **change.more}
+        return {name: value for name, value in numbers.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, and what each row has in it."""
+
+    label: str  # a key of `labels.yaml`; one that is no key is shown as it is
+    cell: Callable[[Any], Cell | float | str | None]  # of a row's record; a bare number is written as `measure` says
+    measure: Measure = COUNT
+    shown: frozenset[str] = EVERYWHERE  # of a task's columns: where
+
+    def of(self, record: Any) -> Cell:
+        """The cell of a record."""
+        value = self.cell(record)
+        return value if isinstance(value, Cell) else Cell(value, self.measure)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    base: str = ""  # what its differences are from
+    seeds: int = 0  # how many training seeds it is the mean of, if it is a mean
+    published: bool = False  # whether it is a paper's
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as every printer takes it."""
+
+    name: str  # its title, or the title's label
+    columns: tuple[str, ...]  # labels of its columns; the first is that of the rows' names
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()  # labels of what stands below it
+    papers: "Table | None" = None  # the same table in the paper, digit for digit
+    translate: bool = False  # whether the rows' names are labels
+    scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
+    each: "Table | None" = None  # the rows of the seeds that its rows are means of
+    empty: tuple[tuple[str, tuple[str, ...]], ...] = ()  # why columns are left out: reason, and their labels
+
+    def shade(self, cell: Cell) -> float | None:
+        """How strong a cell's colour is, 0 to 1, on the table's scale; None without one."""
+        if not cell.heat or not isinstance(cell.value, int | float) or self.scale is None:
+            return None
+        low, high = self.scale
+        return (cell.value - low) / (high - low) if high > low else 0.0
+
+
+def fill(name: str, columns: Sequence[Column], records: Iterable[Any], notes: Sequence[str] = ()) -> Table:
+    """The table of some records; the first column holds the rows' names."""
+    first, *others = columns
+    rows = [Row(first.of(record).text, tuple(column.of(record) for column in others)) for record in records]
+    return Table(name, tuple(column.label for column in columns), tuple(rows), tuple(notes))
+
+
+def markdown(shown: Table) -> str:
+    """The table in Markdown, without title and notes; names and texts are escaped, since they may come from outside."""
+    lines = []
+    for row in shown.rows:
+        lines.append([plain(row.name), *(_escaped(cell) for cell in row.cells)])
+    return table([plain(label) for label in shown.columns], lines)
+
+
+def _escaped(cell: Cell) -> str:
+    """A cell in one line, of which only the numbers are not escaped."""
+    text = plain(cell.text) if isinstance(cell.value, str) else cell.text
+    if cell.value is None and cell.why:
+        return f"{DASH} ({plain(cell.why)})"
+    numbers = [line if line not in cell.below else plain(line) for line in cell.lines if line != cell.interval]
+    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers))

@@ -9,9 +9,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sozo.data.errors import UserError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 T = TypeVar("T")
 
@@ -61,6 +64,32 @@ def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
         if name not in names:
             raise UserError(f"unknown setting: {name}" + hint(name, names, f"; {', '.join(names)} exist"))
     return settings(**values)
+
+
+def from_validation(error: "ValidationError", where: str, known: Iterable[str] = ()) -> UserError:
+    """The first mistake that pydantic found as one line for people: where it stands, what is wrong, what is written.
+
+    `known` are the keys among which an unknown one may have been meant.
+
+    >>> from pydantic import TypeAdapter, ValidationError
+    >>> try:
+    ...     TypeAdapter(dict[str, list[int]]).validate_python({"shots": [1, "many"]})
+    ... except ValidationError as error:
+    ...     print(from_validation(error, "mine.yaml"))
+    mine.yaml: shots 2: Input should be a valid integer, unable to parse string as an integer, not 'many'
+    """
+    mistake = error.errors(include_url=False)[0]
+    place = ""
+    for part in mistake["loc"]:
+        place += f" {part + 1}" if isinstance(part, int) else f", {part}" if place else part
+    if mistake["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        names = ", ".join(known)
+        meant = hint(str(mistake["loc"][-1]), known, f"; {names} exist" if names else "; leave it out")
+        return UserError(f"{where}: unknown key {place}{meant}")
+    problem = mistake["msg"].removeprefix("Value error, ")
+    if mistake["type"] not in ("missing", "value_error"):  # these say all: the second is a check of ours
+        problem += f", not {str(mistake['input'])[:100]!r}"
+    return UserError(": ".join(filter(None, (where, place, problem))))
 
 
 def load_dotted(path: str, what: str) -> Any:

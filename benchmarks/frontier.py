@@ -18,9 +18,7 @@ from sozo.data.jumandic import load_nouns
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.reference import random_lists
-from sozo.tasks.dat.frontier import free_lists
-from sozo.tasks.dat.frontier_point import AGREE
-from sozo.tasks.dat.noun_frontier import NounFrontier
+from sozo.tasks.dat.frontier import AGREE, NounFrontier, free_lists
 
 _CHECK, _MOST = 100, 100_000
 

@@ -17,8 +17,7 @@ def write_study_page(config: Path, output_dir: str | None) -> Path:
     from sozo.data.record import write_json, write_whole
     from sozo.eval.report.svg import standalone
     from sozo.scoring.guard import Guard
-    from sozo.tasks.dat.guard import with_gains
-    from sozo.tasks.dat.table11 import table11
+    from sozo.tasks.dat.table11 import table11, with_gains
     from study.arms_page import plane, to_markdown, write_page
     from study.config import load_study
     from study.curves import evaluation_charts

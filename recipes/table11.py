@@ -32,9 +32,8 @@ def write_table(
     from sozo.data.schema import part_paths, read_responses
     from sozo.data.study_folder import read_study
     from sozo.scoring.guard import Guard
-    from sozo.tasks.dat.guard import with_gains
-    from sozo.tasks.dat.summary import valid_scores
-    from sozo.tasks.dat.table11 import table11
+    from sozo.tasks.dat.table import valid_scores
+    from sozo.tasks.dat.table11 import table11, with_gains
     from study.curves import evaluation_charts
     from study.guards import judge_rows, with_verdicts
     from study.page import to_json, to_markdown, write_report

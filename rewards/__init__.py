@@ -14,10 +14,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sozo.rewards.dat import DatReward, dat_reward, make_dat_reward
-    from sozo.rewards.dat_apart import make_dat_distance, make_dat_validity
-    from sozo.rewards.dat_combination import make_dat_combination
-    from sozo.rewards.dat_rarity import make_dat_rarity
+    from sozo.rewards.dat import (
+        DatReward,
+        dat_reward,
+        make_dat_combination,
+        make_dat_distance,
+        make_dat_rarity,
+        make_dat_reward,
+        make_dat_validity,
+    )
     from sozo.rewards.duplicates import SeenResponses
     from sozo.rewards.ideas import IdeaReward, idea_format_reward, make_idea_reward
     from sozo.rewards.judge import JudgeReward, make_judge_reward
@@ -31,10 +36,10 @@ _NAMES = {
     "sozo.rewards.judge": ("JudgeReward", "make_judge_reward"),
     "sozo.rewards.reward": ("Reward", "ScoredCompletion"),
     "sozo.rewards.task": ("TaskReward", "make_task_reward"),
-    "sozo.rewards.dat_apart": ("make_dat_distance", "make_dat_validity"),
-    "sozo.rewards.dat_combination": ("make_dat_combination",),
-    "sozo.rewards.dat_rarity": ("make_dat_rarity",),
-    "sozo.rewards.dat": ("DatReward", "dat_reward", "make_dat_reward"),
+    "sozo.rewards.dat": (
+        *("DatReward", "dat_reward", "make_dat_reward"),
+        *("make_dat_validity", "make_dat_distance", "make_dat_combination", "make_dat_rarity"),
+    ),
     "sozo.tasks.dat.scorer": ("DatResult", "DatRules", "DatScorer", "DatScores"),
     "sozo.rewards.ideas": ("IdeaReward", "idea_format_reward", "make_idea_reward"),
     "sozo.rewards.sat": ("SatReward", "make_sat_reward"),

@@ -1,22 +1,33 @@
-"""The DAT reward as TRL takes it (paper, section 5.1.3): 10 x DAT score, 0 if invalid or seen before.
+"""DAT's rewards as TRL takes them (paper, section 5.1.3): the score as a whole, and its parts as rewards of their own.
 
-Works in `GRPOTrainer(reward_funcs=[dat_reward])`, from `trl grpo --reward_funcs sozo.rewards.dat_reward`, and in any
-trainer that calls a function with the texts of each process: it needs nothing but `completions`.
+`dat_reward` works in `GRPOTrainer(reward_funcs=[dat_reward])`, from `trl grpo --reward_funcs sozo.rewards.dat_reward`,
+and in any trainer that calls a function with the texts of each process: it needs nothing but `completions`.
+
+Validity and distance are two rewards, too: summed into one, an invalid list's 0 drowns what distances differ by. Each
+is normalised alone with TRL's `multi_objective_aggregation: normalize_then_sum`. A group with no valid list has zero
+advantage; one with a single valid list learns from its validity alone.
 """
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
+from math import fsum, log
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sozo.data.errors import UserError
 from sozo.data.schema import Reason
 from sozo.data.settings import settings_of
-from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.rewards.reward import Part, Reward, ScoredCompletion
+from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import DEFAULT_ENCODER
+from sozo.scoring.parse import NUM_WORDS
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.table import valid_lists
 from sozo.tasks.task import Answer, Item
 
 
@@ -44,10 +55,15 @@ class DatReward(Reward):
     loaded = "scorer"
 
     def __init__(
-        self, build: Callable[[], DatScorer], *, scale: float = 10.0, penalise_duplicates: bool = True
+        self,
+        build: Callable[[], DatScorer],
+        name: str = "dat_reward",  # the same whatever the settings: it is the key in W&B
+        prefix: str = "dat",
+        *,
+        scale: float = 10.0,
+        penalise_duplicates: bool = True,
     ) -> None:
-        # The name is the same whatever the settings: it is the key in W&B.
-        super().__init__("dat_reward", "dat", scale=scale, penalise_duplicates=penalise_duplicates)
+        super().__init__(name, prefix, scale=scale, penalise_duplicates=penalise_duplicates)
         self._build = build
 
     @cached_property
@@ -80,6 +96,158 @@ class DatReward(Reward):
         return {**super().describe(), **self.scorer.describe()}
 
 
+class DatValidity(DatReward):
+    """Reward function: 1 for a valid list, else 0. A list that was seen before is as valid."""
+
+    console = ()
+
+    def __init__(self, build: Callable[[], DatScorer]) -> None:
+        super().__init__(build, "dat_validity", "dat_validity", scale=1.0, penalise_duplicates=False)
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        completions = super().alone(items, answers)
+        return [replace(completion, reward=float(completion.score is not None)) for completion in completions]
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        return {}  # TRL logs the mean, which is all there is
+
+
+class DatDistance(DatReward):
+    """Reward function: the DAT score of a valid list, in [0, 2]; None for an invalid one, 0 for one seen before.
+
+    Its parts are the words, each worth its mean distance to the other nine: their mean is the score.
+    """
+
+    in_parts = True
+
+    def __init__(
+        self, build: Callable[[], DatScorer], name: str = "dat_distance", *, penalise_duplicates: bool = True
+    ) -> None:
+        super().__init__(build, name, scale=1.0, penalise_duplicates=penalise_duplicates)
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        completions = [replace(completion, reward=None) for completion in super().alone(items, answers)]
+        valid = [k for k, completion in enumerate(completions) if completion.score is not None]
+        rows = np.array([self.scorer.vectors.rows(completions[k].facts["words"]) for k in valid])
+        for k, worths in zip(valid, self.worths(rows) if valid else (), strict=True):
+            completions[k] = self.paid(completions[k], worths)
+        return completions
+
+    def worths(self, rows: np.ndarray) -> list[list[float]]:
+        """What each word is worth; `rows` are the words' rows in the encoder's vectors, shape (valid lists, 10)."""
+        return distance_to_others(self.scorer.vectors.matrix, rows).tolist()
+
+    def paid(self, completion: ScoredCompletion, worths: Sequence[float]) -> ScoredCompletion:
+        """A valid list with its reward and those of its words."""
+        return with_parts(completion, worths, completion.score)
+
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        completions = super().among(completions)
+        return [with_parts(c, [0.0] * len(c.parts)) if c.duplicate else c for c in completions]
+
+
+class DatCombination(DatDistance):
+    """Reward function: minus the mean of (u - m)·(v - m) over the pairs of a valid list's words, about -0.1 to 0.1.
+
+    u and v are unit vectors, m the mean vector of the words of the reference's valid lists. An invalid list has None,
+    one seen before 0. Its parts are the words, each worth its mean with the other nine.
+
+    Which words are used earns nothing: words drawn independently of each other, in all places alike, are paid 0 on
+    average if they are the reference's, and less if they are others. What still earns without combining is a template,
+    another use of words in each place: `dat/position` shows it (docs/instruments.md).
+    """
+
+    def __init__(self, build: Callable[[], DatScorer], reference: Path, *, penalise_duplicates: bool = True) -> None:
+        super().__init__(build, "dat_combination", penalise_duplicates=penalise_duplicates)
+        self._reference = reference
+
+    def worths(self, rows: np.ndarray) -> list[list[float]]:
+        return combined(self.scorer.vectors.matrix, rows, self._mean).tolist()
+
+    def paid(self, completion: ScoredCompletion, worths: Sequence[float]) -> ScoredCompletion:
+        return with_parts(completion, worths)
+
+    @cached_property
+    def _mean(self) -> np.ndarray:
+        words = [word for words in valid_lists(self._reference) for word in words]
+        unit = self.scorer.vectors.unit(words)
+        if not unit.any():
+            raise UserError(f"{self._reference} holds no valid list with a vector; reference is a finished DAT run")
+        return unit[unit.any(axis=1)].mean(axis=0)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "reference": str(self._reference)}
+
+
+class DatRarity(DatReward):
+    """Reward function: how rare a valid list's words were before this step, the mean in nats; None for other lists.
+
+    A word that made up c of n counted words is worth log((n + 1) / (c + 1)). Counts are of the words that all processes
+    drew, and saved with a checkpoint; from one step to the next they keep the share `decay`. With counts of the model's
+    own words that is the policy gradient of the entropy of its words, all places taken together: the number of words
+    that it uses, not the entropy of its lists.
+    """
+
+    in_parts = keeps_words = True
+    console = ()
+
+    def __init__(self, build: Callable[[], DatScorer], *, decay: float = 0.98) -> None:
+        super().__init__(build, "dat_rarity", "dat_rarity", scale=1.0, penalise_duplicates=False)
+        self._decay = decay
+        self._numbers: dict[str, int] = {}
+        self._counts = np.zeros(0)
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        return [replace(completion, reward=None) for completion in super().alone(items, answers)]
+
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        paid = super().among(completions)
+        valid = [k for k, completion in enumerate(paid) if completion.score is not None]
+        words = [word for k in valid for word in paid[k].facts["words"]]
+        rows = np.array([self._numbers.setdefault(word, len(self._numbers)) for word in words], np.int64)
+        self._counts = np.append(self._counts, np.zeros(len(self._numbers) - len(self._counts)))
+        worths = log(self._counts.sum() + 1) - np.log(self._counts[rows] + 1)
+        self._counts = self._decay * self._counts + np.bincount(rows, minlength=len(self._counts))
+        for k, of_list in zip(valid, worths.reshape(-1, NUM_WORDS).tolist(), strict=True):
+            paid[k] = with_parts(paid[k], of_list)
+        return paid
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        return {}  # TRL logs the mean, which is all there is
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "decay": self._decay}
+
+    def state(self) -> dict[str, Any]:
+        return {"words": list(self._numbers), "counts": self._counts.tolist()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._numbers = {word: number for number, word in enumerate(state["words"])}
+        self._counts = np.array(state["counts"])
+
+
+def combined(unit: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """For each word u of a list the mean of -(u - mean)·(v - mean) over the list's other words v, shape of `rows`.
+
+    `rows` are rows of the unit vectors `unit`, shape (lists, words).
+    """
+    moved = unit[rows] - mean
+    others = moved.sum(axis=1, keepdims=True) - moved
+    return -np.einsum("rkd,rkd->rk", moved, others) / (rows.shape[1] - 1)
+
+
+def with_parts(completion: ScoredCompletion, worths: Sequence[float], reward: float | None = None) -> ScoredCompletion:
+    """A valid list with what each of its words is worth; it is paid `reward`, or else the mean of them."""
+    words: Sequence[str] = completion.facts["words"]
+    lines = [f"{k}. {word}" for k, word in enumerate(words, 1)]
+    # A list is the end of its text, and each line's length is known: `sozo.scoring.parse.split_list`.
+    end, parts = len(completion.text.rstrip()) - sum(map(len, lines)) - len(lines), []
+    for line, word, worth in zip(lines, words, worths, strict=True):
+        end += len(line) + 1
+        parts.append(Part(end - len(word), end, worth))
+    return replace(completion, reward=fsum(worths) / len(worths) if reward is None else reward, parts=parts)
+
+
 def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **settings: Any) -> DatReward:
     """A configured DAT reward. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
@@ -88,6 +256,55 @@ def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **
     """
     build = partial(DatScorer.of, settings_of(DatSettings, settings))
     return DatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)
+
+
+def make_dat_validity(**settings: Any) -> DatValidity:
+    """1.0 for each valid response, else 0.0; `settings` are those of `make_dat_reward`."""
+    return DatValidity(_shared(settings))
+
+
+def make_dat_distance(*, penalise_duplicates: bool = True, **settings: Any) -> DatDistance:
+    """The DAT score of each valid response, and None for an invalid one; `settings` are those of `make_dat_reward`.
+
+    Beside `make_dat_validity`, which loads nothing of its own where the settings are the same.
+
+    >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
+    >>> validity, distance = (make(noun_checker="jumandic") for make in (make_dat_validity, make_dat_distance))
+    >>> validity(completions=[text, "1. 犬"]), distance(completions=["1. 犬"])
+    ([1.0, 0.0], [None])
+    """
+    return DatDistance(_shared(settings, "dat_distance"), penalise_duplicates=penalise_duplicates)
+
+
+def make_dat_combination(*, reference: str, penalise_duplicates: bool = True, **settings: Any) -> DatCombination:
+    """The combination of each valid response, and None for an invalid one.
+
+    `reference` is the folder of a finished DAT run, the base model's say; `settings` are those of `make_dat_reward`.
+    """
+    build, folder = _shared(settings, "dat_combination"), Path(reference)
+    if not folder.exists():
+        raise UserError(f"dat_combination: reference {folder} is not there; it is the folder of a finished DAT run")
+    return DatCombination(build, folder, penalise_duplicates=penalise_duplicates)
+
+
+def make_dat_rarity(*, decay: float = 0.98, **settings: Any) -> DatRarity:
+    """Rarity by running counts, beside `make_dat_validity` and `make_dat_distance`; settings of `make_dat_reward`."""
+    return DatRarity(_shared(settings), decay=decay)
+
+
+def _shared(settings: dict[str, Any], of_all_ten: str = "") -> Callable[[], DatScorer]:
+    """What makes the one scorer of all rewards with these settings; a reward `of_all_ten` words refuses Olson's."""
+    chosen = settings_of(DatSettings, settings)
+    if of_all_ten and chosen.olson:
+        remedy = "take make_dat_reward, or leave olson out"
+        raise UserError(f"{of_all_ten}: Olson's scores leave three words out; {remedy}")
+    return partial(shared_scorer, chosen)
+
+
+@lru_cache
+def shared_scorer(settings: DatSettings) -> DatScorer:
+    """One scorer for all rewards of the same settings."""
+    return DatScorer.of(settings)
 
 
 def _scorer_from_environment() -> DatScorer:

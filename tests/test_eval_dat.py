@@ -14,8 +14,8 @@ import pytest
 from fakes import write_responses
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason, Response
-from sozo.tasks.dat.lists import read_lists
-from sozo.tasks.dat.summary import DatSummary, summarise, valid_scores
+from sozo.tasks.dat.summary import DatSummary, summarise
+from sozo.tasks.dat.table import read_lists, valid_scores
 
 ROWS = [
     Response("0", "a", 1, "", ("犬", "猫"), 0.5),

@@ -14,8 +14,7 @@ from scripted_grpo import scripted
 from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.models import processes
-from sozo.tasks.dat.frontier_point import Place
-from sozo.tasks.dat.noun_frontier import NounFrontier
+from sozo.tasks.dat.frontier import NounFrontier, Place
 from sozo.tasks.task import Row
 from sozo.training.evaluate import read_evaluate
 from sozo.training.evaluation import Evaluation
@@ -62,9 +61,9 @@ def test_an_evaluation_is_means_and_what_lists_show_together(monkeypatch):
     assert settings.values(asked, rows[2:]) == {"dat/valid": 0.0, "dat/unique_words": 0.0}
 
     # The frontier has three points; at three unique words it is a third of the way from 0.4 to 0.1.
-    monkeypatch.setattr("sozo.tasks.dat.noun_frontier.independent_words", lambda unit, strength: strength)
+    monkeypatch.setattr("sozo.tasks.dat.frontier.independent_words", lambda unit, strength: strength)
     places = {0.0: Place(0.1, 5.0, 0.0), 1.0: None, 2.0: Place(0.4, 2.0, 0.0)}
-    monkeypatch.setattr("sozo.tasks.dat.noun_frontier.independent_place", lambda unit, p, lists, rng: places[p])
+    monkeypatch.setattr("sozo.tasks.dat.frontier.independent_place", lambda unit, p, lists, rng: places[p])
     monkeypatch.setattr(NounFrontier, "__init__", lambda self: setattr(self, "unit", None))
     monkeypatch.setattr(NounFrontier, "strengths", lambda self: [0.0, 1.0, 2.0])
     frontier = NounFrontier()

@@ -20,8 +20,7 @@ from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.parse import split_list
 from sozo.tasks.dat import frontier
-from sozo.tasks.dat.frontier import free_lists, independent_words
-from sozo.tasks.dat.noun_frontier import NounFrontier
+from sozo.tasks.dat.frontier import NounFrontier, free_lists, independent_words
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 

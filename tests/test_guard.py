@@ -16,9 +16,8 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.reference import random_lists
 from sozo.scoring.guard import Guard, gain
-from sozo.tasks.dat.guard import with_gains
 from sozo.tasks.dat.summary import summarise
-from sozo.tasks.dat.table11 import table11
+from sozo.tasks.dat.table11 import table11, with_gains
 
 
 def test_a_gain_in_the_bases_standard_deviations():

@@ -10,7 +10,7 @@ import torch
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from scripted_grpo import generated, scripted
-from sozo.rewards.dat_rarity import DatRarity
+from sozo.rewards.dat import DatRarity
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.keep_words import KeepWords
 from sozo.training.shared_prompt import share_prompt

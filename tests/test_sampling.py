@@ -27,9 +27,9 @@ from sozo.eval.run import run_task
 from sozo.models.generator import RandomNouns
 from sozo.models.generators import GeneratorSettings
 from sozo.tasks.dat.instruments import measure
-from sozo.tasks.dat.lists import read_lists
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.summary import summarise
+from sozo.tasks.dat.table import read_lists
 from sozo.tasks.dat.task import Dat
 
 WORKER = Path(__file__).parent / "sampling_worker.py"

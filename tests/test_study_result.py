@@ -12,9 +12,8 @@ from sozo.data.errors import UserError
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import standalone
 from sozo.scoring.statistics.seeds import difference, over_seeds
-from sozo.tasks.dat.guard import with_gains
 from sozo.tasks.dat.summary import DatSummary
-from sozo.tasks.dat.table11 import Table11, Table11Row
+from sozo.tasks.dat.table11 import Table11, Table11Row, with_gains
 from study.arms import read_arms
 from study.arms_page import cells, plane, to_markdown, write_page
 from study.arms_page import found as found_in
@@ -149,7 +148,7 @@ def test_gains_are_over_the_base_of_the_same_seed(found, monkeypatch):
             return -np.array(lists)
 
     for read in ("valid_scores", "valid_lists"):
-        monkeypatch.setattr(f"sozo.tasks.dat.guard.{read}", lambda path: np.array(scores[named[path]]))
+        monkeypatch.setattr(f"sozo.tasks.dat.table11.{read}", lambda path: np.array(scores[named[path]]))
     arms = read_arms({"base": {}, "GRPO": {"train": "grpo"}}, (0, 1), set())
     study = replace(found.study, guard="e5", arms=arms, claims=())
     folders = {name: of.responses for name, of in study_rows(study).items()}

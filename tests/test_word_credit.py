@@ -12,7 +12,7 @@ from fakes import AXES, FakeEncoder, FakeNouns, list_text
 from scripted_grpo import generated, scripted
 from sozo.data.errors import UserError
 from sozo.models.tiny import build_tokenizer
-from sozo.rewards.dat_apart import DatDistance
+from sozo.rewards.dat import DatDistance
 from sozo.rewards.reward import Part, Reward
 from sozo.scoring.distance import distance_to_others, mean_pairwise_distance
 from sozo.tasks.dat.scorer import DatScorer

@@ -15,9 +15,9 @@ from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
 from sozo.models.generators import GeneratorSettings
+from sozo.tasks.dat.frontier import WordByWord
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
-from sozo.tasks.dat.word_by_word import WordByWord
 from sozo.training.config import parse
 from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
 from sozo.training.word_targets import WordTargets, spell, word_targets

@@ -4,8 +4,16 @@ Among all ways of drawing lists with the same mean score, p(list) ~ exp(strength
 is a reference for how far lists can be without falling back on few words, not a bound on unique words.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
+from sozo.data.errors import UserError
+from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.reference import random_lists
 from sozo.scoring.parse import NUM_WORDS
 
@@ -13,6 +21,9 @@ from sozo.scoring.parse import NUM_WORDS
 # and lists that begin too far apart meet at a mean of 0.9526.
 SWEEPS = 12
 _GROUP = 512  # a word is redrawn among so many
+AGREE = 0.0005  # two starts of one point, in mean score
+_TABLES, _MOST_SWEEPS = 5, 40  # of a point
+_CHAINS, _ROUNDS, _CHUNK = 2048, 3, 512  # of lists that are drawn word by word
 
 
 def free_lists(
@@ -100,3 +111,184 @@ def independent_words(unit: np.ndarray, strength: float, size: int = NUM_WORDS) 
             step /= 2
         mean, (value, p) = mean - step, tried
     return p
+
+
+@dataclass(frozen=True)
+class WordByWord:
+    """p(word k | words before) ~ exp(bias[k, word] - pull x the sum of its cosines with them), and no word twice."""
+
+    unit: np.ndarray  # float32 unit vectors of the nouns, shape (nouns, dimensions)
+    pull: float
+    bias: np.ndarray  # float32, shape (places, nouns)
+
+    @classmethod
+    def fit(cls, unit: np.ndarray, use: np.ndarray, strength: float, size: int = NUM_WORDS) -> "WordByWord":
+        """Biases such that in every place words come as often as `use`, shape (nouns,), says, up to sampling.
+
+        `strength` is that of `free_lists`: per unit of the DAT score.
+        """
+        log_use = np.log(np.maximum(use, 1e-12)).astype(np.float32)
+        words = cls(unit, 2 * strength / (size * (size - 1)), np.tile(log_use, (size, 1)))
+        rng, lists = np.random.default_rng(0), np.empty((_CHAINS, 0), np.int64)
+        for k in range(size):
+            for _ in range(_ROUNDS):
+                shares = words._next(lists).mean(axis=0)
+                words.bias[k] += log_use - np.log(np.maximum(shares, 1e-12))
+            lists = np.column_stack([lists, _draw(words._next(lists), rng)])
+        return words
+
+    def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Lists as numbers of nouns, int64, shape (count, places)."""
+        chunks = []
+        for start in range(0, count, _CHUNK):
+            lists = np.empty((min(_CHUNK, count - start), 0), np.int64)
+            for _ in self.bias:
+                lists = np.column_stack([lists, _draw(self._next(lists), rng)])
+            chunks.append(lists)
+        return np.concatenate([np.empty((0, len(self.bias)), np.int64), *chunks])
+
+    def targets(self, lists: np.ndarray) -> np.ndarray:
+        """The distribution that each word of `lists`, shape (lists, places), was drawn from: (lists, places, nouns).
+
+        >>> words = WordByWord.fit(np.eye(3, dtype=np.float32), np.full(3, 1 / 3), 1.0, size=2)
+        >>> words.targets(np.array([[0, 1]])).astype(float).round(1).tolist()
+        [[[0.3, 0.3, 0.3], [0.0, 0.5, 0.5]]]
+        """
+        return np.stack([self._next(lists[:, :k]) for k in range(len(self.bias))], axis=1)
+
+    def _next(self, before: np.ndarray) -> np.ndarray:
+        """The distribution of the word that follows, float32, shape (lists, nouns)."""
+        exponents = self.unit[before].sum(axis=1) @ (-self.pull * self.unit.T) + self.bias[before.shape[1]]
+        np.put_along_axis(exponents, before, -np.inf, axis=1)
+        exponents -= exponents.max(axis=1, keepdims=True)
+        weights = np.exp(exponents, out=exponents)
+        return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _draw(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    summed = np.cumsum(shares, axis=1, dtype=np.float64)
+    # Above 0 and at most the sum: a word of share 0 is never taken.
+    drawn = (1 - rng.random(len(shares))) * summed[:, -1]
+    return np.count_nonzero(summed < drawn[:, None], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where tables of so many lists are on average: every number is of one table."""
+
+    mean: float  # DAT score, 0 to 2
+    unique_words: float
+    perplexity: float  # plug-in: exp of the entropy of the words' shares in the table
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """Both frontiers at one strength."""
+
+    strength: float
+    lists: int  # in a table
+    free: Place | None  # None if nobody asked, or two starts did not agree: then nobody knows where it is
+    independent: Place | None  # None if hardly any list of independent words has ten different ones
+    starts_differ: float | None  # mean score of lists begun too far apart less that of lists begun at random
+    sweeps: int  # redraws of every word until the starts agreed
+
+
+def frontier_point(
+    unit: np.ndarray, strength: float, lists: int, rng: np.random.Generator, *, free: bool = True
+) -> FrontierPoint:
+    """Both frontiers at `strength` in tables of `lists`, or that of independent words alone; `unit` as in `free_lists`.
+
+    Half of the free lists begin at random, half too far apart and with few words: those that four times the strength
+    makes likely. In between lies what they draw near to; they are there when their means agree.
+    """
+    independent = independent_place(unit, independent_words(unit, strength), lists, rng)
+    if not free:
+        return FrontierPoint(strength, lists, None, independent, None, 0)
+    half = lists // 2
+    few = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
+    far = few[free_lists(unit[few], 4 * strength, half, rng)]
+    begun = np.concatenate([far, random_lists(len(unit), lists - half, rng)])
+    sweeps, differ = 0, np.inf
+    while abs(differ) > AGREE and sweeps < _MOST_SWEEPS:
+        tables = []
+        for _ in range(_TABLES):  # rows keep their places, so that both halves stay apart
+            begun = free_lists(unit, strength, lists, rng, start=begun, sweeps=2)
+            tables.append(begun)
+        scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(_TABLES, lists)
+        differ, sweeps = float(scores[:, :half].mean() - scores[:, half:].mean()), sweeps + 2 * _TABLES
+    place = _place(unit, tables) if abs(differ) <= AGREE else None
+    return FrontierPoint(strength, lists, place, independent, differ, sweeps)
+
+
+def independent_place(unit: np.ndarray, p: np.ndarray, lists: int, rng: np.random.Generator) -> Place | None:
+    """Of lists of independent words, drawn with `p`, that have ten different ones: they alone are valid."""
+    kept, wanted = np.zeros((0, NUM_WORDS), np.int64), _TABLES * lists
+    for _ in range(20):
+        words = rng.choice(len(p), (wanted, NUM_WORDS), p=p)
+        kept = np.concatenate([kept, words[(np.diff(np.sort(words, axis=1)) > 0).all(axis=1)]])
+        if len(kept) >= wanted:
+            return _place(unit, list(kept[:wanted].reshape(_TABLES, lists, NUM_WORDS)))
+    return None
+
+
+def _place(unit: np.ndarray, tables: list[np.ndarray]) -> Place:
+    counts = [np.unique(table, return_counts=True)[1] for table in tables]
+    entropies = [-float(share @ np.log(share)) for share in (count / count.sum() for count in counts)]
+    means = [float(mean_pairwise_distance(unit, table).mean(dtype=np.float64)) for table in tables]
+    unique, perplexity = np.mean([len(count) for count in counts]), np.mean(np.exp(entropies))
+    return Place(float(np.mean(means)), float(unique), float(perplexity))
+
+
+class NounFrontier:
+    """Those of `nouns` that have a vector, and lists of them; with `encoder`, it counts and not that of `vectors`."""
+
+    def __init__(self, nouns: Sequence[str], vectors: WordVectors, encoder: str | None = None) -> None:
+        vectors = WordVectors(make_encoder(encoder)) if encoder else vectors
+        rows = np.array(vectors.rows(nouns))
+        self.nouns = [noun for noun, row in zip(nouns, rows.tolist(), strict=True) if row >= 0]
+        self.unit = vectors.matrix[rows[rows >= 0]]
+        self._vectors, self._left_out = vectors, len(nouns) - len(self.nouns)
+        if len(self.nouns) <= NUM_WORDS or len(set(self.nouns)) < len(self.nouns):
+            needed = f"the frontier needs more than {NUM_WORDS} distinct nouns that have a vector, each given once"
+            raise UserError(f"{needed}; {len(set(self.nouns))} of {len(nouns)} have one in {vectors.encoder.name}")
+
+    def draw(self, strength: float, count: int, rng: np.random.Generator) -> list[list[str]]:
+        """Lists of ten nouns, p(list) ~ exp(strength * score)."""
+        return [[self.nouns[word] for word in row] for row in free_lists(self.unit, strength, count, rng).tolist()]
+
+    def word_by_word(self, strength: float, word_strength: float) -> WordByWord:
+        """Lists whose words are used as independent words of `word_strength` are, combined at `strength`."""
+        return WordByWord.fit(self.unit, independent_words(self.unit, word_strength), strength)
+
+    def strengths(self) -> list[float]:
+        """What suits the encoder: multiples of 1 over the standard deviation of random lists' scores, up to 64."""
+        lists = random_lists(len(self.nouns), 4096, np.random.default_rng(0))
+        deviation = float(mean_pairwise_distance(self.unit, lists).std(dtype=np.float64))
+        return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 16, 32, 64)]
+
+    def point(self, strength: float, lists: int, seed: int, *, free: bool) -> FrontierPoint:
+        """Both frontiers at this strength, or that of independent words alone, in tables of so many `lists`."""
+        return frontier_point(self.unit, strength, lists, np.random.default_rng(seed), free=free)
+
+    def mean_at(self, unique_words: float, lists: int) -> float | None:
+        """Mean score of `lists` lists of independent words that have so many unique words; None beyond the curve.
+
+        Between two strengths it is interpolated. Unique words grow with the lists: give the number of the model's.
+        """
+        if lists < 2:
+            return None
+        places = (independent_place(self.unit, p, lists, np.random.default_rng(0)) for p in self._independent)
+        curve = sorted((place.unique_words, place.mean) for place in places if place)
+        if not curve or not curve[0][0] <= unique_words <= curve[-1][0]:
+            return None
+        unique, means = np.array(curve).T
+        return float(np.interp(unique_words, unique, means))
+
+    @cached_property
+    def _independent(self) -> list[np.ndarray]:
+        """What independent words are drawn with, by strength: found once, it does for any number of lists."""
+        return [independent_words(self.unit, strength) for strength in self.strengths()]
+
+    def describe(self) -> dict[str, Any]:
+        """What a record must hold to draw them again."""
+        return {"nouns": len(self.nouns), "nouns_without_vector": self._left_out, **self._vectors.describe()}

@@ -36,7 +36,7 @@ def hill_numbers(occurrences: Iterable[int], responses: int, size: int | None = 
     mean = n * (size / responses)  # of how often a word stands in the sample: hypergeometric
     total = float(mean @ words)
     squares = mean + n * (n - 1) * (size * (size - 1) / max(1, responses * (responses - 1)))
-    log_factorial = np.concatenate([[0.0], np.log(np.arange(1, responses + 1)).cumsum()])
+    log_factorial = _log_factorials(responses)
     logs = np.array([_mean_n_log_n(k, responses, size, log_factorial) for k in n.tolist()])
     return HillNumbers(unique, math.exp(math.log(total) - logs @ words / total), total**2 / float(squares @ words))
 
@@ -74,12 +74,14 @@ def expected_unique_words(occurrences: Iterable[int], responses: int, size: int)
         raise ValueError(f"a word stands in {n[0]} to {n[-1]} responses of {responses}")
     missed = responses - n
     possible = missed >= size  # with fewer responses without the word than are drawn, it cannot be missed
-    log_miss = _log_factorial(missed[possible]) - _log_factorial(missed[possible] - size)
-    log_miss = log_miss - math.lgamma(responses + 1) + math.lgamma(responses - size + 1)
+    log_factorial = _log_factorials(responses)
+    log_miss = log_factorial[missed[possible]] - log_factorial[missed[possible] - size]
+    log_miss += log_factorial[responses - size] - log_factorial[responses]
     seen = np.ones(len(n))
     seen[possible] = -np.expm1(np.minimum(log_miss, 0.0))  # 1 - exp(x), without losing the digits of rare words
     return float(seen @ words)
 
 
-def _log_factorial(values: np.ndarray) -> np.ndarray:
-    return np.array([math.lgamma(value + 1) for value in values.tolist()])
+def _log_factorials(most: int) -> np.ndarray:
+    """ln 0!, ln 1!, ... up to ln `most`!"""
+    return np.concatenate([[0.0], np.log(np.arange(1, most + 1)).cumsum()])

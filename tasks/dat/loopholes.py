@@ -8,7 +8,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.sudachi import has_entry
 from sozo.scoring.nouns import Verdict
-from sozo.tasks.dat.lists import read_lists
+from sozo.tasks.dat.table import read_lists
 
 if TYPE_CHECKING:
     from sozo.tasks.dat.scorer import DatRules

@@ -1,8 +1,6 @@
 """DAT results: the row of Table 11 (paper, section 5.2) of a table of responses, and finished runs that hold one."""
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +13,7 @@ from sozo.data.prompts import prompt
 from sozo.data.schema import Reason, iter_tables
 from sozo.scoring.embeddings import DEFAULT_ENCODER
 from sozo.scoring.measure import Estimate, Measure, Summary, t_interval
+from sozo.tasks.dat.table import read_table, valid_lists, valid_scores
 from sozo.tasks.finished import Finished
 
 if TYPE_CHECKING:
@@ -51,94 +50,36 @@ class DatSummary(Summary):
         return Summary.to_json(self) | {"valid_rate": self.valid_rate}
 
 
-class DatAccumulator:
-    """Takes a table in pieces and keeps only counts, so a million responses need no more memory than a thousand.
-
-    Mean and squared deviations are merged in float64 (Chan et al., 1983): the order matters only in rounding.
-    """
-
-    def __init__(self) -> None:
-        self._total = self._valid = 0
-        self._mean = self._squares = 0.0
-        self._reasons: Counter[str] = Counter()
-        self._words: Counter[str] = Counter()
-        self._sources: dict[str, None] = {}
-
-    def add(self, table: "pa.Table") -> None:
-        """Add a part of a response table (columns id, source, words, score, reason; see `data.schema.iter_tables`)."""
-        import pyarrow.compute as pc
-
-        is_valid = pc.is_valid(table["score"])
-        unscored = pc.invert(pc.xor(is_valid, pc.is_valid(table["reason"])))
-        for row in table.filter(unscored).slice(0, 1).to_pylist():
-            state = "neither a score nor" if row["score"] is None else "both a score and"
-            raise UserError(f"response {row['id']} has {state} a reason; score the table first: sozo score")
-        valid = table.filter(is_valid)
-        self._total += len(table)
-        scores = valid["score"].to_numpy().astype(np.float64)
-        if n := len(scores):
-            mean, count = float(scores.mean()), self._valid + n
-            difference = mean - self._mean
-            self._squares += float(((scores - mean) ** 2).sum()) + difference**2 * self._valid * n / count
-            self._mean += difference * n / count
-            self._valid = count
-        words = pc.list_flatten(valid["words"])
-        for column, counts in ((table["reason"].drop_null(), self._reasons), (words, self._words)):
-            values, numbers = pc.value_counts(column).flatten()
-            counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
-        self._sources.update(dict.fromkeys(pc.unique(table["source"]).to_pylist()))
-
-    def summary(self, source: str | None = None) -> DatSummary:
-        """The row of everything added so far, called `source` (None: by the sources of the responses)."""
-        std = math.sqrt(self._squares / (self._valid - 1)) if self._valid > 1 else None
-        return DatSummary(
-            source=", ".join(self._sources) if source is None else source,
-            num_responses=self._total,
-            valid=self._valid,
-            mean=self._mean if self._valid else None,
-            std=std,
-            ci95=t_interval(self._mean, std, self._valid),
-            unique_words=len(self._words),
-            reasons={str(reason): self._reasons[reason] for reason in Reason},
-        )
-
-
 def summarise(responses: Path, *, source: str | None = None, trials: int | None = None) -> DatSummary:
-    """The row of Table 11 of a table on disk (a part, a folder of parts or a run's folder).
+    """The row of Table 11 of a table on disk, called `source` (None: by the sources of the responses).
 
-    Its name is `source`; None takes the sources of the responses. With `trials`, rows count up to the valid response of
-    this number.
+    With `trials`, rows count up to the valid response of this number.
     """
-    accumulator = DatAccumulator()
-    for table in counted_tables(responses, trials):
-        accumulator.add(table)
-    return accumulator.summary(source)
+    return summary_of(read_table(responses, trials), source)
 
 
-def counted_tables(responses: Path, trials: int | None) -> Iterator["pa.Table"]:
-    """A table on disk in pieces; of a run of trials only the rows up to the valid response of this number."""
-    for table in iter_tables(responses, ("id", "source", "words", "score", "reason")):
-        if trials is not None:
-            valid = np.flatnonzero(table["score"].is_valid().to_numpy())
-            if len(valid) >= trials:
-                yield table.slice(0, int(valid[trials - 1]) + 1)
-                return
-            trials -= len(valid)
-        yield table
-
-
-def valid_scores(path: Path) -> np.ndarray:
-    """Scores of the valid responses of a table on disk, float32, shape (valid,), for a histogram."""
-    parts = [table["score"].drop_null().to_numpy() for table in iter_tables(path, ("score",))]
-    return np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float32)
-
-
-def valid_lists(path: Path, trials: int | None = None) -> list[list[str]]:
-    """The words of the valid responses of a table on disk; of a run of trials, of those that count."""
+def summary_of(table: "pa.Table", source: str | None = None) -> DatSummary:
+    """The row of Table 11 of a table in memory; a UserError where a response has neither score nor reason, or both."""
     import pyarrow.compute as pc
 
-    parts = (table.filter(pc.is_valid(table["score"])) for table in counted_tables(path, trials))
-    return [words for part in parts for words in part["words"].to_pylist()]
+    scored, with_reason = table["score"].is_valid(), table["reason"].is_valid()
+    for row in table.filter(pc.equal(scored, with_reason)).slice(0, 1).to_pylist():
+        state = "neither a score nor" if row["score"] is None else "both a score and"
+        raise UserError(f"response {row['id']} has {state} a reason; score the table first: sozo score")
+    valid = table.filter(scored)
+    scores, n = valid["score"].to_numpy().astype(np.float64), len(valid)
+    mean, std = float(scores.mean()) if n else None, float(scores.std(ddof=1)) if n > 1 else None
+    reasons = {row["values"]: row["counts"] for row in pc.value_counts(table["reason"]).to_pylist()}
+    return DatSummary(
+        source=", ".join(table["source"].unique().to_pylist()) if source is None else source,
+        num_responses=len(table),
+        valid=n,
+        mean=mean,
+        std=std,
+        ci95=t_interval(mean, std, n),
+        unique_words=pc.count_distinct(pc.list_flatten(valid["words"])).as_py(),
+        reasons={str(reason): reasons.get(str(reason), 0) for reason in Reason},
+    )
 
 
 class FinishedDat(Finished):

@@ -4,9 +4,9 @@ Unique words grow with the number of valid responses, and training changes that 
 words at equal sample size: what its smallest row's number of valid responses would show.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,10 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
-from sozo.scoring.guard import Gain
+from sozo.scoring.guard import Gain, Guard, gain
 from sozo.tasks.dat.hill import HillNumbers, expected_unique_words, hill_numbers
-from sozo.tasks.dat.summary import DatAccumulator, DatSummary, counted_tables
+from sozo.tasks.dat.summary import DatSummary, summary_of
+from sozo.tasks.dat.table import read_table, valid_lists, valid_rows, valid_scores
 
 _CURVE_POINTS = 40
 
@@ -72,33 +73,62 @@ def table11(
             raise UserError(f"the paper's Table 11 has no model {paper_model!r}; it has {', '.join(known)}")
         shown = [row for row in published if row["model"] in (paper_model, None)]
         paper = {row["method"]: Published(**{name: row[name] for name in names}) for row in shown}
-    # The instruments need the scorer: they are what the run's own metrics.json has.
-    counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
+    counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
     equal_size = min((summary.valid for summary, _ in counted if summary.valid), default=0)
     rows = []
-    for summary, words in counted:
-        n, counts = summary.valid, list(words.values())
+    for summary, occurrences in counted:
+        n = summary.valid
         sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
-        curve = tuple((m, expected_unique_words(counts, n, m)) for m in sizes)
-        hill = hill_numbers(counts, n, equal_size) if n else None
+        curve = tuple((m, expected_unique_words(occurrences, n, m)) for m in sizes)
+        hill = hill_numbers(occurrences, n, equal_size) if n else None
         rows.append(Table11Row(summary, dict(curve).get(equal_size), curve, paper.get(summary.source), hill=hill))
     return Table11(tuple(rows), equal_size, paper_model)
 
 
-def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, Counter[str]]:
-    """A row's summary, and in how many valid responses each word stands."""
+def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, np.ndarray]:
+    """A row's summary, and of each word in how many valid responses it stands, shape (words,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    accumulator, words = DatAccumulator(), Counter[str]()
-    for part in counted_tables(path, trials):
-        accumulator.add(part)
-        lists = part.filter(pc.is_valid(part["score"]))["words"].combine_chunks()
-        pairs = pa.table({"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)})
-        once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
-        values, numbers = pc.value_counts(once["word"]).flatten()
-        words.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
+    table = read_table(path, trials)
+    lists = valid_rows(table)["words"].combine_chunks()
+    pairs = pa.table({"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)})
+    once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
+    occurrences = pc.value_counts(once["word"]).field("counts").to_numpy()
+    # The instruments need the scorer: they are what the run's own metrics.json has.
     metrics = path / "metrics.json"
     stored = read_json(metrics).get("instruments", {}) if metrics.is_file() else {}
-    return replace(accumulator.summary(source=name), instruments=stored), words
+    return replace(summary_of(table, name), instruments=stored), occurrences
+
+
+def with_gains(
+    table: Table11, folders: Mapping[str, Path], guard: Guard | None, bases: Mapping[str, str] | None = None
+) -> Table11:
+    """The table with `gains` in every row that has a base in `bases`, both by their names as in `folders`.
+
+    Without `bases` each row's is the row `base`, or else the first one.
+    """
+    if bases is None:
+        base = "base" if "base" in folders else next(iter(folders))
+        bases = {name: base for name in folders if name != base}
+
+    @cache  # a base has many rows
+    def scores(name: str) -> tuple[np.ndarray, np.ndarray]:
+        path = folders[name]
+        return valid_scores(path), guard.scores(valid_lists(path)) if guard else np.zeros(0)
+
+    def gained(row: Table11Row) -> Table11Row:
+        name = row.summary.source
+        if name not in bases:
+            return row
+        own, second = (gain(before, after) for before, after in zip(scores(bases[name]), scores(name), strict=True))
+        return replace(row, gains=(own, second))
+
+    encoder = guard.encoder if guard else None
+    return replace(
+        table,
+        rows=tuple(gained(row) for row in table.rows),
+        guard=encoder.name if encoder else None,
+        guard_revision=encoder.revision if encoder else None,
+    )

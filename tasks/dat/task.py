@@ -10,11 +10,11 @@ import numpy as np
 from sozo.data.prompts import prompt
 from sozo.data.schema import utf8_safe
 from sozo.scoring.measure import Measure
+from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import measure
-from sozo.tasks.dat.lists import read_lists
-from sozo.tasks.dat.noun_frontier import NounFrontier
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.summary import FinishedDat, summarise
+from sozo.tasks.dat.table import read_lists
 from sozo.tasks.dat.view import DatView
 from sozo.tasks.task import Answer, Complete, Item, Outcome, Row, Task
 

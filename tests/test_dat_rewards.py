@@ -1,0 +1,144 @@
+"""DAT's rewards of their own: validity and distance apart, what TRL makes of both, and the combination alone."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fakes import AXES, FakeEncoder, FakeNouns, list_text
+from scripted_grpo import generated, scripted
+from sozo.data.errors import UserError
+from sozo.rewards import make_dat_combination, make_dat_distance, make_dat_validity
+from sozo.rewards.dat import combined, shared_scorer
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.training.grpo_trainer import MixTrainer
+from test_guard import finished
+
+# On one axis each, but 木 and 花 between two: lists with them score a little less.
+VECTORS = dict(zip(AXES, np.eye(12), strict=True))
+LEANING = VECTORS | {word: VECTORS["犬"] + VECTORS[word] for word in "木花"}
+FAR, NEAR, NEARER = (list_text(words) for words in (AXES[:10], (*AXES[:9], "木"), (*AXES[:8], "木", "花")))
+
+
+@pytest.fixture
+def scorers(monkeypatch):
+    """Every scorer on these axes; how often one was made."""
+    made = []
+
+    def of(settings):
+        made.append(settings)
+        return DatScorer(FakeNouns(AXES), FakeEncoder(LEANING if settings.reasoning else VECTORS))
+
+    monkeypatch.setattr(DatScorer, "of", of)
+    shared_scorer.cache_clear()
+    yield made
+    shared_scorer.cache_clear()
+
+
+@pytest.fixture
+def halves(scorers):
+    return make_dat_validity(), make_dat_distance()
+
+
+def test_an_invalid_list_has_no_distance_and_one_seen_before_is_paid_0(halves, scorers):
+    validity, distance = halves
+    texts = [FAR, "x", NEAR, FAR]
+    assert validity(completions=texts) == [1.0, 0.0, 1.0, 1.0]
+    # One cosine of 1/sqrt(2) among 45.
+    assert distance(completions=texts) == [1.0, None, pytest.approx(1 - math.sqrt(0.5) / 45), 0.0]
+    assert len(scorers) == 1
+
+
+def test_metrics_are_logged_once(halves):
+    validity, distance = halves
+    metrics = {}
+    validity(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
+    assert set(metrics) == {"dat_validity/seconds"}
+    distance(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
+    assert metrics["dat/valid_rate"] == pytest.approx(2 / 3)
+    assert metrics["dat/duplicate_share"] == pytest.approx(1 / 3)
+
+
+def advantages(halves, folder, texts, **settings):
+    settings = {"multi_objective_aggregation": "normalize_then_sum", **settings}
+    return generated(scripted(folder, texts, list(halves), MixTrainer, **settings))["advantages"].tolist()
+
+
+def normalised(values):
+    values = np.array(values, float)
+    return (values - np.nanmean(values)) / (np.nanstd(values, ddof=1) + 1e-4)
+
+
+def test_each_is_normalised_alone(halves, tmp_path):
+    texts = [FAR, NEAR, NEARER, "x"]
+    scores = halves[1](completions=texts)
+    halves[1].seen._keys.clear()
+    both = normalised([1, 1, 1, 0]) + np.nan_to_num(normalised([math.nan if s is None else s for s in scores]))
+    assert advantages(halves, tmp_path, texts) == pytest.approx(normalised(both), abs=1e-4)
+
+
+@pytest.mark.parametrize("texts", [["x", "y", "x", "y"], [FAR, "x", "x", "y"]])
+def test_a_group_without_two_valid_lists_survives(halves, tmp_path, texts):
+    # One valid list has no distance to compare; without any, nothing is learned.
+    valid = [float(text == FAR) for text in texts]
+    expected = normalised(normalised(valid)) if any(valid) else [0.0] * 4
+    assert advantages(halves, tmp_path, texts) == pytest.approx(expected, abs=1e-3)
+
+
+def test_combination_by_hand():
+    unit = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])  # east, north, west
+    # From (0, 0.5): east (1, -0.5), west (-1, -0.5), north (0, 0.5).
+    worths = combined(unit, np.array([[0, 2, 1]]), np.array([0.0, 0.5]))
+    assert worths[0] == pytest.approx([(0.75 + 0.25) / 2, (0.75 + 0.25) / 2, (0.25 + 0.25) / 2])
+
+
+def test_the_choice_of_words_earns_nothing_at_best_and_company_does():
+    random = np.random.default_rng(0)
+    unit = random.normal(size=(60, 8))
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    use = random.dirichlet(np.ones(60))
+    mean = use @ unit
+
+    def paid(shares):
+        lists = random.choice(60, size=(20_000, 3), p=shares)
+        worths = combined(unit, lists, mean)
+        return np.mean(worths), np.std(np.mean(worths, axis=1)) / np.sqrt(len(worths))
+
+    at_reference, error = paid(use)
+    assert abs(at_reference) < 4 * error
+    leaning = np.exp(-8 * unit @ mean)  # what the paper's reward teaches: away from the common direction
+    leaned, error = paid(leaning / leaning.sum())
+    assert leaned < -4 * error
+    # The nearest and the farthest third word for the same first two: company alone decides.
+    pair = unit[0] + unit[1] - 2 * mean
+    order = np.argsort((unit - mean) @ pair)
+    near, far = (combined(unit, np.array([[0, 1, k]]), mean).mean() for k in (order[-1], order[0]))
+    assert far > near
+
+
+def test_combination_of_valid_lists(scorers, tmp_path):
+    reference = finished(tmp_path / "base", [list(AXES[:10]), list(AXES[2:])], [1.0, 1.0])
+    reward = make_dat_combination(reference=str(reference), reasoning=False)
+    first = list_text(AXES[:10])
+    paid = reward(completions=[first, "x", first])
+    # Of twenty words eight come twice and four once.
+    counts = np.array([1, 1, *[2] * 8, 1, 1]) / 20
+    moved = np.eye(12)[:10] - counts
+    expected = -np.mean([moved[i] @ moved[j] for i in range(10) for j in range(10) if i != j])
+    assert paid == [pytest.approx(expected), None, 0.0]
+    scored = reward.last[0]
+    assert [scored.text[part.start : part.end] for part in scored.parts] == list(AXES[:10])
+    assert np.mean([part.worth for part in scored.parts]) == pytest.approx(expected)
+    assert reward.describe()["reference"] == str(reference)
+
+
+def test_what_is_wrong_is_said_at_once(scorers, tmp_path):
+    with pytest.raises(UserError, match="nowhere is not there"):
+        make_dat_combination(reference=str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match="dat_combination: Olson"):
+        make_dat_combination(reference=str(tmp_path), olson=True)
+    with pytest.raises(UserError, match="dat_distance: Olson"):
+        make_dat_distance(olson=True)
+    empty = finished(tmp_path / "empty", [list(AXES[:10])], [None])
+    with pytest.raises(UserError, match="no valid list"):
+        make_dat_combination(reference=str(empty))(completions=[list_text(AXES[:10])])

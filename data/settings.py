@@ -79,17 +79,23 @@ def from_validation(error: "ValidationError", where: str, known: Iterable[str] =
     mine.yaml: shots 2: Input should be a valid integer, unable to parse string as an integer, not 'many'
     """
     mistake = error.errors(include_url=False)[0]
+    kind, path, message = mistake["type"], list(mistake["loc"]), mistake["msg"]
+    written = f", not {str(mistake['input'])[:100]!r}"
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        key, names = str(path.pop()), ", ".join(known)
+        message = f"unknown key {key}" + hint(key, known, f"; {names} exist" if names else "; leave it out")
+    elif kind == "missing":
+        message = "is missing; give it"
+    elif kind == "value_error":  # a check of ours, which says all
+        message = message.removeprefix("Value error, ")
+    elif kind in ("dataclass_type", "model_type"):
+        message = f"must be a mapping of keys to values{written}"
+    else:
+        message = message.replace("tuple", "list").replace("Tuple", "List") + written
     place = ""
-    for part in mistake["loc"]:
+    for part in path:
         place += f" {part + 1}" if isinstance(part, int) else f", {part}" if place else part
-    if mistake["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        names = ", ".join(known)
-        meant = hint(str(mistake["loc"][-1]), known, f"; {names} exist" if names else "; leave it out")
-        return UserError(f"{where}: unknown key {place}{meant}")
-    problem = mistake["msg"].removeprefix("Value error, ")
-    if mistake["type"] not in ("missing", "value_error"):  # these say all: the second is a check of ours
-        problem += f", not {str(mistake['input'])[:100]!r}"
-    return UserError(": ".join(filter(None, (where, place, problem))))
+    return UserError(": ".join(filter(None, (where, place, message))))
 
 
 def load_dotted(path: str, what: str) -> Any:

@@ -12,7 +12,7 @@ from sozo.eval.experts.histories import Rated
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.local import LocalJudge
 
-CRITERION = Criterion("worth", 1, 5, title="Worth")
+CRITERION = Criterion("worth", (1, 5), title="Worth")
 RUBRIC = RatingRubric("world", (CRITERION,))
 EXPERTS = tuple(product(range(3), (-1, 0, 1)))  # (feature, offset)
 _IDEA = re.compile(r"heat (\d), noise (\d), price (\d)(?:\nScore: (\d))?")

@@ -9,7 +9,7 @@ from sozo.data.prompts import prompt
 from sozo.data.rubrics import Criterion, load_rubric
 from sozo.scoring.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
 
-SCALE = Criterion("specificity", 1, 4, title="Specificity")
+SCALE = Criterion("specificity", (1, 4), title="Specificity")
 
 
 def test_pbig_is_the_papers_table_3():
@@ -44,12 +44,12 @@ def test_jcq_is_in_the_words_of_its_judge():
     ("text", "message"),
     [
         ("criteria: [", "line 1: not YAML"),
-        ("- a", "holds no list of criteria"),
-        ("criteria: []", "holds no list of criteria"),
+        ("- a", "must be a mapping of keys"),
+        ("criteria: []", "criteria: List should have at least 1 item"),
         ("axes: 1\ncriteria: [{name: a, scale: [1, 2]}]", "unknown key axes"),
-        ("criteria: [{scale: [1, 2]}]", "criterion 1: has no name"),
+        ("criteria: [{scale: [1, 2]}]", "criteria 1, name: is missing"),
         ("criteria: [{name: a, scale: [2, 1]}]", r"the scale \[2, 1\] is not"),
-        ("criteria: [{name: a, scale: [1, 2], gates: 1}]", "unknown key gates"),
+        ("criteria: [{name: a, scale: [1, 2], gates: 1}]", "criteria 1: unknown key gates"),
         ("criteria: [{name: a, scale: [1, 2]}, {name: A, scale: [1, 2]}]", "'a' comes twice"),
         ("criteria: [{name: a, scale: [1, 2], above: {b: 1}}]", "`above` says b: 1"),
         ("criteria: [{name: a, scale: [1, 2]}, {name: b, scale: [1, 2], above: {a: 2}}]", "`above` says a: 2"),
@@ -79,7 +79,7 @@ def test_a_prompt_is_the_papers_and_no_answer_fills_a_place_in_it():
     assert "\n\n# Examples\nExample 1\nIdea: {input}\nScore: 2\n\n# Input\nIdea: {instruction}\n\n# Output" in asked
     assert asked.endswith('{"score": <number>, "reason": "<brief reason>", "confidence": <integer between 0 and 100>}')
     assert "Examples\n" not in rubric.prompt(examples_text([]), "Idea")
-    assert criterion_rubric(Criterion("specificity", 1, 5, title="Specificity")).name != rubric.name
+    assert criterion_rubric(Criterion("specificity", (1, 5), title="Specificity")).name != rubric.name
 
 
 GOOD = '{"score": 3, "reason": "r", "confidence": 80}'

@@ -31,7 +31,7 @@ def read_verdict(reply: str, criterion: Criterion) -> Verdict | None:
     It has the keys score, reason and confidence and no other, none of them twice. The score equals a whole number of
     the scale (3.0 is 3), the confidence is a whole number from 0 to 100.
 
-    >>> one_to_four = Criterion("specificity", 1, 4)
+    >>> one_to_four = Criterion("specificity", (1, 4))
     >>> read_verdict('{"score": 3.0, "reason": "clear", "confidence": 85}', one_to_four)
     Verdict(score=3, reason='clear', confidence=85)
     >>> read_verdict('{"score": 0, "reason": "clear", "confidence": 85}', one_to_four) is None
@@ -56,7 +56,7 @@ def criterion_rubric(criterion: Criterion) -> Rubric:
 
     Its name has a digest of the criterion, so that another wording of it makes other judgements.
 
-    >>> rubric = criterion_rubric(Criterion("clarity", 1, 4, title="Clarity"))
+    >>> rubric = criterion_rubric(Criterion("clarity", (1, 4), title="Clarity"))
     >>> rubric.name, "# Examples" in rubric.prompt("", "Idea: a cup"), rubric.read('{"score": 5}')
     ('pbig-v1 clarity 8d5f42', False, None)
     """

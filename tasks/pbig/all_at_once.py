@@ -14,9 +14,9 @@ PROMPT = "pbig-all-v1"
 def read_scores(reply: str, criteria: Sequence[Criterion]) -> Scores | None:
     """The scores of a reply; None if it is not one JSON object with a whole number on its scale for each criterion.
 
-    >>> read_scores('{"clarity": 3}', [Criterion("clarity", 1, 4)])
+    >>> read_scores('{"clarity": 3}', [Criterion("clarity", (1, 4))])
     {'clarity': 3}
-    >>> read_scores('{"clarity": 5}', [Criterion("clarity", 1, 4)]) is None
+    >>> read_scores('{"clarity": 5}', [Criterion("clarity", (1, 4))]) is None
     True
     """
     try:

@@ -15,9 +15,17 @@ from pathlib import Path
 sys.path.insert(1, str(Path(__file__).parents[1] / "src"))  # nothing may be installed, sozo neither
 
 from checkup.finding import Finding, State, safely
-from checkup.machine import check_builds, check_gpus, check_machine
-from checkup.network import Reach, check_logins, check_models
-from checkup.packages import check_base, check_extras, check_jumanpp
+from checkup.machine import (
+    Reach,
+    check_base,
+    check_builds,
+    check_extras,
+    check_gpus,
+    check_jumanpp,
+    check_logins,
+    check_machine,
+    check_models,
+)
 
 Check = Callable[[], Iterable[Finding]]
 

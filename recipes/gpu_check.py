@@ -19,13 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from checkup.finding import ROOT
-from checkup.table import ROOM, markdown, unexpected
-from checkup.unit import PARTS, Unit, units, why_skipped
 from sozo.data.errors import one_line_errors
 from sozo.data.record import provenance, read_json, write_json, write_whole
 from sozo.data.run_folder import lock
 
+sys.path.insert(1, str(ROOT / "tests"))  # the units are tests that take a GPU
+
+from gpu.unit import PARTS, ROOM, Unit, markdown, unexpected, units, why_skipped
+
 SECONDS = 600  # for a unit
+_PATHS = [str(ROOT / folder) for folder in ("src", "recipes", "tests")]
 
 
 def device() -> tuple[str, str]:
@@ -41,35 +44,36 @@ def run(unit: Unit, folder: Path) -> str | None:
     """Measure one unit in a process of its own; returns why it has no result."""
     log = folder / "logs" / f"{unit}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    paths = [str(ROOT / "recipes"), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    own = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "HF_HUB_OFFLINE": "1", "WANDB_MODE": "disabled"}
-    # One GPU: of several the first that this process sees.
-    own["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    command = [sys.executable, "-m", "checkup.unit", unit.part, unit.shape, unit.dtype, str(folder)]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, [*_PATHS, os.environ.get("PYTHONPATH", "")])),
+        "HF_HUB_OFFLINE": "1",
+        "WANDB_MODE": "disabled",
+        # One GPU: of several the first that this process sees.
+        "CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0],
+    }
+    command = [sys.executable, "-m", "gpu.unit", unit.part, unit.shape, unit.dtype, str(folder)]
     shutil.rmtree(folder / "work" / str(unit), ignore_errors=True)  # a training run that was cut off would continue
     try:
         with log.open("wb") as output:
-            done = subprocess.run(
-                command, env=os.environ | own, stdout=output, stderr=output, timeout=SECONDS, check=False
-            )
+            done = subprocess.run(command, env=environment, stdout=output, stderr=output, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return f"took more than {SECONDS} s ({log})"
     if done.returncode:
-        last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] or ["nothing was said"]
-        return f"{last[0][:200]} ({log})"
+        lines = log.read_text("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
+        return f"{lines[-1][:200]} ({log})"
     return None
 
 
 def report(folder: Path, name: str, every: list[Unit], others: dict[Unit, str]) -> dict[Unit, Any]:
-    """Write both files from all results that there are, and return these."""
+    """Write both files from all results that there are, and return these; `others` says why a unit has none."""
     results = {unit: read_json(unit.file(folder)) for unit in every if unit.file(folder).is_file()}
     facts = provenance()
     names = [key for key in ("torch", "transformers", "trl", "vllm") if key in facts["packages"]]
     packages = ", ".join(f"{key} {facts['packages'][key]}" for key in names)
     head = {"device": name, "sozo": str(facts["git_commit"]), "packages": packages, "Python": facts["python"]}
     write_whole(folder / "gpu-check.md", markdown(head, results, others).encode())
-    named = {"results": {str(unit): result for unit, result in results.items()}}
-    write_json(folder / "gpu-check.json", {**head, **named, "others": {str(u): why for u, why in others.items()}})
+    named = {str(unit): result for unit, result in results.items()}
+    write_json(folder / "gpu-check.json", {**head, "results": named, "others": {str(u): t for u, t in others.items()}})
     return results
 
 
@@ -91,16 +95,16 @@ def main() -> int:
     for number, unit in enumerate(chosen, 1):
         if args.again:
             unit.file(folder).unlink(missing_ok=True)
-        said = "done before"
         if reason := why_skipped(unit, kind):
-            said, others[unit] = f"skipped: {reason}", reason
-        elif not unit.file(folder).is_file():
-            failure = run(unit, folder)
-            if failure:
-                others[unit] = failure
-            said = f"FAILED: {failure}" if failure else ROOM if "no_room" in read_json(unit.file(folder)) else "done"
+            others[unit], outcome = reason, f"skipped: {reason}"
+        elif unit.file(folder).is_file():
+            outcome = "done before"
+        elif failure := run(unit, folder):
+            others[unit], outcome = failure, f"FAILED: {failure}"
+        else:
+            outcome = ROOM if "no_room" in read_json(unit.file(folder)) else "done"
         results = report(folder, name, every, others)
-        print(f"[{number}/{len(chosen)}] {unit}: {said}", flush=True)
+        print(f"[{number}/{len(chosen)}] {unit}: {outcome}", flush=True)
     if all(unit in results or why_skipped(unit, kind) for unit in every):
         shutil.rmtree(folder / "models", ignore_errors=True)
         shutil.rmtree(folder / "work", ignore_errors=True)

@@ -10,10 +10,18 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from packaging.requirements import Requirement
 
-from checkup import machine, packages
+from checkup import machine
 from checkup.finding import ROOT, Finding, State, safely
-from checkup.network import Reach, check_logins, check_models
-from checkup.packages import FEATURES, check_base, check_extras, check_jumanpp, missing
+from checkup.machine import (
+    FEATURES,
+    Reach,
+    check_base,
+    check_extras,
+    check_jumanpp,
+    check_logins,
+    check_models,
+    missing,
+)
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -60,7 +68,7 @@ def test_a_machine_with_nothing_is_told_so_line_by_line(tmp_path):
 
 def test_the_base_install_alone_is_enough():
     base = {Requirement(line).name for line in PROJECT["dependencies"]} | {"sozo"}
-    alone = {name: packages.installed(name) for name in base}.get
+    alone = {name: machine.installed(name) for name in base}.get
     assert set(states(check_base(alone)).values()) == {State.OK}
     assert set(states(check_extras(alone)).values()) == {State.MISSING}
     assert states(check_base(lambda name: None))["packages"] == State.NEEDED
@@ -78,11 +86,11 @@ def test_a_version_outside_the_window_is_missing():
 def test_jumanpp_must_analyse_a_word(jumanpp, monkeypatch):
     monkeypatch.setenv("PATH", str(jumanpp.command.parent))
     (found,) = check_jumanpp()
-    assert (found.state, found.said) == (State.OK, str(jumanpp.command))
+    assert (found.state, found.text) == (State.OK, str(jumanpp.command))
     jumanpp.command.write_text("#!/bin/sh\nexit 3\n")
     (found,) = check_jumanpp()
     assert found.state == State.MISSING
-    assert "gave no analysis (exit status 3)" in found.said
+    assert "gave no analysis (exit status 3)" in found.text
 
 
 GPU = {"name": "H100", "bytes": 80 * machine.GIB, "capability": [9, 0]}
@@ -146,7 +154,7 @@ def test_models_of_the_hub_are_looked_for_where_the_hub_keeps_them(nothing_set, 
     folder = tmp_path / ".cache/huggingface/hub/models--Qwen--Qwen2.5-7B-Instruct/snapshots/0a1b"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
-    there = [finding.said for finding in check_models() if finding.state == State.OK]
+    there = [finding.text for finding in check_models() if finding.state == State.OK]
     assert there == ["Qwen/Qwen2.5-7B-Instruct: on this machine"]
     assert sum(finding.state == State.MISSING for finding in check_models()) == 3
 

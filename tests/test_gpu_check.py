@@ -6,8 +6,9 @@ import sys
 import pytest
 
 import gpu_check
-from checkup import samplers, shapes, table
-from checkup.unit import DTYPES, PARTS, Unit, measure, units, why_skipped
+from gpu import samplers, shapes
+from gpu import unit as table
+from gpu.unit import DTYPES, PARTS, Unit, measure, units, why_skipped
 
 ROWS, RESPONSE, PROMPT = 16, 8, [5, 9, 3, 7]
 

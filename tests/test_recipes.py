@@ -20,7 +20,6 @@ METHODS = {
     "grpo-0.14": (GrpoArguments, GrpoSettings),
     "sft-word-targets": (SftArguments, SftSettings),
     "grpo-beyond": (GrpoArguments, GrpoSettings),
-    "grpo-tiny": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
     "sft-frontier": (SftArguments, SftSettings),
     "warm": (SftArguments, SftSettings),

@@ -1,4 +1,4 @@
-"""What a check found: one line for people, with the command that mends it. Nothing here needs a package."""
+"""What a check of the doctor finds: one line for people, with the command that mends it. Needs no package."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -29,11 +29,11 @@ class Finding:
 
     state: State
     name: str
-    said: str
+    text: str
     fix: str = ""  # a command, or where to read on
 
     def __str__(self) -> str:
-        line = f"{self.state:<8} {self.name:<17} {self.said}" + (f" -> {self.fix}" if self.fix else "")
+        line = f"{self.state:<8} {self.name:<17} {self.text}" + (f" -> {self.fix}" if self.fix else "")
         return without_credentials(" ".join(line.split("\n")))
 
 
@@ -45,7 +45,7 @@ def pip_install(constraints: str, extra: str = "") -> str:
 
 
 def safely(name: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """What `check` finds; one that fails is a line too, for a doctor must not faint."""
+    """What `check` finds. A check that raises an error becomes a finding itself, so that the others still run."""
     try:
         return list(check())
     except Exception as error:

@@ -1,7 +1,7 @@
 """Two policies from one base, each trained on one expert's judge, and both judged by both (`ideas/two_tastes.yaml`).
 
-    python recipes/two_tastes.py
-    python recipes/two_tastes.py --seeds choosing
+    python examples/two_tastes.py
+    python examples/two_tastes.py --seeds choosing
 
 What is finished is left alone, so the same command continues. The table goes to the terminal and, with all digits, to
 the folder `output` of the plan.
@@ -9,6 +9,7 @@ the folder `output` of the plan.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
 from ideas.grammar import TECHNOLOGIES
 from ideas.tastes import judge
 from ideas.tiny_ideas import build
+
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.record import write_json
 from sozo.eval.draw import SamplingOptions
@@ -44,9 +45,10 @@ def train(plan: Mapping[str, Any], taste: str, seed: int) -> Path:
         (entry,) = yaml.safe_load(Path(plan["config"]).read_text("utf-8"))["tasks"]
         (options,) = entry["reward_args"].values()
         options |= {"taste": taste, "ledger": str(folder.with_name(f"{taste}.jsonl"))}
-        command = [sys.executable, str(HERE / "grpo_dat.py"), "--config", plan["config"]]
+        command = [sys.executable, str(HERE.parent / "recipes" / "grpo_dat.py"), "--config", plan["config"]]
         command += ["--seed", str(seed), "--output_dir", str(folder), "--tasks", json.dumps(entry)]
-        if subprocess.run(command, check=False).returncode:
+        paths = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))  # of `ideas.tastes`
+        if subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, check=False).returncode:
             raise UserError(f"{folder}: the training stopped; see above, and run the same command again")
     return folder
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-TECHNOLOGIES = Path(__file__).parent / "technologies.jsonl"  # what ideas are asked from
+TECHNOLOGIES = Path(__file__).parents[2] / "recipes" / "ideas" / "technologies.jsonl"  # what ideas are asked from
 # The words of each slot, in the order in which an idea names them.
 SLOTS: tuple[list[str], ...] = tuple(
     yaml.safe_load(Path(__file__).with_name("words.yaml").read_text("utf-8"))[name]

@@ -6,11 +6,11 @@ from typing import Any
 
 import yaml
 
-from checkup.finding import ROOT
 from sozo.data.prompts import prompt
 from sozo.data.schema import write_columns
 from study.estimates import Architecture
 
+_ROOT = Path(__file__).parents[2]
 _RECIPES = {"tiny": "tiny", "0.3b": "gemma-3-270m", "8b": "swallow-8b"}
 _DEVIATION = 3.0  # of the logits: distributions that are neither flat nor certain
 
@@ -33,7 +33,7 @@ def shape(name: str) -> Shape:
     A random output layer that is tied to the embeddings would repeat the last token for ever. Where a recipe's model
     ties them, half the vocabulary takes their place: as many weights.
     """
-    file = ROOT / "recipes" / _RECIPES[name] / "reproduce.yaml"
+    file = _ROOT / "recipes" / _RECIPES[name] / "reproduce.yaml"
     given = Architecture(**yaml.safe_load(file.read_text("utf-8"))["architecture"])
     h, q, k, f = given.widths
     layers = given.layers * (2 * h * q + 2 * h * k + 3 * h * f + 2 * h) + h
@@ -79,7 +79,7 @@ def tokenizer(vocabulary: int) -> Any:
 
     tokens = ["<pad>", "</s>", "<unk>", *sorted(set(prompt("dat")))]
     tokens += [word(k) for k in range(vocabulary - len(tokens))]
-    fast = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))  # noqa: S106
+    fast = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))
     fast.pre_tokenizer = pre_tokenizers.Split(Regex(r"w[0-9]+;|[\s\S]"), "isolated")
     fast.decoder = decoders.Fuse()
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from checkup.shapes import Shape, write_table
+from gpu.shapes import Shape, write_table
 from launch import recipe
 from sozo.data.prompts import prompt
 from sozo.data.record import write_json
@@ -60,7 +60,7 @@ def settings_of_step(method: str, shape: Shape, model: Path, dtype: str, device:
     if shape.adapter:
         values |= {"use_peft": True, "lora_target_modules": "all-linear", "lora_r": 16, "lora_dropout": 0.0}
     if method == "grpo":
-        paid = {"task": "dat", "num_prompts": _STEPS, "reward_funcs": ["checkup.shapes.even_words"]}
+        paid = {"task": "dat", "num_prompts": _STEPS, "reward_funcs": ["gpu.shapes.even_words"]}
         values |= {"tasks": [paid], "completions_per_step": rows, "num_generations": rows, "beta": 0.04}
         values |= {"max_completion_length": shape.response, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
         return values | {"loss_type": "bnpo"}

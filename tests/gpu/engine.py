@@ -7,10 +7,9 @@ from typing import Any
 
 import yaml
 
-from checkup.roofline import Roofline, best_sampling, seconds
-from checkup.samplers import calibration
-from checkup.shapes import Shape
-from checkup.step import settings_of_step
+from gpu.samplers import Roofline, best_sampling, calibration, seconds
+from gpu.shapes import Shape
+from gpu.step import settings_of_step
 from launch import recipe
 from sozo.data.prompts import prompt
 from sozo.models.traits import encode_text

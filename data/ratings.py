@@ -1,21 +1,22 @@
-"""What people or judges say of answers, checked line by line: ratings in JSONL or CSV."""
+"""What people or judges say of answers, checked line by line: ratings in JSONL or CSV, and rankings in JSONL."""
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import read_objects
+from sozo.data.jsonl import id_column, read_objects
 from sozo.data.rubrics import RatingRubric
 from sozo.data.settings import hint
 
 _NEEDED = ("item", "criterion", "rater", "score")
 _OPTIONAL = ("model", "domain", "group", "patent")
 _LOWEST, _HIGHEST = 1, 5
+RANKING = "ranking"  # the criterion of a ranking's ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +63,20 @@ def _read(path: Path, needed: Sequence[str], rubric: RatingRubric | None, scale:
     if kind not in (".jsonl", ".csv"):
         raise UserError(f"{path}: the name ends in neither .jsonl nor .csv; rename the file to what it is")
     ratings: list[Rating] = []
-    seen: dict[tuple[str, ...], str] = {}
-    first: dict[tuple[str, tuple[str, str]], tuple[str, str]] = {}  # what an item was said to be of, and where
+    seen: dict[
+        tuple[str, ...], tuple[str, str]
+    ] = {}  # what must come once, or be the same: its value, and where it was
     for where, row in read_objects(path) if kind == ".jsonl" else _csv_lines(path, needed):
         rating = _rating(where, row, needed, rubric, scale)
-        if (key := (rating.model, rating.item, rating.criterion, rating.rater)) in seen:
-            raise UserError(f"{where}: the rater {rating.rater!r} rated this already ({seen[key]}); keep one")
-        seen[key] = where
+        score = (rating.model, rating.item, rating.criterion, rating.rater)
+        if score in seen:
+            raise UserError(f"{where}: the rater {rating.rater!r} rated this already ({seen[score][1]}); keep one")
+        seen[score] = "", where
         for name in ("domain", "patent"):
-            value, before = getattr(rating, name), first.setdefault((name, rating.unit), (getattr(rating, name), where))
-            if value != before[0]:
-                two = f"the item {rating.item!r} is of the {name} {value!r}, and of {before[0]!r} before ({before[1]})"
+            value = getattr(rating, name)
+            before, line = seen.setdefault((name, *rating.unit), (value, where))
+            if value != before:
+                two = f"the item {rating.item!r} is of the {name} {value!r}, and of {before!r} before ({line})"
                 raise UserError(f"{where}: {two}; give it one")
         ratings.append(rating)
     if not ratings:
@@ -98,7 +102,7 @@ def _rating(
     if rubric is not None:
         criterion = rubric.criterion(named["criterion"])
         if criterion is None:
-            known = [one.name for one in rubric.criteria]
+            known = [criterion.name for criterion in rubric.criteria]
             near = hint(named["criterion"], known, f"; {', '.join(known)} exist")
             raise UserError(f"{where}: no criterion {named['criterion']!r} in the rubric {rubric.name}{near}")
         if score not in criterion.scores:
@@ -131,9 +135,32 @@ def _csv_lines(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[st
         raise UserError(f"{path}, line {reader.reader.line_num}: not CSV ({error})") from None
 
 
-def mean_scores(ratings: Iterable[Rating]) -> dict[tuple[str, str], dict[str, float]]:
-    """(model, item) -> criterion -> mean over the raters, in the order of the ratings."""
-    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for rating in ratings:
-        scores.setdefault((rating.model, rating.item), {}).setdefault(rating.criterion, []).append(rating.score)
-    return {key: {name: math.fsum(of) / len(of) for name, of in criteria.items()} for key, criteria in scores.items()}
+def read_rankings(path: Path) -> list[Rating]:
+    """Rankings of the same models on one item each, best first, as ratings from 1 (first place) to 0 (last).
+
+    A line of JSONL: `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`. Of the paper's
+    eleven models, the first has 1.0, the second 0.9 and the last 0.0.
+    """
+    ratings: list[Rating] = []
+    first: list[str] = []
+    seen = set()
+    for where, row in read_objects(path):
+        names = row.get("ranking")
+        if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+            raise UserError(f"{where}: the column ranking is no list of two models or more; give names, best first")
+        if len(set(names)) != len(names):
+            raise UserError(f"{where}: the ranking has a model twice; name every model once")
+        first = first or names
+        if set(names) != set(first):
+            other = ", ".join(sorted(set(names) ^ set(first)))
+            raise UserError(f"{where}: ranks other models than the first ranking ({other}); rank the same")
+        # Without names, several rankings of one item are several people's.
+        item, rater = id_column(row, "story_id", where), id_column(row, "rater", where, "") or where
+        if (item, rater) in seen:
+            raise UserError(f"{where}: {rater!r} ranks the story {item!r} twice; leave one out")
+        seen.add((item, rater))
+        for place, name in enumerate(names, 1):
+            ratings.append(Rating(name, item, RANKING, rater, (len(names) - place) / (len(names) - 1)))
+    if not ratings:
+        raise UserError(f'{path}: holds no rankings; write one per line: {{"story_id": "...", "ranking": [...]}}')
+    return ratings

@@ -28,7 +28,8 @@ TREES = {name: ast.parse(source) for name, source in SOURCES.items()}
 BY_STRING = {"data/settings.py", "rewards/__init__.py"}
 # A task is named in its folder, its prompt and data files, the one list and the recipes.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen")
-MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py")
+# What experts rate are ideas of one task.
+MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/experts/")
 
 
 def imported(tree):

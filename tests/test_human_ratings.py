@@ -2,11 +2,12 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from sozo.data.errors import UserError
 from sozo.data.ratings import Rating, read_ratings
-from sozo.eval.correlate.people import judge_human_correlations
+from sozo.eval.correlate.people import KIND, judge_human_correlations
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
 
@@ -94,10 +95,10 @@ def test_table_8_by_hand():
     # Task two: people saw no difference.
     people += [Rating(f"m{i}", "q2", "f", "A", 3) for i in range(3)]
     judged |= {(f"m{i}", "q2", "f"): i for i in range(3)}
-    cells = {
-        (cell.task, cell.criterion): cell
-        for cell in judge_human_correlations(people, judged, {"q1": "one", "q2": "two", "q3": "three"})
-    }
+    scores = pd.Series(judged, dtype=float).unstack()
+    scores.insert(0, KIND, ["one" if item == "q1" else "two" for _, item in scores.index])
+    scores = scores.sort_values(KIND)
+    cells = {(cell.task, cell.criterion): cell for cell in judge_human_correlations(people, scores)}
     assert [*cells] == [(t, c) for t in ("one", "two", "All") for c in ("f", "g", "mean")]
     first = cells["one", "f"]
     assert (first.correlation.r, first.correlation.n, first.of) == (pytest.approx(0.8), 5, 5)
@@ -118,5 +119,6 @@ def test_table_8_by_hand():
 
 def test_a_judge_that_scored_nothing():
     rating = Rating("m", "q1", "f", "A", 3)
-    cell = judge_human_correlations([rating], {}, {"q1": "one"})[0]
+    nothing = pd.DataFrame({KIND: "one", "f": [float("nan")]}, pd.MultiIndex.from_tuples([("m", "q1")]))
+    cell = judge_human_correlations([rating], nothing)[0]
     assert (cell.of, cell.correlation.n, cell.correlation.r) == (1, 0, None)

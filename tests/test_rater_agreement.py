@@ -14,10 +14,9 @@ from finished_runs import JUDGE, jcq_run
 from sozo.data.errors import UserError
 from sozo.data.ratings import read_any_ratings
 from sozo.data.rubrics import load_rubric
-from sozo.eval.agreement.judges import find_judged, same_answers
-from sozo.eval.agreement.judges_run import agree_judges
+from sozo.eval.agreement.judges import agree_judges, find_judged, same_answers
 from sozo.eval.agreement.raters import jaccard_by_chance, pairs_of
-from sozo.eval.agreement.ratings_run import agree_ratings
+from sozo.eval.agreement.ratings import agree_ratings as agree_by_level
 from sozo.scoring.statistics.agreement import LEVELS, coincidences, disagreement, krippendorff_alpha
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +29,10 @@ WORKED = [
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NONE],
 ]
 COLUMNS = ("domain", "item", "criterion", "rater", "group", "score")
+
+
+def agree_ratings(path, output, rubric=None, level="ordinal", least=10):
+    return agree_by_level(path, output, rubric=rubric, level=level, least=least)
 
 
 def test_alpha_of_krippendorffs_example():

@@ -92,7 +92,7 @@ def test_ranks_and_agreement_with_people_by_hand(tmp_path):
     assert first["mean"] == pytest.approx(np.mean(each), abs=0.02)
     assert (first["low"], first["high"]) == (pytest.approx(min(each)), pytest.approx(max(each)))
     assert (last["stories"], last["mean"]) == (4, pytest.approx(one["pearson"]))
-    assert f"| a     | 1. 0.6250 (4 of 4) | 1. {theirs[0]:.4f} (4 of 4) |" in run.page
+    assert f"| a     | 0.6250, 4 of 4, place 1 | {theirs[0]:.4f}, 4 of 4, place 1 |" in run.page
     svg = ElementTree.parse(run.folder / "agreement-curve.svg").getroot()
     assert "Pearson correlation with human" in "".join(svg.itertext())
 
@@ -127,7 +127,7 @@ def test_a_story_that_one_model_lacks_is_no_part_of_any_models_mean(tmp_path):
     assert one["stories"] == 3
     expected = np.corrcoef(DISTANCES[:, kept].mean(axis=1), [human(model)[kept].mean() for model in MODELS])[0, 1]
     assert one["pearson"] == pytest.approx(expected)
-    assert "4. 0.2000 (3 of 4)" in run.page
+    assert "0.2000, 3 of 4, place 4" in run.page
 
 
 def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypatch):

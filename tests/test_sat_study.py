@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,12 +20,10 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import write_records
 from sozo.data.prompts import prompt
 from sozo.data.published import load
-from sozo.data.ratings import Rating
-from sozo.eval.agreement.agreement import agreement
-from sozo.eval.agreement.curve import agreement_curve
-from sozo.eval.agreement.judging import Graded, grade_answers
-from sozo.eval.matrix import Matrix, rank_models
-from sozo.eval.rankings import RANKING, people_matrix, place_score, read_rankings
+from sozo.data.ratings import RANKING, Rating, read_rankings
+from sozo.eval.agreement import appendix_c
+from sozo.eval.agreement.appendix_c import agreement, agreement_curve, aligned, people_table, rank_models, score_table
+from sozo.eval.agreement.run import Graded, grade_answers
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.scoring.judges.options import JudgeSettings
 from sozo.scoring.judges.protocol import Reply
@@ -37,25 +34,17 @@ from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites
 # People
 
 
-def test_the_papers_rule() -> None:
-    assert [place_score(place, 11) for place in range(1, 12)] == pytest.approx([1 - k / 10 for k in range(11)])
-    # Whoever ranks eleven models gives 5.5 points: so do the paper's printed means, to their rounding.
-    assert sum(row["human"] for row in load("sat_eleven_models")) == pytest.approx(5.5, abs=11 * 0.0005)
-    assert [place_score(place, 2) for place in (1, 2)] == [1, 0]
-
-
-def test_people_are_averaged_over_raters_then_stories() -> None:
+def test_people_are_averaged_over_raters_then_stories(tmp_path: Path) -> None:
     rankings = [("1", "ABC", "r1"), ("1", "ACB", "r2"), ("2", "CBA", "r1")]
-    ratings = [
-        Rating(model, item, RANKING, rater, place_score(place, 3))
-        for item, models, rater in rankings
-        for place, model in enumerate(models, 1)
-    ]
-    table = people_matrix(ratings)
-    assert table.name == "human"
-    assert (table.models, table.items) == (("A", "B", "C"), ("1", "2"))
+    rows = [{"story_id": item, "ranking": list(models), "rater": rater} for item, models, rater in rankings]
+    table = people_table(read_rankings(write(tmp_path / "r.jsonl", *rows)))
+    assert (list(table.index), list(table.columns)) == (["A", "B", "C"], ["1", "2"])
     np.testing.assert_allclose(table.values, [[1, 0], [0.25, 0.5], [0.25, 1]])
-    assert [table.mean(m) for m in "ABC"] == [(0.5, 2), (0.375, 2), (0.625, 2)]
+    # The paper's rule: 1 for the first of eleven, 0.9 for the second, 0 for the last. Whoever ranks eleven models gives
+    # 5.5 points: so do the paper's printed means, to their rounding.
+    ratings = read_rankings(write(tmp_path / "r.jsonl", {"story_id": "1", "ranking": list("ABCDEFGHIJK")}))
+    assert [rating.score for rating in ratings] == pytest.approx([1 - k / 10 for k in range(11)])
+    assert sum(row["human"] for row in load("sat_eleven_models")) == pytest.approx(5.5, abs=11 * 0.0005)
 
 
 def write(path: Path, *lines: object) -> Path:
@@ -75,14 +64,8 @@ def test_rankings_from_a_file(tmp_path: Path) -> None:
         {"story_id": "鶴", "ranking": ["A", "B"]},  # nobody's name: two people
     )
     ratings = read_rankings(file)
-    assert ratings[:3] == [
-        Rating("B", "桃太郎", RANKING, "1", 1.0),
-        Rating("A", "桃太郎", RANKING, "1", 0.0),
-        Rating("A", "桃太郎", RANKING, "2", 1.0),
-    ]
-    table = people_matrix(ratings)
-    assert table.models == ("B", "A")
-    np.testing.assert_allclose(table.values, [[0.5, 0], [0.5, 1]])
+    assert ratings[:2] == [Rating("B", "桃太郎", RANKING, "1", 1.0), Rating("A", "桃太郎", RANKING, "1", 0.0)]
+    np.testing.assert_allclose(people_table(ratings), [[0.5, 0], [0.5, 1]])
 
 
 @pytest.mark.parametrize(
@@ -182,7 +165,7 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
     assert graded.statuses["A"] == ["ok", "no_rewrite", "api_error", "no_rewrite", "unparseable", "ok"]
     # One ledger line for the same text by two models, and two for the reply that is no grade.
     assert graded.statuses["B"] == ["ok"]
-    assert graded.matrix.values.tolist() == [[0.8], [0.8]]
+    assert graded.scores.values.tolist() == [[0.8], [0.8]]
     assert len(judge.asked) == 4
     lines = read_judgements(tmp_path / "j.jsonl", (SAT_V1,))
     assert sorted((line.prompt, line.reply, line.scores) for line in lines if line.reply) == [
@@ -195,11 +178,11 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
     rows["B"].append(Rewrite("1", "1", "遅い話", "B"))
     judge = replying({"遅い話": "2"})
     again = grade(judge, rows, tmp_path)
-    assert (len(judge.asked), again.matrix.values[1].tolist()) == (1, [pytest.approx(0.6)])
+    assert (len(judge.asked), again.scores.values[1].tolist()) == (1, [pytest.approx(0.6)])
     fixed = replying({"長い話": "1", "怪しい話": "5"})
     last = grade(fixed, rows, tmp_path, retry_failed=True)
     assert last.statuses["A"] == ["ok", "no_rewrite", "ok", "no_rewrite", "ok", "ok"]
-    assert last.matrix.values[0].tolist() == [pytest.approx((4 + 1 + 5 + 4) / 4 / 5)]
+    assert last.scores.values[0].tolist() == [pytest.approx((4 + 1 + 5 + 4) / 4 / 5)]
 
 
 def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
@@ -231,20 +214,14 @@ def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
 # Tables and rankings
 
 
-def test_a_matrix_has_no_number_where_there_is_no_score() -> None:
-    matrix = Matrix.of("e", {"A": {"1": 0.4, "2": None}, "B": {"2": 1.0}, "C": {}})
-    np.testing.assert_allclose(matrix.values, [[0.4, math.nan], [math.nan, 1.0], [math.nan, math.nan]])
-    assert [matrix.mean(model) for model in "ABC"] == [(0.4, 1), (1.0, 1), (None, 0)]
-
-
-def published() -> dict[str, Matrix]:
+def published() -> appendix_c.Evaluations:
     """Table 23: one number per model is the mean of one story."""
     rows = load("sat_eleven_models")
-    return {name: Matrix.of(name, {r["model"]: {"": r[name]} for r in rows}) for name in ("simcse", "human", "gpt_4o")}
+    return {name: score_table({r["model"]: {"": r[name]} for r in rows}) for name in ("simcse", "human", "gpt_4o")}
 
 
 def test_table_23_is_ranked_as_the_paper_says() -> None:
-    by_name = rank_models(list(published().values()))
+    by_name = rank_models(published())
     assert len(by_name) == 11
     (first, places), *_, (last, last_places) = by_name.items()
     assert (first, [placed.place for placed in places.values()]) == ("Claude 3.5 Sonnet", [1, 1, 1])
@@ -259,10 +236,10 @@ def test_table_23_is_ranked_as_the_paper_says() -> None:
 
 
 def test_a_model_without_scores_has_no_place() -> None:
-    tables = [Matrix.of("e", {"A": {"1": 0.1}, "B": {}}), Matrix.of("h", {"B": {"1": 1.0}, "C": {"1": 0.0}})]
+    tables = {"e": score_table({"A": {"1": 0.1}, "B": {}}), "h": score_table({"B": {"1": 1.0}, "C": {"1": 0.0}})}
     ranked = {model: {n: p.place for n, p in row.items()} for model, row in rank_models(tables).items()}
     assert ranked == {"A": {"e": 1, "h": None}, "B": {"e": None, "h": 1}, "C": {"e": None, "h": 2}}
-    assert rank_models([]) == {}
+    assert rank_models({}) == {}
 
 
 # Correlation
@@ -281,47 +258,41 @@ def bounds(a: Sequence[float], b: Sequence[float], digit: float = 0.0005) -> tup
 
 def test_the_papers_correlation_with_people_from_its_own_table() -> None:
     tables = published()
-    found = agreement(tables["simcse"], tables["human"])
+    found = agreement(tables, "simcse", "human")
     (printed,) = [
         row["pearson"] for row in load("sat_embedding_human_correlation") if "simcse-ja-bert" in row["embedding_model"]
     ]
     assert printed == 0.889
     assert found.pearson == pytest.approx(0.8882, abs=5e-5)
-    low, high = bounds([v[0] for v in tables["simcse"].values], [v[0] for v in tables["human"].values])
+    low, high = bounds(*(tables[name][""].tolist() for name in ("simcse", "human")))
     assert low < printed - 0.0005 < printed + 0.0005 < high
     assert abs((found.pearson or 0) - printed) < 0.001
     assert (found.models, found.p) == (11, pytest.approx(2.6e-4, abs=1e-5))  # "All p-values were below 0.05"
     assert found.ci95 == pytest.approx((0.618, 0.971), abs=1e-3)
     # Not printed: how well the judge agrees with people. The encoder agrees no worse, for far less money.
-    judge = agreement(tables["gpt_4o"], tables["human"])
+    judge = agreement(tables, "gpt_4o", "human")
     assert judge.pearson == pytest.approx(0.877, abs=1e-3)
-    assert json.loads(json.dumps(found.to_json()))["ci95"] == list(found.ci95 or ())
 
 
-def random_tables(seed: int = 0, models: int = 6, stories: int = 30) -> tuple[Matrix, Matrix]:
+def random_tables(seed: int = 0, models: int = 6, stories: int = 30) -> appendix_c.Evaluations:
     rng = np.random.default_rng(seed)
     skill = rng.normal(size=(models, 1))
-    names = [f"m{k}" for k in range(models)], [f"s{k}" for k in range(stories)]
-    values = [skill + rng.normal(size=(models, stories)) for _ in range(2)]
-    tables = [
-        Matrix.of(name, {m: dict(zip(names[1], row, strict=True)) for m, row in zip(names[0], v.tolist(), strict=True)})
-        for name, v in zip(("encoder", "human"), values, strict=True)
-    ]
-    return tables[0], tables[1]
+    names = {"index": [f"m{k}" for k in range(models)], "columns": [f"s{k}" for k in range(stories)]}
+    return {name: pd.DataFrame(skill + rng.normal(size=(models, stories)), **names) for name in ("encoder", "human")}
 
 
 def test_agreement_equals_scipy() -> None:
-    ours, theirs = random_tables()
-    expected = stats.pearsonr(ours.values.mean(axis=1), theirs.values.mean(axis=1))
-    found = agreement(ours, theirs)
+    tables = random_tables()
+    expected = stats.pearsonr(*(table.mean(axis="columns") for table in tables.values()))
+    found = agreement(tables, "encoder", "human")
     assert (found.evaluation, found.reference, found.models, found.stories) == ("encoder", "human", 6, 30)
     assert (found.pearson, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
 
 
 def test_only_stories_that_all_models_have_in_both_count() -> None:
-    ours = Matrix.of("e", {"A": {"1": 0.9, "2": 0.1}, "B": {"1": 0.5}, "C": {"1": 0.1, "2": 0.9}, "Z": {"1": 5.0}})
-    theirs = Matrix.of("h", {"C": {"1": 0.1, "3": 9}, "B": {"1": 0.5, "2": 0.0}, "A": {"1": 0.9, "2": 0.0}})
-    found = agreement(ours, theirs)
+    ours = score_table({"A": {"1": 0.9, "2": 0.1}, "B": {"1": 0.5}, "C": {"1": 0.1, "2": 0.9}, "Z": {"1": 5.0}})
+    theirs = score_table({"C": {"1": 0.1, "3": 9}, "B": {"1": 0.5, "2": 0.0}, "A": {"1": 0.9, "2": 0.0}})
+    found = agreement({"e": ours, "h": theirs}, "e", "h")
     assert (found.models, found.stories, found.pearson) == (3, 1, pytest.approx(1))
     assert found.ci95 is None
 
@@ -336,47 +307,52 @@ def test_only_stories_that_all_models_have_in_both_count() -> None:
     ],
 )
 def test_no_correlation_is_none_and_not_a_number(ours: Any, theirs: Any) -> None:
-    found = agreement(Matrix.of("e", ours), Matrix.of("h", theirs))
+    tables = {"e": score_table(ours), "h": score_table(theirs)}
+    found = agreement(tables, "e", "h")
     assert (found.pearson, found.p, found.ci95) == (None, None, None)
-    json.dumps(found.to_json(), allow_nan=False)
+    json.dumps(appendix_c.AppendixC(tables, rank_models(tables), (found,)).to_json(), allow_nan=False)
 
 
 # The curve
 
 
-def test_the_curve_is_the_mean_over_subsets() -> None:
-    ours, theirs = random_tables(stories=6)
-    points = agreement_curve(ours, theirs, draws=20_000, seed=1)
+def test_the_curve_is_the_mean_over_subsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appendix_c, "DRAWS", 20_000)
+    tables = random_tables(stories=6)
+    ours, theirs = aligned(tables["encoder"], tables["human"])
+    points = agreement_curve(ours, theirs)
     assert [point.stories for point in points] == [1, 2, 3, 4, 5, 6]
     for point in points:
         every = [
-            np.corrcoef(ours.values[:, list(s)].mean(axis=1), theirs.values[:, list(s)].mean(axis=1))[0, 1]
+            np.corrcoef(ours[:, list(s)].mean(axis=1), theirs[:, list(s)].mean(axis=1))[0, 1]
             for s in combinations(range(6), point.stories)
         ]
         assert point.mean == pytest.approx(np.mean(every), abs=0.01)
         assert min(every) - 1e-9 <= (point.low or 0) <= (point.mean or 0) <= (point.high or 0) <= max(every) + 1e-9
     last = points[-1]
-    assert last.mean == last.low == last.high == pytest.approx(agreement(ours, theirs).pearson)
+    assert last.mean == last.low == last.high == pytest.approx(agreement(tables, "encoder", "human").pearson)
     assert (last.subsets, last.undefined) == (1, 0)
 
 
-def test_the_curve_is_seeded() -> None:
-    ours, theirs = random_tables()
-    whole = agreement_curve(ours, theirs, draws=200, seed=3)
-    assert agreement_curve(ours, theirs, draws=200, seed=3) == whole
-    assert agreement_curve(ours, theirs, draws=200, seed=4)[4] != whole[4]
+def test_the_curve_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = random_tables()
+    pair = aligned(tables["encoder"], tables["human"])
+    monkeypatch.setattr(appendix_c, "DRAWS", 200)
+    whole = agreement_curve(*pair)
+    assert agreement_curve(*pair) == whole
     widths = [(p.high or 0) - (p.low or 0) for p in whole]
     assert widths[0] > widths[9] > widths[28] > widths[29] == 0
     assert (whole[0].mean or 0) < (whole[19].mean or 0)
-    json.dumps([asdict(p) for p in whole], allow_nan=False)
+    monkeypatch.setattr(appendix_c, "SEED", 4)
+    assert agreement_curve(*pair)[4] != whole[4]
 
 
-def test_subsets_without_a_correlation_are_counted() -> None:
-    ours = Matrix.of("e", {"A": {"1": 0.5, "2": 0.1}, "B": {"1": 0.5, "2": 0.2}, "C": {"1": 0.5, "2": 0.3}})
-    (one, both) = agreement_curve(ours, ours, draws=100)
+def test_subsets_without_a_correlation_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appendix_c, "DRAWS", 100)
+    ours = np.array([[0.5, 0.1], [0.5, 0.2], [0.5, 0.3]])
+    (one, both) = agreement_curve(ours, ours)
     assert (one.subsets + one.undefined, one.mean) == (100, pytest.approx(1))
     assert 20 < one.undefined < 80
     assert both.mean == pytest.approx(1)
-    flat = Matrix.of("e", {m: {"1": 0.5} for m in "ABC"})
-    (point,) = agreement_curve(flat, flat)
+    (point,) = agreement_curve(ours[:, :1], ours[:, :1])
     assert (point.mean, point.low, point.high, point.undefined) == (None, None, None, 1)

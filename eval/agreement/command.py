@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from sozo.data.errors import UserError
-from sozo.eval.agreement.raters import LEAST
 from sozo.eval.terminal import PageRun, print_page
 from sozo.scoring.judges.options import JudgeSettings
+
+_LEAST, _LEVEL = 10, "ordinal"
 
 
 def agreement(
@@ -30,8 +31,10 @@ def agreement(
     ] = None,
     judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
     rubric: Annotated[str | None, typer.Option(help="Of a ratings file: pbig, jcq, or a YAML file's path.")] = None,
-    level: Annotated[str, typer.Option(help="Of measurement: nominal, ordinal, interval or ratio.")] = "ordinal",
-    least: Annotated[int, typer.Option(min=2, help="Items of several raters that alpha needs (ratings file).")] = LEAST,
+    level: Annotated[str, typer.Option(help="Of measurement: nominal, ordinal, interval or ratio.")] = _LEVEL,
+    least: Annotated[
+        int, typer.Option(min=2, help="Items of several raters that alpha needs (ratings file).")
+    ] = _LEAST,
 ) -> None:
     """How far raters of a file agree, or judges of the same answers; or appendix C: encoders, people and a judge."""
     for field in fields(judging):
@@ -39,22 +42,20 @@ def agreement(
             raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
     grading = {"--embedding-models": embedding_models, "--rankings": rankings, "--judge": judge}
     grading |= {"--embedding-cache": embedding_cache}
-    of_ratings = {"--rubric": rubric, "--least": None if least == LEAST else least}
-    of_level = {"--level": None if level == "ordinal" else level}
+    of_ratings = {"--rubric": rubric, "--least": None if least == _LEAST else least}
+    of_level = {"--level": None if level == _LEVEL else level}
     if any(Path(place).is_file() or place.lower().endswith((".csv", ".jsonl")) for place in places):
-        from sozo.eval.agreement.ratings_run import agree_ratings
+        from sozo.eval.agreement.ratings import agree_ratings
 
         if len(places) > 1:
             raise UserError(f"{len(places)} places, and one is a file of ratings; give that file alone")
         _without({**grading, "--benchmark": benchmark}, "runs, not with a file of ratings")
         print_page(agree_ratings(Path(places[0]), output, rubric=rubric, level=level, least=least))
         return
-    from sozo.eval.agreement.judges import find_judged
+    from sozo.eval.agreement.judges import agree_judges, find_judged
 
     _without(of_ratings, "a file of ratings, not with runs")
     if not any(grading.values()) and (judged := find_judged(places, benchmark)):
-        from sozo.eval.agreement.judges_run import agree_judges
-
         print_page(agree_judges(judged, output, level=level))
         return
     from sozo.eval.agreement.run import agree

@@ -1,20 +1,35 @@
 """How far judges of the same answers agree with each other, and one judge with itself when asked again."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sozo.data.errors import UserError
+from sozo.data.markdown import bullets, plain
 from sozo.data.run_folder import first_difference
+from sozo.eval.agreement.ratings import VALUES, alpha_columns, check_level
 from sozo.eval.evaluated import find_evaluated
+from sozo.eval.pages import PageFolder, PageRow, page_table
+from sozo.eval.terminal import PageRun
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import SHARE
 from sozo.scoring.statistics.agreement import Alpha, krippendorff_alpha
+from sozo.scoring.table import Cell
 from sozo.tasks import task_type
 from sozo.tasks.finished import Finished
 
-Scores = dict[tuple[str, str, str], float]  # of (what was asked, the answer, criterion)
+_ABOUT = """\
+Krippendorff's alpha ({level}), and the shares of answers that got the same score and scores at most 1 apart (of
+several judgings the mean over pairs). *Second - first* is the difference of two means on the answers that both scored.
+Judgings are one judge's if they share model, prompt and settings but for the seed. Judges that agree can still both be
+wrong: only people's ratings tell (`sozo correlate --ratings`).
+"""
 
 
 @dataclass(frozen=True)
@@ -25,12 +40,17 @@ class Judged:
     task: str
     judge: dict[str, Any]  # what decides its replies but for the seed: the judge
     criteria: tuple[str, ...]
-    scores: Scores
+    scores: dict[tuple[str, str, str], float]  # of (what was asked, the answer, criterion)
 
     @property
     def judge_name(self) -> str:
         """The judge, for people."""
         return f"{self.judge.get('model')} ({self.judge.get('prompt')})"
+
+    @property
+    def answers(self) -> set[tuple[str, str]]:
+        """What was judged: (what was asked, the answer)."""
+        return {(question, answer) for question, answer, _ in self.scores}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +65,11 @@ class SameAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreements:
+class JudgesAgreement:
     """Rows of one table, and between whom."""
 
     between: tuple[str, ...]
     rows: tuple[SameAnswers, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """For a results file."""
-        return asdict(self)
 
 
 def find_judged(places: Sequence[str], benchmark: str | None) -> list[Judged]:
@@ -66,7 +82,7 @@ def find_judged(places: Sequence[str], benchmark: str | None) -> list[Judged]:
         runs = [run for run in runs if "judge" in run.settings and _criteria(run) and benchmark in (None, run.task)]
         if not runs:
             return []
-        tasks = sorted({run.task for run in runs} | {one.task for one in judged})
+        tasks = sorted({run.task for run in runs} | {judging.task for judging in judged})
         if len(tasks) > 1:
             raise UserError(f"there are runs of {', '.join(tasks)}; say which: --benchmark NAME")
         judged.append(_judged(place, runs))
@@ -75,7 +91,7 @@ def find_judged(places: Sequence[str], benchmark: str | None) -> list[Judged]:
 
 def _judged(place: str, runs: Sequence[Finished]) -> Judged:
     judge, criteria = _judge(runs[0]), _criteria(runs[0])
-    scores: Scores = {}
+    scores: dict[tuple[str, str, str], float] = {}
     for run in runs:
         if difference := first_difference(judge, _judge(run)):
             raise UserError(f"{place}: holds runs of several judges ({difference[0]} differs); name each one's folder")
@@ -98,48 +114,56 @@ def _judge(run: Finished) -> dict[str, Any]:
     return judge
 
 
-def by_judge(judged: Sequence[Judged]) -> list[list[Judged]]:
-    """The judgings of each judge, in the order of the first ones."""
-    groups: list[list[Judged]] = []
-    for one in judged:
-        same = next((group for group in groups if group[0].judge == one.judge), None)
-        if same is None:
-            groups.append(same := [])
-        same.append(one)
-    return groups
+def agree_judges(judged: Sequence[Judged], output: Path, *, level: str = "ordinal") -> PageRun:
+    """Agreement of one judge's repeated judgings, and of several judges, on the same answers (`find_judged`)."""
+    check_level(level)
+    if len(judged) < 2:
+        raise UserError("agreement of judges needs two judgings of the same answers; give two folders or more")
+    names = [judging.name for judging in judged]
+    if len(set(names)) < len(names):
+        raise UserError(f"{names[0]} comes twice; name each folder once: NAME=DIR")
+    if not any(first.answers & second.answers for first, second in combinations(judged, 2)):
+        raise UserError(f"{', '.join(names)}: no answer was judged twice; give judgings of the same answers")
+    digests = {j.name: hashlib.sha256(repr(sorted(j.scores.items())).encode()).hexdigest() for j in judged}
+    settings = {"task": "agreement of judges", "judged": digests, "judges": [j.judge for j in judged], "level": level}
+    folder = PageFolder(output, settings, "agreement", [VALUES])
+    if finished := folder.finished():
+        return finished
+    folder.start({}, {})
+    again, judges = compare_judgings(judged, level)
+    values = {"level": level, "retests": [asdict(pair) for pair in again], "judges": [asdict(pair) for pair in judges]}
+    folder.add(VALUES, values)
+    return folder.publish(_page(judged, again, judges, level), values)
 
 
-def retests(judged: Sequence[Judged], level: str) -> list[Agreements]:
-    """For each judge that was asked more than once, how far it agrees with itself."""
-    groups = [{one.name: one.scores for one in group} for group in by_judge(judged) if len(group) > 1]
-    return [_agreements(group, judged[0].criteria, level) for group in groups]
+def compare_judgings(judged: Sequence[Judged], level: str) -> tuple[list[JudgesAgreement], list[JudgesAgreement]]:
+    """How far each judge that was asked more than once agrees with itself, and how far different judges agree.
+
+    Of different judges there are all together, and each two of more than two; a judge's score is the mean over its
+    judgings.
+    """
+    groups: list[list[Judged]] = []  # the judgings of each judge
+    for judging in judged:
+        same = [group for group in groups if group[0].judge == judging.judge]
+        same[0].append(judging) if same else groups.append([judging])
+    again, means = [], {}
+    for group in groups:
+        scores = {judging.name: pd.Series(judging.scores) for judging in group}
+        if len(group) > 1:
+            again.append(_agreement(scores, judged[0].criteria, level))
+        name = group[0].judge_name if len(group) > 1 else group[0].name
+        means[name] = pd.DataFrame(scores).mean(axis="columns")
+    if len(means) < 2:
+        return again, []
+    pairs = [{name: means[name] for name in pair} for pair in combinations(means, 2)] if len(means) > 2 else []
+    return again, [_agreement(scores, judged[0].criteria, level) for scores in (means, *pairs)]
 
 
-def among_judges(judged: Sequence[Judged], level: str) -> list[Agreements]:
-    """How far all judges agree, and each two of more than two; a judge's score is the mean over its judgings."""
-    judges = {group[0].judge_name if len(group) > 1 else group[0].name: _means(group) for group in by_judge(judged)}
-    if len(judges) < 2:
-        return []
-    pairs = list(combinations(judges, 2)) if len(judges) > 2 else []
-    several = [judges, *({name: judges[name] for name in pair} for pair in pairs)]
-    return [_agreements(some, judged[0].criteria, level) for some in several]
-
-
-def _means(group: Sequence[Judged]) -> Scores:
-    given: dict[tuple[str, str, str], list[float]] = {}
-    for one in group:
-        for key, score in one.scores.items():
-            given.setdefault(key, []).append(score)
-    return {key: sum(scores) / len(scores) for key, scores in given.items()}
-
-
-def _agreements(scores: Mapping[str, Scores], criteria: Sequence[str], level: str) -> Agreements:
-    answers = list(dict.fromkeys(key[:2] for of_one in scores.values() for key in of_one))
-    rows = []
-    for criterion in criteria:
-        lines = [[of_one.get((*answer, criterion), np.nan) for answer in answers] for of_one in scores.values()]
-        rows.append(same_answers(criterion, np.array(lines, np.float64).reshape(len(scores), len(answers)), level))
-    return Agreements(tuple(scores), tuple(rows))
+def _agreement(scores: Mapping[str, pd.Series], criteria: Sequence[str], level: str) -> JudgesAgreement:
+    frame = pd.DataFrame(scores)
+    of_criterion = frame.index.get_level_values(2)
+    rows = [same_answers(name, frame[of_criterion == name].to_numpy(float).T, level) for name in criteria]
+    return JudgesAgreement(tuple(scores), tuple(rows))
 
 
 def same_answers(criterion: str, scores: np.ndarray, level: str = "ordinal") -> SameAnswers:
@@ -148,11 +172,30 @@ def same_answers(criterion: str, scores: np.ndarray, level: str = "ordinal") -> 
     >>> same_answers("fluency", np.array([[1.0, 2, 3, 4], [1, 3, 5, np.nan]])).within_one
     0.6666666666666666
     """
-    apart = [b - a for a, b in combinations(scores, 2)]
-    apart = [gaps[~np.isnan(gaps)] for gaps in apart]
-    apart = [gaps for gaps in apart if len(gaps)]
-    exact, within = (
-        float(np.mean([(np.abs(gaps) <= most + 1e-9).mean() for gaps in apart])) if apart else None for most in (0, 1)
-    )
-    difference = float(apart[0].mean()) if len(scores) == 2 and apart else None
-    return SameAnswers(criterion, krippendorff_alpha(scores, level), exact, within, difference)
+    alpha = krippendorff_alpha(scores, level)
+    gaps = [(second - first)[~np.isnan(second - first)] for first, second in combinations(scores, 2)]
+    gaps = [gap for gap in gaps if len(gap)]
+    if not gaps:
+        return SameAnswers(criterion, alpha, None, None, None)
+    exact, within_one = (float(np.mean([(np.abs(gap) <= most + 1e-9).mean() for gap in gaps])) for most in (0, 1))
+    return SameAnswers(criterion, alpha, exact, within_one, float(gaps[0].mean()) if len(scores) == 2 else None)
+
+
+def _page(
+    judged: Sequence[Judged], again: Sequence[JudgesAgreement], judges: Sequence[JudgesAgreement], level: str
+) -> str:
+    parts = [f"# How far judges of the same {judged[0].task.upper()} answers agree\n"]
+    parts.append(bullets(f"{plain(j.name)}: {plain(j.judge_name)}, {len(j.answers):,} answers" for j in judged))
+    parts.append(_ABOUT.format(level=level))
+    for heading, tables in (("The same judge again", again), ("Different judges", judges)):
+        for pair in tables:
+            rows = [_row(row, two=len(pair.between) == 2) for row in pair.rows]
+            parts += [f"## {heading}: {plain(', '.join(pair.between))}\n", page_table(rows)]
+    return "\n".join(parts)
+
+
+def _row(row: SameAnswers, two: bool) -> PageRow:
+    alpha = alpha_columns(row.alpha, "Answers")
+    gap = {"Second - first": Cell(row.difference, Measure("gap", 2), signed=True)} if two else {}
+    shares = {"Same score": Cell(row.exact, SHARE), "At most 1 apart": Cell(row.within_one, SHARE)}
+    return {"Criterion": row.criterion, **alpha, **shares, **gap}

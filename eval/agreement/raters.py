@@ -1,19 +1,18 @@
 """How far raters agree, criterion by criterion and domain by domain: alpha, pairs of raters, each rater's habits."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from sozo.data.ratings import Rating
 from sozo.data.rubrics import RatingRubric
 from sozo.scoring.statistics.agreement import LEVELS, Alpha, krippendorff_alpha
 
 ALL = "all"  # of the domains
-LEAST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RatersAgreement:
     """Agreement on one criterion in one domain."""
 
     criterion: str
@@ -36,69 +35,42 @@ class Cell:
     alphas: dict[str, Alpha]  # by level
     pairs: Pairs
 
-    def to_json(self) -> dict[str, Any]:
-        """For a results file."""
-        return asdict(self)
+
+def by_domain(ratings: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The ratings of each domain, and of `all` where there are several."""
+    parts = dict(list(ratings.groupby("domain", sort=False)))
+    return parts | {ALL: ratings} if len(parts) > 1 else parts
 
 
-@dataclass(frozen=True, slots=True)
-class Habit:
-    """How one rater uses one criterion's scale."""
+def raters_agreement(
+    ratings: pd.DataFrame, rubric: RatingRubric | None, level: str, least: int
+) -> list[RatersAgreement]:
+    """Agreement on each criterion that anybody rated, in each domain and over all of them.
 
-    rater: str
-    domain: str
-    criterion: str
-    scores: int
-    mean: float
-    sd: float | None  # None of one score
-
-
-def score_matrix(ratings: Sequence[Rating]) -> np.ndarray:
-    """Scores of one criterion, shape (raters, units), NaN where there is none."""
-    raters = {name: k for k, name in enumerate(dict.fromkeys(r.rater for r in ratings))}
-    units = {unit: k for k, unit in enumerate(dict.fromkeys(r.unit for r in ratings))}
-    scores = np.full((len(raters), len(units)), np.nan)
-    for rating in ratings:
-        scores[raters[rating.rater], units[rating.unit]] = rating.score
-    return scores
-
-
-def agreement_cells(
-    ratings: Sequence[Rating], rubric: RatingRubric | None, level: str = "ordinal", least: int = LEAST
-) -> list[Cell]:
-    """A cell for each criterion that anybody rated, in each domain and over all of them.
-
-    A criterion with a score that says it does not apply has a second cell without these. `level` is that of the pairs.
+    `ratings` has the columns of `sozo.data.ratings.Rating`. A criterion with a score that says it does not apply comes
+    a second time without these scores. `level` is that of the pairs.
     """
-    rated = dict.fromkeys(rating.criterion for rating in ratings)
+    rated = ratings.criterion.unique()
     criteria = [criterion.name for criterion in rubric.criteria if criterion.name in rated] if rubric else list(rated)
-    domains = list(dict.fromkeys(rating.domain for rating in ratings))
-    cells = []
-    for criterion in criteria:
-        of_criterion = [rating for rating in ratings if rating.criterion == criterion]
+    results = []
+    for criterion, (domain, part) in product(criteria, by_domain(ratings).items()):
+        scores = part[part.criterion == criterion]
         known = rubric.criterion(criterion) if rubric else None
-        none = known.not_applicable if known else None
-        for domain in [*domains, ALL] if len(domains) > 1 else domains:
-            part = [rating for rating in of_criterion if domain in (rating.domain, ALL)]
-            cells.append(_cell(criterion, domain, None, part, level, least))
-            if none is not None:
-                applies = [rating for rating in part if rating.score != none]
-                cells.append(_cell(criterion, domain, none, applies, level, least))
-    return cells
+        not_applicable = known.not_applicable if known else None
+        for without in (None,) if not_applicable is None else (None, not_applicable):
+            if without is not None:
+                scores = scores[scores.score != without]
+            matrix = scores.pivot(index="rater", columns=["model", "item"], values="score").to_numpy()
+            alphas = {name: krippendorff_alpha(matrix, name, least) for name in LEVELS}
+            results.append(RatersAgreement(criterion, domain, without, alphas, pairs_of(matrix, level, least)))
+    return results
 
 
-def _cell(criterion: str, domain: str, without: int | None, part: Sequence[Rating], level: str, least: int) -> Cell:
-    scores = score_matrix(part)
-    alphas = {name: krippendorff_alpha(scores, name, least) for name in LEVELS}
-    return Cell(criterion, domain, without, alphas, pairs_of(scores, level, least))
-
-
-def pairs_of(scores: np.ndarray, level: str = "ordinal", least: int = LEAST) -> Pairs:
+def pairs_of(scores: np.ndarray, level: str, least: int) -> Pairs:
     """Agreement of each two raters with `least` common units or more, of scores of shape (raters, units)."""
     pairs = 0
-    alphas, jaccards, chances = list[float](), list[float](), list[float]()
-    with np.errstate(invalid="ignore"):
-        above = [row > np.median(row[~np.isnan(row)]) for row in scores]
+    alphas, jaccards, by_chance = list[float](), list[float](), list[float]()
+    above = [row > np.nanmedian(row) for row in scores]
     for a, b in combinations(range(len(scores)), 2):
         common = ~np.isnan(scores[a]) & ~np.isnan(scores[b])
         if (n := int(common.sum())) < least:
@@ -109,31 +81,62 @@ def pairs_of(scores: np.ndarray, level: str = "ordinal", least: int = LEAST) -> 
         ours, theirs = above[a] & common, above[b] & common
         if either := int((ours | theirs).sum()):
             jaccards.append(int((ours & theirs).sum()) / either)
-            chances.append(jaccard_by_chance(int(ours.sum()), int(theirs.sum()), n))
-    return Pairs(pairs, *(_mean(values) for values in (alphas, jaccards, chances)))
+            by_chance.append(jaccard_by_chance(int(ours.sum()), int(theirs.sum()), n))
+    return Pairs(pairs, _mean(alphas), _mean(jaccards), _mean(by_chance))
 
 
 def jaccard_by_chance(a: int, b: int, n: int) -> float:
     """Expected Jaccard index of two random sets of `a` and `b` of `n` things, not both empty.
 
-    >>> jaccard_by_chance(1, 1, 2), jaccard_by_chance(2, 0, 5)
+    >>> round(jaccard_by_chance(1, 1, 2), 9), jaccard_by_chance(2, 0, 5)
     (0.5, 0.0)
     """
-    shared = range(max(0, a + b - n), min(a, b) + 1)
-    ways = [math.comb(a, k) * math.comb(n - a, b - k) for k in shared]
-    return sum(way * k / (a + b - k) for way, k in zip(ways, shared, strict=True)) / math.comb(n, b)
+    total = 0.0
+    for shared in range(max(0, a + b - n), min(a, b) + 1):
+        ways = math.comb(a, shared) * math.comb(n - a, b - shared)
+        total += ways * shared / (a + b - shared)
+    return total / math.comb(n, b)
 
 
-def habits(ratings: Iterable[Rating]) -> list[Habit]:
-    """Mean, spread and number of each rater's scores by domain and criterion, in the order of the ratings."""
-    scores: dict[tuple[str, str, str], list[float]] = {}
-    for rating in ratings:
-        scores.setdefault((rating.rater, rating.domain, rating.criterion), []).append(rating.score)
-    return [
-        Habit(*key, len(of), float(np.mean(of)), float(np.std(of, ddof=1)) if len(of) > 1 else None)
-        for key, of in scores.items()
-    ]
+def habits(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Number, mean and spread of each rater's scores by domain and criterion, in the order of the ratings.
+
+    The columns are rater, domain, criterion, scores, mean and sd (NaN of one score).
+    """
+    groups = ratings.groupby(["rater", "domain", "criterion"], sort=False).score
+    return groups.agg(scores="size", mean="mean", sd="std").reset_index()
+
+
+def out_of_stage(ratings: pd.DataFrame, rubric: RatingRubric) -> pd.DataFrame:
+    """Ratings that a staged protocol did not ask for, with the reason in the column `why`; they count like all others.
+
+    They are behind a closed gate (an innovativeness of an idea too vague to be judged), with a gate that was not rated,
+    or by another group's rater.
+    """
+    scores = ratings.set_index(["rater", "model", "item", "criterion"]).score.to_dict()
+
+    def why(rating: Any) -> str:
+        criterion = rubric.by_name[rating.criterion]
+        reasons = []
+        for gate, most in (criterion.above or {}).items():
+            score = scores.get((rating.rater, rating.model, rating.item, gate))
+            if score is None:
+                reasons.append(f"{gate} is not rated, and must be above {most}")
+            elif score <= most:
+                reasons.append(f"{gate} is {score:g}, and must be above {most}")
+        if rating.group and criterion.groups and rating.group not in criterion.groups:
+            reasons.append(f"the group {rating.group} does not rate it")
+        return "; ".join(reasons)
+
+    reasons = [why(rating) for rating in ratings.itertuples()]
+    columns = ["rater", "model", "item", "criterion", "score", "why"]
+    return ratings.assign(why=reasons).loc[np.array(reasons) != "", columns]
 
 
 def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as a results file has them, None for NaN."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")

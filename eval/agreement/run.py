@@ -1,29 +1,67 @@
 """What `sozo agreement` does, without the command line: appendix C over finished runs of one task."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
+
+import pandas as pd
 
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
-from sozo.data.record import write_json, write_whole
-from sozo.data.run_folder import RunFolder
-from sozo.eval.agreement.agreement import MIN_MODELS, appendix_c
-from sozo.eval.agreement.judging import grade_answers
-from sozo.eval.agreement.text import CURVE, curve_figure, to_markdown
+from sozo.data.ratings import read_rankings
+from sozo.eval.agreement.appendix_c import MIN_MODELS, Evaluations, appendix_c, people_table, score_table
+from sozo.eval.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
 from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
-from sozo.eval.matrix import Matrix
-from sozo.eval.rankings import people_matrix, read_rankings
+from sozo.eval.pages import PageFolder
 from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
 from sozo.scoring.judges.options import JudgeSettings
-from sozo.scoring.judges.protocol import Judge
+from sozo.scoring.judges.protocol import Judge, Rubric
+from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_with_bar
 from sozo.tasks.finished import Finished
 
-LEDGER = "judgements.jsonl"
-VALUES, PAGE = "agreement.json", "agreement.md"
-Runs = Mapping[str, Finished]
+LEDGER, VALUES = "judgements.jsonl", "agreement.json"
+NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
+Runs = Mapping[str, Finished]  # by model
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What holds after judging."""
+
+    scores: pd.DataFrame  # models x items: mean over the criteria and an item's answers, divided by the highest score
+    statuses: dict[str, list[str]]  # model -> the status of each of its answers; `no_rewrite` with nothing to judge
+    judging: Judging  # of what there was something to ask about: tokens, cost, why it stopped
+
+    def to_json(self) -> dict[str, Any]:
+        """For a results file; the judgements themselves are in the ledger."""
+        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost", "stopped")
+        counts = {model: dict(sorted(Counter(statuses).items())) for model, statuses in self.statuses.items()}
+        return {"statuses": counts, **{name: getattr(self.judging, name) for name in names}}
+
+
+def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSettings, ledger: Path) -> Graded:
+    """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
+    answers = {model: [replace(a, id=f"{model}/{a.id}") for a in run.to_judge()] for model, run in runs.items()}
+    to_ask = [answer for of_model in answers.values() for answer in of_model if answer.answer]
+    judging = judge_with_bar(judge, rubric, to_ask, ledger, settings, settings.max_cost)
+    judgements = {answer.id: judgement for answer, judgement in zip(to_ask, judging.judgements, strict=True)}
+    statuses: dict[str, list[str]] = {}
+    scores: dict[str, dict[str, float]] = {}
+    for model, of_model in answers.items():
+        statuses[model], grades = [], dict[str, list[float]]()
+        for answer in of_model:
+            judgement = judgements.get(answer.id)
+            no_judgement = NOT_ASKED if answer.answer else NO_ANSWER
+            statuses[model].append(str(judgement.status) if judgement else no_judgement)
+            if judgement and judgement.scores:
+                grades.setdefault(answer.question_id, []).append(fmean(judgement.scores.values()) / rubric.highest)
+        scores[model] = {item: fmean(values) for item, values in grades.items()}
+    return Graded(score_table(scores), statuses, judging)
 
 
 def agree(
@@ -46,44 +84,47 @@ def agree(
     """
     task, runs = _runs(find_evaluated(places), benchmark)
     items = _items(runs)
-    people, notes = (None, []) if rankings is None else _people(rankings, runs, items)
+    people, notes = ({}, []) if rankings is None else _people(rankings, runs, items)
     encoders = list(dict.fromkeys(encoders))
+    first = next(iter(runs.values()))
     if not encoders:
         check_alike(task.upper(), list(runs.items()), "name the encoders that shall score all: --embedding-models")
-    rubric = next(iter(runs.values())).rubric
-    if judging is not None and rubric is None:
+    if judging is not None and first.rubric is None:
         raise UserError(f"{task} has no rubric by which a judge could grade its answers; leave --judge out")
     judge = make_judge(judging) if judging else None
     if judging is not None:
         judging.price()  # a price that cannot be shows before anything is loaded
     folder = _folder(output, runs, encoders, rankings, judge)
-    finished = folder.metrics()
-    retry = judging and judging.retry_failed
-    if finished is not None and not retry and all((output / name).is_file() for name in finished["files"]):
-        return PageRun(output, (output / PAGE).read_text("utf-8"), tuple(finished["files"]), True)
+    if (finished := folder.finished()) and not (judging and judging.retry_failed):
+        return finished
     # Encoders first: what is wrong with one shows before a judge has to be paid.
-    scored = [_scored_by(encoder, runs, cache) for encoder in encoders]
-    folder.start({"scorers": [facts for _, facts in scored]}, {"places": list(places)})
-    graded = grade_answers(judge, rubric, runs, judging, output / LEDGER) if judge and judging and rubric else None
-    matrices = [matrix for matrix, _ in scored]
+    by_encoder: Evaluations = {}
+    scorers = []
+    for encoder in encoders:
+        table, facts = _scored_by(encoder, runs, cache)
+        if facts["embedding_model"] in by_encoder:
+            twice = f"two evaluations are called {facts['embedding_model']}"
+            raise UserError(f"{twice}; leave one out, or give it by another path")
+        by_encoder[facts["embedding_model"]] = table
+        scorers.append(facts)
     if not encoders:
-        own = next(iter(runs.values())).scale.get("embedding_model", "own scores")
-        matrices = [Matrix.of(str(own), {name: run.by_item(run.main) for name, run in runs.items()})]
-    result = appendix_c(matrices, people, graded.matrix if graded else None)
-    page = to_markdown(task, result, graded, notes)
-    files = ["config.json", "metrics.json", VALUES, PAGE]
-    if curves := {row.evaluation: row.curve for row in result.compared if row.curve}:
-        write_whole(output / CURVE, curve_figure(curves, result.compared[0].reference))
-        files.append(CURVE)
-    if graded:
-        files.append(LEDGER)
+        own = str(first.scale.get("embedding_model", "own scores"))
+        by_encoder = {own: score_table({name: run.by_item(run.main) for name, run in runs.items()})}
+    folder.start({"scorers": scorers}, {"places": list(places)})
+    graded = None
+    if judge and judging and first.rubric:
+        graded = grade_answers(judge, first.rubric, runs, judging, output / LEDGER)
+    result = appendix_c(by_encoder, people, {f"judge {judge.name}": graded.scores} if judge and graded else {})
     cost, stopped = (graded.to_json(), graded.judging.stopped) if graded else (None, None)
-    write_json(output / VALUES, {**result.to_json(), "notes": notes, "judge": cost})
-    write_whole(output / PAGE, page.encode())
-    if stopped is None:
-        agreement = [row.to_json() for row in result.compared]
-        folder.finish({"models": len(runs), "agreement": agreement, "judge": cost, "files": files})
-    return PageRun(output, page, tuple(files), False, stopped)
+    folder.add(VALUES, {**result.to_json(), "notes": notes, "judge": cost})
+    if curves := {row.evaluation: row.curve for row in result.compared if row.curve}:
+        folder.add(CURVE, curve_figure(curves, result.compared[0].reference))
+    if graded:
+        folder.files.append(LEDGER)
+    compared = [{k: v for k, v in asdict(row).items() if k not in ("p_holm", "curve")} for row in result.compared]
+    metrics = {"models": len(runs), "agreement": compared, "judge": cost, "files": folder.files}
+    page = to_markdown(task, result, (graded.statuses, graded.judging) if graded else None, notes)
+    return folder.publish(page, metrics, stopped)
 
 
 def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs]:
@@ -105,47 +146,49 @@ def _items(runs: Runs) -> dict[str, str]:
     """Id -> what was asked, of all runs."""
     items: dict[str, str] = {}
     for run in runs.values():
-        for item, asked in run.prompts.items():
-            if items.setdefault(item, asked) != asked:
+        for item, text in run.prompts.items():
+            if items.setdefault(item, text) != text:
                 other = f"its item {item!r} has another text than in the other runs"
                 raise UserError(f"{run.folder}: {other}; give runs of the same items")
     return items
 
 
-def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[Matrix, dict[str, Any]]:
+def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The runs' answers scored with another encoder, and what a results file must say about it."""
     scores, facts = {}, dict[str, Any]()
     with responses_bar(f"scoring by {encoder}", len(runs)) as advance:
         for name, run in runs.items():
             scores[name], facts = run.scored_by(encoder, cache)
             advance(1, None)
-    return Matrix.of(facts["embedding_model"], scores), facts
+    return score_table(scores), facts
 
 
-def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Matrix, list[str]]:
+def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Evaluations, list[str]]:
     """People's scores of the runs' models on the runs' items, and what of the file was left out."""
     # A place counts among all models that were ranked, those too that there is no run of.
-    matrix = people_matrix(read_rankings(path))
-    models = [name for name in matrix.models if name in runs]
+    table = people_table(read_rankings(path))
+    ranked, stories = list(table.index), list(table.columns)
+    models, shared = [name for name in ranked if name in runs], [item for item in stories if item in items]
     if len(models) < MIN_MODELS:
-        names = f"ranks {', '.join(matrix.models)}, and the runs are of {', '.join(runs)}"
+        names = f"ranks {', '.join(ranked)}, and the runs are of {', '.join(runs)}"
         share = f"they share {len(models)} models where {MIN_MODELS} are needed"
         raise UserError(f"{path}: {names}: {share}; name the folders as the file does: NAME=DIR")
-    shared = [item for item in matrix.items if item in items]
     if not shared:
-        stories = f"stories such as {matrix.items[0]!r}, and the runs have none of them"
-        raise UserError(f"{path}: ranks rewrites of {stories}; give the runs' own ids")
+        example = f"stories such as {stories[0]!r}, and the runs have none of them"
+        raise UserError(f"{path}: ranks rewrites of {example}; give the runs' own ids")
     left_out = []
-    if other := [name for name in matrix.models if name not in runs]:
+    if other := [name for name in ranked if name not in runs]:
         left_out.append(f"People ranked {len(other)} models that there is no run of: {', '.join(other)}.")
-    if unranked := [name for name in runs if name not in matrix.models]:
+    if unranked := [name for name in runs if name not in ranked]:
         left_out.append(f"People did not rank {len(unranked)} of the models: {', '.join(unranked)}.")
-    if len(shared) < len(matrix.items):
-        left_out.append(f"People ranked {len(matrix.items) - len(shared)} stories that are not among the runs'.")
-    return matrix.only(models, shared), left_out
+    if len(shared) < len(stories):
+        left_out.append(f"People ranked {len(stories) - len(shared)} stories that are not among the runs'.")
+    return {PEOPLE: table.loc[models, shared]}, left_out
 
 
-def _folder(output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | None, judge: Judge | None) -> RunFolder:
+def _folder(
+    output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | None, judge: Judge | None
+) -> PageFolder:
     rubric = next(iter(runs.values())).rubric
     settings = {
         "task": "agreement",
@@ -155,7 +198,7 @@ def _folder(output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | 
         "judge": judge and rubric and {"model": judge.name, "prompt": rubric.name, **judge.parameters},
     }
     try:
-        return RunFolder(output, settings)
+        return PageFolder(output, settings, "agreement", [VALUES])
     except UserError as error:
         if judge is None or not (output / LEDGER).is_file():
             raise

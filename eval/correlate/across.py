@@ -1,16 +1,41 @@
 """Correlations between tasks across models: Tables 9 and 10 (paper, sections 4.3.2 to 4.3.4), and all other pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from sozo.data.published import CORRELATIONS
-from sozo.eval.correlate.people import PEOPLE, Cell, complete_table
-from sozo.eval.correlate.scores import ModelRow
-from sozo.scoring.statistics.correlation import Correlation, correlate_models
+from sozo.eval.correlate.people import PEOPLE, CorrelationCell, complete_table
+from sozo.eval.evaluated import Evaluated, check_alike
+from sozo.eval.summary import estimate_of
+from sozo.scoring.measure import Estimate
+from sozo.scoring.statistics.correlation import correlate_models
+from sozo.tasks import task_types
+from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
 
 ENOUGH = 3  # models, for a correlation
+_ONE_CELL = (("", ""),)  # of a task without a grid
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model's scores."""
+
+    model: str
+    scores: Mapping[str, Estimate | None]  # task -> its first measure's mean; None without a finished run
+    grids: Mapping[str, Mapping[tuple[str, str], float | None]]  # task with a grid -> cell -> mean; {} without a run
+
+    def to_json(self) -> dict[str, Any]:
+        """For a results file."""
+        values: dict[str, Any] = {"model": self.model}
+        # A task with a grid after the others, and its cells after it.
+        for task, score in sorted(self.scores.items(), key=lambda item: item[0] in self.grids):
+            values[task] = score and {"mean": score.mean, "n": score.n, "of": score.of}
+        for task, grid in self.grids.items():
+            values[f"{task}_cells"] = [{"task": kind, "criterion": name, "mean": m} for (kind, name), m in grid.items()]
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +45,12 @@ class Pair:
     first: str  # a task; if one of the two has a grid, this one has
     second: str  # another task, of which the first measure counts, or `people`
     models: int = 0  # how many have both
-    cells: tuple[Cell, ...] | None = None  # for each of the first one's grid; None without one, or below `ENOUGH`
-    correlation: Correlation | None = None  # of the first measures, where there is no grid; None likewise
+    # For each of the first one's grid, or one of the first measures without a grid; None below `ENOUGH` models, or
+    # without ratings.
+    cells: tuple[CorrelationCell, ...] | None = None
 
     @property
-    def both(self) -> str:
+    def title(self) -> str:
         """The two for people."""
         if self.second == PEOPLE:
             return f"{self.first.upper()}'s judge and people"
@@ -40,36 +66,90 @@ class Pair:
         """In results files."""
         return self.table.lower().replace(" ", "_") or f"{self.first}_{self.second}"
 
+    @property
+    def has_grid(self) -> bool:
+        """Whether it has a table of cells."""
+        return bool(task_types()[self.first].Finished.grid)
+
+
+def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
+    """The tasks of the papers' correlations and those that any model has a run of; tasks with a grid first."""
+    published = {name for pair in CORRELATIONS for name in pair}
+    tasks = [t for t in task_types().values() if t.name in published or any(model.run(t.name) for model in models)]
+    return sorted(tasks, key=lambda task: not task.Finished.grid)
+
+
+def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
+    """A row for each model with runs of two tasks or more; the others have nothing to correlate."""
+    tasks, kept = correlated_tasks(models), _with_two(models)
+    for task in reversed(tasks):
+        check_task_alike(task, kept)
+    rows = []
+    for model in kept:
+        runs = {task.name: model.run(task.name) for task in tasks}
+        grids = {t.name: run.grid_means() if (run := runs[t.name]) else {} for t in tasks if t.Finished.grid}
+        scores = {name: _score(run, grids.get(name, {})) if run else None for name, run in runs.items()}
+        rows.append(ModelRow(model.name, scores, grids))
+    return tuple(rows)
+
+
+def _score(run: Finished, grid: Mapping[tuple[str, str], float | None]) -> Estimate:
+    if not grid:
+        return estimate_of(run, run.main)
+    # Its n of N is of answers elsewhere; here models are compared over items.
+    values = run.by_item(run.main).values()
+    return Estimate(grid[run.grid[-1]], None, None, sum(value is not None for value in values), len(run.prompts))
+
+
+def check_task_alike(task: type[Task], models: Sequence[Evaluated]) -> None:
+    """Refuse models whose scores in a task are on different scales."""
+    runs = [(model.name, run) for model in models if (run := model.run(task.name))]
+    check_alike(task.name.upper(), runs, "score one of them again as the other, or leave it out")
+
+
+def scales(models: Sequence[Evaluated]) -> list[str]:
+    """What the scores of runs that are alike rest on, a sentence for each task, to stand beside them."""
+    models = _with_two(models) or models  # without any, only the judge and people are compared
+    sentences = []
+    for task in correlated_tasks(models):
+        runs = [run for model in models if (run := model.run(task.name))]
+        if runs and (text := task.view.scale_text(runs[0])):
+            sentences.append(f"{task.name.upper()}: {text}.")
+    return sentences
+
+
+def _with_two(models: Sequence[Evaluated]) -> list[Evaluated]:
+    return [model for model in models if len({task for task, _ in model.runs}) > 1]
+
 
 def across_models(rows: Sequence[ModelRow], tasks: Sequence[type[Task]]) -> tuple[Pair, ...]:
     """Every pair of tasks that the papers correlate or that a model has both of, with what the models allow.
 
-    A model counts where it has both tasks, so random nouns do not. Tasks with a grid come first
-    (`sozo.eval.correlate.scores.correlated_tasks`).
+    A model counts where it has both tasks, so random nouns do not. Tasks with a grid come first (`correlated_tasks`).
     """
     pairs = []
     for first, second in combinations(tasks, 2):
         rows_of_both = [row for row in rows if row.scores[first.name] and row.scores[second.name]]
         if rows_of_both or (first.name, second.name) in CORRELATIONS:
-            pairs.append(_pair(first, second, rows_of_both))
+            enough = len(rows_of_both) >= ENOUGH
+            cells = _cells(first, second, rows_of_both) if enough else None
+            pairs.append(Pair(first.name, second.name, len(rows_of_both), cells))
     return tuple(pairs)
 
 
-def _pair(first: type[Task], second: type[Task], rows: Sequence[ModelRow]) -> Pair:
-    if len(rows) < ENOUGH:
-        return Pair(first.name, second.name, len(rows))
-    means = _means(rows, second.name)
-    if not first.Finished.grid:
-        correlation = correlate_models(_means(rows, first.name), means)
-        return Pair(first.name, second.name, len(rows), correlation=correlation)
+def _cells(first: type[Task], second: type[Task], rows: Sequence[ModelRow]) -> tuple[CorrelationCell, ...]:
+    means = {row.model: _mean(row, second) for row in rows}
     # A run can be finished and have no mean: it has no pair in any cell.
     known = [row for row in rows if means[row.model] is not None]
     cells = []
-    for name in first.Finished.grid:
-        column = {row.model: row.grids[first.name][name] for row in known}
-        cells.append(Cell(*name, correlate_models(column, means), len(known)))
-    return Pair(first.name, second.name, len(rows), complete_table(cells, first.name, second.name))
+    for kind, criterion in first.Finished.grid or _ONE_CELL:
+        column = {}
+        for row in known:
+            column[row.model] = row.grids[first.name][kind, criterion] if first.Finished.grid else _mean(row, first)
+        cells.append(CorrelationCell(kind, criterion, correlate_models(column, means), len(known)))
+    return complete_table(cells, first.name, second.name)
 
 
-def _means(rows: Sequence[ModelRow], task: str) -> dict[str, float | None]:
-    return {row.model: scored.mean for row in rows if (scored := row.scores[task])}
+def _mean(row: ModelRow, task: type[Task]) -> float | None:
+    score = row.scores[task.name]
+    return None if score is None else score.mean

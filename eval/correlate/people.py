@@ -1,14 +1,16 @@
 """People's ratings of answers against the judge's (Table 8), and the cells of every table of correlations."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from sozo.data.errors import UserError
 from sozo.data.published import CORRELATIONS, correlations
-from sozo.data.ratings import Rating, mean_scores, read_ratings
+from sozo.data.ratings import Rating, read_ratings
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.report.labels import labels
 from sozo.scoring.statistics import holm
@@ -17,16 +19,15 @@ from sozo.tasks import task_types
 from sozo.tasks.finished import ScoredAnswer
 from sozo.tasks.task import Task
 
-PEOPLE = "people"
-ALL_TASKS = "All"
-MEAN = "mean"
+PEOPLE, ALL_TASKS, MEAN = "people", "All", "mean"
+KIND = "kind of item"  # a column beside the criteria
 # Fisher's interval covers 28% to 85% there, one with clusters by model and by question 91% to 99.7%.
 _CLUSTERED = "answers share models or questions: neither interval nor p-value"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell of a table."""
+class CorrelationCell:
+    """One cell of a table of correlations."""
 
     task: str  # kind of item, or `All`
     criterion: str  # criterion, or `mean` of them: of answers that both rated on every one of them
@@ -37,19 +38,19 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""
-        own = {"p_holm": self.p_holm, "of": self.of, "paper": self.paper}
-        return {"task": self.task, "criterion": self.criterion, **asdict(self.correlation), **own}
+        values = {"task": self.task, "criterion": self.criterion, **asdict(self.correlation)}
+        return values | {"p_holm": self.p_holm, "of": self.of, "paper": self.paper}
 
 
-def complete_table(cells: Sequence[Cell], first: str, second: str) -> tuple[Cell, ...]:
+def complete_table(cells: Sequence[CorrelationCell], first: str, second: str) -> tuple[CorrelationCell, ...]:
     """The cells of a table of two tasks, their p-values corrected together, beside the paper's."""
-    published = correlations(first, second)
-    paper = {(row["task"].lower(), row["criterion"]): float(row["pearson"]) for row in published}
-    corrected = holm([cell.correlation.p for cell in cells])
-    return tuple(
-        replace(cell, p_holm=p_holm, paper=paper.get((cell.task.lower(), cell.criterion)))
-        for cell, p_holm in zip(cells, corrected, strict=True)
-    )
+    paper: dict[tuple[str, str], float] = {}
+    for row in correlations(first, second):
+        paper[row.get("task", "").lower(), row.get("criterion", "")] = float(row["pearson"])
+    complete = []
+    for cell, p_holm in zip(cells, holm([cell.correlation.p for cell in cells]), strict=True):
+        complete.append(replace(cell, p_holm=p_holm, paper=paper.get((cell.task.lower(), cell.criterion))))
+    return tuple(complete)
 
 
 def rated_task() -> type[Task]:
@@ -59,77 +60,61 @@ def rated_task() -> type[Task]:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """People's ratings of answers in finished runs, and what the judge gave these answers.
+    """People's ratings of answers in finished runs, and what the judge gave these answers."""
 
-    An item is a question's id and an answer's: answer ids alone may differ between runs.
-    """
-
-    ratings: tuple[Rating, ...]  # those that are about an answer of a run; criteria in English
-    judged: dict[tuple[str, str, str], float | None]  # (model, item, criterion) -> score, None where there is none
-    task_of: dict[str, str]  # item -> kind of item
+    ratings: tuple[Rating, ...]  # those that are about an answer of a run; criteria in English, items as in `judged`
+    judged: pd.DataFrame  # see `judge_human_correlations`
     left_out: dict[str, int]  # why ratings of the file are not among them -> how many
 
-    @property
-    def raters(self) -> int:
-        """How many people."""
-        return len({rating.rater for rating in self.ratings})
-
-    def table8(self) -> tuple[Cell, ...]:
+    def table8(self) -> tuple[CorrelationCell, ...]:
         """Judge and people over answers, by those kinds of item and criteria that were rated (paper, section 4.3.1)."""
-        task = rated_task()
-        cells = judge_human_correlations(self.ratings, self.judged, self.task_of)
-        table = complete_table(cells, task.name, PEOPLE)
-        if {rating.criterion for rating in self.ratings} == set(_criteria(task)):
+        table = complete_table(judge_human_correlations(self.ratings, self.judged), rated_task().name, PEOPLE)
+        if {rating.criterion for rating in self.ratings} == {*self.judged.columns} - {KIND}:
             return table
         # The paper's mean is that of all criteria.
         return tuple(replace(cell, paper=None) if cell.criterion == MEAN else cell for cell in table)
 
 
-def judge_human_correlations(
-    ratings: Iterable[Rating], judged: Mapping[tuple[str, str, str], float | None], task_of: Mapping[str, str]
-) -> list[Cell]:
-    """Pearson correlation of judge and people over answers for each task and criterion (paper, section 4.3.1).
+def judge_human_correlations(ratings: Iterable[Rating], judged: pd.DataFrame) -> list[CorrelationCell]:
+    """Pearson correlation of judge and people over answers for each kind of item and criterion (paper, section 4.3.1).
 
     A person's score of an answer is the mean over its raters. Where answers share models or questions, r has neither
-    interval nor p-value: they are no independent draws, and the models too few for clusters. Cells come in the order in
-    which tasks and criteria first appear in the ratings, `mean` and `All` last, `All` over the answers of all tasks.
+    interval nor p-value: they are no independent draws, and the models too few for clusters. Cells come in the order of
+    `judged`, `mean` and `All` last, `All` over the answers of all kinds.
 
-    `judged` is (model, item, criterion) -> the judge's score, None where it gave none; `task_of` item -> task.
+    `judged` has a row for each answer, its index the answer's (model, item), with its `KIND` and the judge's score by
+    each criterion, NaN where it gave none.
 
+    >>> index = pd.MultiIndex.from_tuples([(model, "q1") for model in "abc"])
+    >>> judged = pd.DataFrame({KIND: "Unusual Uses", "流暢性": [2.0, 3.0, 4.0]}, index)
     >>> people = [Rating(model, "q1", "流暢性", "A", score) for model, score in (("a", 1), ("b", 3), ("c", 5))]
-    >>> judge = {("a", "q1", "流暢性"): 2, ("b", "q1", "流暢性"): 3, ("c", "q1", "流暢性"): 4}
-    >>> cell = judge_human_correlations(people, judge, {"q1": "Unusual Uses"})[0]
+    >>> cell = judge_human_correlations(people, judged)[0]
     >>> cell.task, cell.criterion, round(cell.correlation.r, 6), cell.correlation.n, cell.of
     ('Unusual Uses', '流暢性', 1.0, 3, 3)
     """
-    people = mean_scores(ratings)
-    judge = {key: score for key, score in judged.items() if score is not None}
-    tasks = dict.fromkeys(task_of[item] for _, item in people)
-    criteria = list(dict.fromkeys(criterion for by_criterion in people.values() for criterion in by_criterion))
+    people = pd.DataFrame(ratings).pivot_table(index=["model", "item"], columns="criterion", values="score")
+    criteria = [name for name in judged.columns if name in people.columns]
+    judged = judged.loc[[answer for answer in judged.index if answer in people.index]]
+    judge, people = judged[criteria], people.loc[judged.index, criteria]
+    # A mean is of all criteria, or there is none.
+    judge, people = (scores.assign(**{MEAN: scores.mean(axis="columns", skipna=False)}) for scores in (judge, people))
     cells = []
-    for task in [*tasks, ALL_TASKS]:
-        answers = [answer for answer in people if task in (ALL_TASKS, task_of[answer[1]])]
+    for kind in [*judged[KIND].unique(), ALL_TASKS]:
+        of_kind = people if kind == ALL_TASKS else people[judged[KIND] == kind]
         for criterion in [*criteria, MEAN]:
-            wanted = criteria if criterion == MEAN else [criterion]
-            rated = [answer for answer in answers if all(c in people[answer] for c in wanted)]
-            both = [answer for answer in rated if all((*answer, c) in judge for c in wanted)]
-            judges = [sum(judge[*answer, c] for c in wanted) / len(wanted) for answer in both]
-            humans = [sum(people[answer][c] for c in wanted) / len(wanted) for answer in both]
-            correlation = pearson(judges, humans, unit="answers")
-            if correlation.r is not None and _clustered(both):
+            rated = of_kind[criterion].dropna()
+            scores = judge.loc[rated.index, criterion].dropna()
+            correlation = pearson(scores, rated[scores.index], unit="answers")
+            if correlation.r is not None and _clustered(scores.index):
                 correlation = replace(correlation, p=None, low=None, high=None, reason=_CLUSTERED, note=None)
-            cells.append(Cell(task, criterion, correlation, len(rated)))
+            cells.append(CorrelationCell(kind, criterion, correlation, len(rated)))
     return cells
 
 
-def _clustered(answers: Sequence[tuple[str, str]]) -> bool:
+def _clustered(answers: Iterable[tuple[str, str]]) -> bool:
     """Whether some of several models, or of several questions, have more than one of the answers (model, item)."""
-    models, questions = {model for model, _ in answers}, {item.rpartition("#")[0] or item for _, item in answers}
-    return any(1 < len(names) < len(answers) for names in (models, questions))
-
-
-def _criteria(task: type[Task]) -> list[str]:
-    return [name for name in dict.fromkeys(criterion for _, criterion in task.Finished.grid) if name != MEAN]
+    names = pd.DataFrame([(model, item.rpartition("#")[0] or item) for model, item in answers])
+    return any(1 < count < len(names) for count in names.nunique())
 
 
 def read_people(path: Path, models: Sequence[Evaluated]) -> People:
@@ -138,29 +123,27 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
     `model` is a model's name as the runs have it, `item` the question's id (where a model gave it several answers, the
     answer's id, such as `12-0`) and `criterion` `fluency` or 流暢性, and so on.
     """
-    known = _criteria(task := rated_task())
-    criterion_of = {name.casefold(): key for key in known for name in (key, *labels().get(key, ()))}
-    answers: dict[str, tuple[dict[str, ScoredAnswer], dict[str, list[ScoredAnswer]]]] = {}
-    task_of: dict[str, str] = {}
-    judged: dict[tuple[str, str, str], float | None] = {}
-    for model in models:
-        if (run := model.run(task.name)) is None:
-            continue
-        of_model = list(run.answers())
-        answers[model.name] = _by_name(of_model)
+    task = rated_task()
+    kinds, criteria = (list(dict.fromkeys(names)) for names in zip(*task.Finished.grid, strict=True))
+    criteria.remove(MEAN)
+    criterion_of = {name.casefold(): key for key in criteria for name in (key, *labels().get(key, ()))}
+    answers = {model.name: list(run.answers()) for model in models if (run := model.run(task.name))}
+    rows = {}
+    for model, of_model in answers.items():
         for answer in of_model:
-            task_of[_item(answer)] = answer.group
-            for criterion in known:
-                judged[model.name, _item(answer), criterion] = answer.values.get(f"{task.name}/{criterion}")
+            scores = {name: answer.values.get(f"{task.name}/{name}") for name in criteria}
+            rows[model, _item(answer)] = {KIND: answer.group, **scores}
+    ids = {model: _by_name(of_model) for model, of_model in answers.items()}
     kept: dict[tuple[str, str, str, str], Rating] = {}
     left_out: Counter[str] = Counter()
     for rating in read_ratings(path):
         name = criterion_of.get(rating.criterion.strip().casefold())
-        by_name, by_question = answers.get(rating.model, ({}, {}))
+        by_name, several = ids.get(rating.model, ({}, {}))
         about = by_name.get(rating.item)
-        if about is None and (several := by_question.get(rating.item)):
-            question = f"{rating.model}'s question {rating.item!r}, which has {len(several)} answers"
-            raise UserError(f"{path}: rates {question}; give the answer's id as item, such as {several[0].id!r}")
+        if about is None and rating.item in several:
+            question = f"{rating.model}'s question {rating.item!r}, which has {len(several[rating.item])} answers"
+            example = several[rating.item][0].id
+            raise UserError(f"{path}: rates {question}; give the answer's id as item, such as {example!r}")
         if rating.model not in answers:
             left_out[f"no {task.name.upper()} run of the model {rating.model}"] += 1
         elif name is None:
@@ -177,9 +160,9 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
         why, most = left_out.most_common(1)[0]
         reason = f"{most} of {left_out.total()}: {why}; the runs are of {', '.join(answers) or 'no model'}"
         raise UserError(f"{path}: no rating is about an answer of these runs ({reason})")
-    groups = list(dict.fromkeys(group for group, _ in task.Finished.grid))
-    ordered = sorted(kept.values(), key=lambda r: (groups.index(task_of[r.item]), known.index(r.criterion)))
-    return People(tuple(ordered), judged, task_of, dict(left_out))
+    judged = pd.DataFrame.from_dict(rows, orient="index").astype(dict.fromkeys(criteria, float))
+    judged = judged.sort_values(KIND, key=lambda column: column.map(kinds.index), kind="stable")
+    return People(tuple(kept.values()), judged, dict(left_out))
 
 
 def _by_name(answers: Sequence[ScoredAnswer]) -> tuple[dict[str, ScoredAnswer], dict[str, list[ScoredAnswer]]]:
@@ -195,4 +178,5 @@ def _by_name(answers: Sequence[ScoredAnswer]) -> tuple[dict[str, ScoredAnswer], 
 
 
 def _item(answer: ScoredAnswer) -> str:
+    """A question's id and an answer's: answer ids alone may differ between runs."""
     return f"{answer.item}#{answer.id}"

@@ -30,7 +30,7 @@ def experts(
     ] = False,
 ) -> None:
     """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
-    from sozo.eval.agreement.ratings_run import check_level
+    from sozo.eval.agreement.ratings import check_level
     from sozo.eval.experts.estimate import estimate
     from sozo.eval.experts.histories import HISTORIES, conditions_of, sample_ratings
     from sozo.eval.experts.run import judge_experts, seeded_judges

@@ -6,7 +6,7 @@ would have, less than 0 systematic disagreement.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,31 +46,34 @@ def krippendorff_alpha(scores: Sequence[Sequence[float]] | np.ndarray, level: st
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level}")
-    given = np.asarray(scores, np.float64)
-    if given.ndim != 2:
-        raise ValueError(f"scores must be of shape (raters, units), not {given.shape}")
-    there = ~np.isnan(given)
-    paired = there.sum(axis=0) >= 2
-    given, there = given[:, paired], there[:, paired]
-    units, n, raters = int(paired.sum()), int(there.sum()), int(there.any(axis=1).sum())
+    matrix = np.asarray(scores, np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"scores must be of shape (raters, units), not {matrix.shape}")
+    known = ~np.isnan(matrix)
+    paired = known.sum(axis=0) >= 2
+    matrix, known = matrix[:, paired], known[:, paired]
+    units, n = int(paired.sum()), int(known.sum())
+    result = Alpha(None, None, None, units, n, raters=int(known.any(axis=1).sum()))
     if not units or units < least:
-        some = {0: "no unit has", 1: "1 unit has"}.get(units, f"{units} units have")
+        subject = {0: "no unit has", 1: "1 unit has"}.get(units, f"{units} units have")
         needed = f": alpha needs {least}" if least > 1 else ""
-        return Alpha(None, None, None, units, n, raters, f"{some} two scores or more{needed}")
-    values = np.unique(given[there])
+        return replace(result, reason=f"{subject} two scores or more{needed}")
+    values = np.unique(matrix[known])
     if len(values) == 1:
-        return Alpha(None, None, None, units, n, raters, f"all {n} scores are equal")
-    by_unit = coincidences(given, values)
+        return replace(result, reason=f"all {n} scores are equal")
+    by_unit = coincidences(matrix, values)
     total = by_unit.sum(axis=0)
-    ratio = float(disagreement(total[None], values, level)[0])
+    alpha = 1 - float(disagreement(total[None], values, level)[0])
     frequent = float(total.sum(axis=1).max() / total.sum())
-    if units < FEWEST_UNITS or frequent > MOST_FREQUENT:
+    low = high = reason = None
+    if units < FEWEST_UNITS:
         reason = f"{units} units: an interval needs {FEWEST_UNITS}"
-        if units >= FEWEST_UNITS:
-            reason = f"one score makes up {frequent:.0%} of all: an interval needs {MOST_FREQUENT:.0%} at most"
-        return Alpha(1 - ratio, None, None, units, n, raters, reason)
-    low, high = jackknife_interval(1 - ratio, 1 - disagreement(total - by_unit, values, level), n / units)
-    return Alpha(1 - ratio, low, high, units, n, raters, None if low is not None else "next to no disagreement")
+    elif frequent > MOST_FREQUENT:
+        reason = f"one score makes up {frequent:.0%} of all: an interval needs {MOST_FREQUENT:.0%} at most"
+    else:
+        low, high = jackknife_interval(alpha, 1 - disagreement(total - by_unit, values, level), n / units)
+        reason = None if low is not None else "next to no disagreement"
+    return replace(result, alpha=alpha, low=low, high=high, reason=reason)
 
 
 def coincidences(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -100,10 +103,10 @@ def disagreement(pairs: np.ndarray, values: np.ndarray, level: str) -> np.ndarra
         # Ordinal: the distance is the number of scores between two values, half of their own: that of their mid-ranks.
         places = counts.cumsum(axis=1) - counts / 2 if level == "ordinal" else np.broadcast_to(values, counts.shape)
         distance = (places[:, :, None] - places[:, None, :]) ** 2
-    found = (pairs * distance).sum(axis=(1, 2))
+    observed = (pairs * distance).sum(axis=(1, 2))
     by_chance = (counts[:, :, None] * counts[:, None, :] * distance).sum(axis=(1, 2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(by_chance > 0, (n - 1) * found / by_chance, np.nan)
+        return np.where(by_chance > 0, (n - 1) * observed / by_chance, np.nan)
 
 
 def jackknife_interval(alpha: float, without: np.ndarray, k: float) -> tuple[float, float] | tuple[None, None]:

@@ -1,6 +1,5 @@
 """Pearson correlations with p-value and interval: of benchmarks over models, of judge and people over answers."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -46,21 +45,16 @@ def pearson(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *,
         reason = f"{n} {unit}: a line goes through any two" if n == 2 else f"only one of {unit}"
     if reason := reason or no_spread(a, "values of x") or no_spread(b, "values of y"):
         return Correlation(None, None, None, None, n, reason=reason)
-    from scipy.special import ndtri, stdtr
+    from scipy.stats import pearsonr
 
-    # Divided by the largest first: squares of huge or tiny values would leave float64.
-    a, b = (centred / np.abs(centred).max() for centred in (a - a.mean(), b - b.mean()))
-    r = float(np.clip(a @ b / math.sqrt(a @ a) / math.sqrt(b @ b), -1, 1))
-    p = 2 * float(stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r**2)))) if abs(r) < 1 else 0.0
-    low = high = None
+    result = pearsonr(a, b)
+    r, p = float(result.statistic), float(result.pvalue)
     if n == 3:
-        reason = f"3 {unit}: an interval needs at least 4"
-    elif abs(r) > 1 - 1e-12:
-        reason = "all points are on a line: no interval"
-    else:
-        margin = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(n - 3)
-        low, high = math.tanh(math.atanh(r) - margin), math.tanh(math.atanh(r) + margin)
-    return Correlation(r, p, low, high, n, reason=reason, note=few(n, unit))
+        return Correlation(r, p, None, None, n, reason=f"3 {unit}: an interval needs at least 4", note=few(n, unit))
+    if abs(r) > 1 - 1e-12:
+        return Correlation(r, p, None, None, n, reason="all points are on a line: no interval", note=few(n, unit))
+    low, high = result.confidence_interval(LEVEL)
+    return Correlation(r, p, float(low), float(high), n, note=few(n, unit))
 
 
 def correlate_models(x: Mapping[str, float | None], y: Mapping[str, float | None]) -> Correlation:

@@ -11,7 +11,7 @@ from sozo.data.processes import launched, wait, world_size
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import count_rows, part_paths
 from sozo.data.settings import deciding
-from sozo.eval.answered import answers_digest, count_answers, read_answers, score_parts
+from sozo.eval.answered import answers_digest, read_answers, score_parts
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
 from sozo.eval.summary import summarise_measures
 from sozo.models.generators import OF_NOUNS, GeneratorSettings
@@ -56,7 +56,7 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
         wait()
         if not processes.first:
             return None
-        answers = () if task.scores_parts else tuple(read_answers(task, output, None))
+        answers = () if task.scores_parts else read_answers(task, output, None)
         return _finish(task, folder, str(generator.source), answers, metrics is not None, sampling.trials)
 
 
@@ -70,8 +70,8 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
         raise UserError(f"{output}: is the table itself; give another --output")
     if (path / "config.json").exists() and not (path / "metrics.json").exists():
         raise UserError(f"{path}: is not finished; run the command that wrote it again first")
-    n, sources = count_answers(task, path, source)
-    answered = {"answers_sha256": answers_digest(path), "num_answers": n, "source": source}
+    answers = read_answers(task, path, source)
+    answered = {"answers_sha256": answers_digest(answers), "num_answers": len(answers), "source": source}
     settings = {"task": task.name, **answered, **task.deciding()}
     folder = RunFolder(output, settings)
     metrics = folder.metrics()
@@ -81,9 +81,9 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
     # Somebody else drew these answers: seed and decoder are not known here.
     folder.start({**scorer_facts(task), "seed": None, "decoder": None}, {"answers": str(path), **task.facts()})
     if task.scores_parts:
-        score_parts(task, path, folder.responses, n, source)
-    answers = () if task.scores_parts else tuple(read_answers(task, path, source))
-    return _finish(task, folder, sources, answers, metrics is not None)
+        score_parts(task, answers, folder.responses)
+    sources = source or ", ".join(dict.fromkeys(answer.source for answer in answers))
+    return _finish(task, folder, sources, () if task.scores_parts else answers, metrics is not None)
 
 
 def _finish(

@@ -70,9 +70,7 @@ def test_a_run_that_failed_continues_and_processes_share(tmp_path):
 
 
 def test_the_answers_of_another_table_are_refused(tmp_path):
-    from sozo.eval.answered import count_answers
-
     columns = {"id": ["x#0"], "source": ["s"], "text": ["t"]}
     write_columns(tmp_path / "part-00000.parquet", columns)
     with pytest.raises(UserError, match="the answer 'x#0' is to 'x', which asks does not ask"):
-        count_answers(Asks(), tmp_path, None)
+        read_answers(Asks(), tmp_path, None)

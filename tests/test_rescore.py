@@ -11,7 +11,7 @@ from fakes import FakeNouns, axis_encoder
 from sampling_worker import NOUNS, dat_by, sample
 from sozo.data.errors import UserError
 from sozo.data.schema import read_responses
-from sozo.eval.answered import score_parts
+from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.cli import make_app
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task, score_answers
@@ -25,6 +25,11 @@ STRICT = Dat(DatSettings(noun_checker="jumandic", reject_proper_nouns=True))
 def other_scorer():
     """Knows other nouns than the worker's scorer, and other vectors."""
     return DatScorer(FakeNouns(NOUNS[1:]), axis_encoder(NOUNS[::-1], name="other"))
+
+
+def score_again(folder, part_rows):
+    task = dat_by(other_scorer())
+    score_parts(task, read_answers(task, folder / "old", None), folder / "new", part_rows=part_rows)
 
 
 def table(folder):
@@ -49,18 +54,18 @@ def test_scoring_again_equals_scoring_from_scratch(tmp_path):
     sample(tmp_path / "old", 50, 8)
     sample(tmp_path / "scratch", 50, 8, task=dat_by(other_scorer()))
     before = table(tmp_path / "old")
-    score_parts(dat_by(other_scorer()), tmp_path / "old", tmp_path / "new", 50, None, part_rows=8)
+    score_again(tmp_path, 8)
     assert table(tmp_path / "new") == table(tmp_path / "scratch")
     assert table(tmp_path / "new") != before == table(tmp_path / "old")
 
 
 def test_what_a_kill_left_is_completed(tmp_path):
     sample(tmp_path / "old", 20, 4)
-    score_parts(dat_by(other_scorer()), tmp_path / "old", tmp_path / "new", 20, None, part_rows=4)
+    score_again(tmp_path, 4)
     whole = table(tmp_path / "new")
     for name in ("part-00001.parquet", "part-00004.parquet"):
         (tmp_path / "new" / name).unlink()
-    score_parts(dat_by(other_scorer()), tmp_path / "old", tmp_path / "new", 20, None, part_rows=4)
+    score_again(tmp_path, 4)
     assert table(tmp_path / "new") == whole
 
 

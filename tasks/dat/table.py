@@ -49,4 +49,4 @@ def read_lists(responses: Path, trials: int | None = None) -> tuple[list[str], n
 
     words = valid_rows(read_table(responses, trials))["words"].combine_chunks()
     numbered = pc.list_flatten(words).dictionary_encode()
-    return numbered.dictionary.to_pylist(), numbered.indices.to_numpy().reshape(-1, NUM_WORDS)
+    return numbered.dictionary.to_pylist(), np.array(numbered.indices).reshape(-1, NUM_WORDS)

@@ -11,7 +11,9 @@ from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.nouns import JumanDicChecker, JumanppChecker
 
 # Commands that tests start run this checkout's code, wherever the installed package points to.
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH")])
+)
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,54 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
 from sozo.data.schema import utf8_safe
+from sozo.data.settings import from_validation
+
+T = TypeVar("T")
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise ValueError("is neither a string nor an integer, or is blank; fix it")
+    return str(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("is no string; give one")
+    return value
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is blank; give a text, or leave the line out")
+    return text
+
+
+# Types of the fields of a record that `record_of` makes of a line. pydantic's own `str` refuses lone surrogates.
+Id = Annotated[str, PlainValidator(_named)]
+Text = Annotated[str, PlainValidator(_text)]
+FilledText = Annotated[Text, AfterValidator(_filled)]
+
+
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+def record_of(kind: type[T], row: Mapping[str, Any], where: str) -> T:
+    """A line's object as a dataclass, each column as its field's type says; other columns are left out."""
+    try:
+        record: T = _adapter(kind).validate_python(row)
+        return record
+    except ValidationError as error:
+        raise from_validation(error, where) from None
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

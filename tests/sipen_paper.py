@@ -3,8 +3,7 @@
 import random
 
 from sozo.data.published import load
-from sozo.tasks.sipen.items import ENTAILMENT, MAYBE, NO, YES, SipenItem, hypotheses
-from sozo.tasks.sipen.scales import ENGLISH, SCALES
+from sozo.tasks.sipen.items import ENGLISH, ENTAILMENT, MAYBE, NO, SCALES, YES, SipenItem, hypotheses
 
 # Premises by expression, one of the allocations that fit the paper's counts: 387 premises, 1,076 hypotheses.
 QUANTIFIERS = {"all": 78, "most": 1, "many": 11, "some": 79, "few": 3}

@@ -21,9 +21,18 @@ from sozo.models.generators import GeneratorSettings
 from sozo.scoring.statistics import compare_paired
 from sozo.tasks import refuse_training
 from sozo.tasks.sipen.finished import CONTROLS
-from sozo.tasks.sipen.form import FORMS
-from sozo.tasks.sipen.items import ANSWERS, CONTROL, ENTAILMENT, IMPLICATURE, NO, SipenItem, read_items, trial_items
-from sozo.tasks.sipen.scales import SCALES
+from sozo.tasks.sipen.items import (
+    ANSWERS,
+    CONTROL,
+    ENTAILMENT,
+    FORMS,
+    IMPLICATURE,
+    NO,
+    SCALES,
+    SipenItem,
+    read_items,
+    trial_items,
+)
 from sozo.tasks.sipen.task import Sipen, SipenSettings
 from sozo.tasks.task import Item
 from test_sampling_endpoint import KEY, completion, server
@@ -194,7 +203,7 @@ def test_items_of_a_file_are_checked_line_by_line(tmp_path):
         ({"steps": True}, "steps"),
         ({"direction": "up"}, "direction"),
         ({"direction": "same"}, "steps"),
-        ({"premise": " "}, "premise is blank"),
+        ({"premise": " "}, "premise: is blank"),
         ({"premise_id": None}, "premise_id"),
         ({"context": 1}, "context"),
     ]

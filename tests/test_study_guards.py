@@ -10,8 +10,7 @@ import yaml
 from sozo.data.errors import UserError
 from sozo.eval.control import KEPT, LOST, OPEN, judge_control
 from sozo.tasks import finished_run
-from sozo.tasks.sipen.form import FORMS
-from sozo.tasks.sipen.items import CONTROL, trial_items
+from sozo.tasks.sipen.items import CONTROL, FORMS, trial_items
 from sozo.tasks.sipen.task import Sipen
 from study.config import load_study
 from study.guards import check_guards, explanation, judge_rows

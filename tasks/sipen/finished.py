@@ -8,8 +8,7 @@ from typing import Any
 from sozo.data.jsonl import read_objects
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import ITEMS, Finished
-from sozo.tasks.sipen.form import FORMS
-from sozo.tasks.sipen.items import CONTROL, SipenItem, content_hash, trial_items
+from sozo.tasks.sipen.items import CONTROL, FORMS, SipenItem, content_hash, trial_items
 from sozo.tasks.sipen.tables import Reply
 
 CONTROLS, IMPLICATURE, ENTAILMENT, UNPARSEABLE = (

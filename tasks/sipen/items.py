@@ -8,15 +8,76 @@ Japanese premises with their contexts and controls were written for sozo. Nobody
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from pydantic import StrictInt
+
 from sozo.data.errors import UserError
-from sozo.data.jsonl import id_column, read_objects, read_records, text_column
+from sozo.data.jsonl import FilledText, Id, Text, read_objects, read_records, record_of
+from sozo.data.prompts import PromptName, fill, prompt
 from sozo.data.schema import utf8_safe
-from sozo.tasks.sipen.scales import MOST_STEPS, SCALES, STRONGER, WEAKER, Scale
+from sozo.scoring.final_text import final_text
+
+STRONGER, WEAKER = "stronger", "weaker"
+MOST_STEPS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A scale of expressions; of whole numbers in digits, `expressions` is empty."""
+
+    name: str
+    category: str  # quantifier, numeral or adjective
+    expressions: tuple[str, ...] = ()  # the strongest first
+
+    def neighbours(self, expression: str) -> Iterator[tuple[str, int, str]]:
+        """Expressions one and two steps away, stronger first, each with its direction and steps before it.
+
+        Their first letter is as large as in `expression`.
+
+        >>> list(SCALES["all-most-many-some-few"].neighbours("Most"))
+        [('stronger', 1, 'All'), ('weaker', 1, 'Many'), ('weaker', 2, 'Some')]
+        >>> [other for _, _, other in SCALES["n-2-1"].neighbours("2")]
+        ['3', '4', '1']
+        """
+        for direction, sign in ((STRONGER, 1), (WEAKER, -1)):
+            for steps in range(1, MOST_STEPS + 1):
+                other = self._away(expression, sign * steps)
+                if other is not None:
+                    as_large = other[0].upper() + other[1:] if expression[0].isupper() else other
+                    yield direction, steps, as_large
+
+    def _away(self, expression: str, up: int) -> str | None:
+        if not self.expressions:
+            number = int(expression) + up
+            return str(number) if number >= 1 else None
+        place = self.expressions.index(expression.lower()) - up
+        return self.expressions[place] if 0 <= place < len(self.expressions) else None
+
+
+def _scale(category: str, name: str) -> Scale:
+    return Scale(name, category, tuple(name.split("-")))
+
+
+_WORDS = ("ten", "nine", "eight", "seven", "six", "five", "four", "three", "two", "one")
+ENGLISH = (  # the paper's Table 1
+    _scale("quantifier", "all-most-many-some-few"),
+    Scale("n-2-1", "numeral"),
+    Scale("ten-two-one", "numeral", _WORDS),
+    _scale("adjective", "hot-warm"),
+    _scale("adjective", "excellent-good"),
+    _scale("adjective", "cold-cool"),
+)
+# Ours. 少し is left out: what holds of いくつか need not hold of it.
+JAPANESE = (
+    _scale("quantifier", "すべて-ほとんど-多く-いくつか"),
+    *(_scale("adjective", name) for name in ("熱い-温かい", "素晴らしい-良い", "寒い-涼しい", "巨大な-大きな")),
+)
+SCALES = {scale.name: scale for scale in (*ENGLISH, *JAPANESE)}
+CATEGORIES = ("quantifier", "numeral", "adjective")
 
 YES, NO, MAYBE = ANSWERS = ("Yes", "No", "Maybe")
 IMPLICATURE = {STRONGER: NO, WEAKER: NO}  # the paper's Tables 3 and 7
@@ -31,18 +92,18 @@ EXAMPLE = '{"id": "1+1", "premise_id": "1", "premise": "...", "hypothesis": "...
 class SipenItem:
     """A hypothesis about a premise; what the right answer is follows from its `direction`."""
 
-    id: str  # unique among the items
-    premise_id: str  # that of all hypotheses about one premise
-    premise: str  # a sentence
-    hypothesis: str  # the same with another expression; of a control another sentence
-    direction: str  # stronger or weaker; of a control same, negated or unrelated
-    steps: int = 0  # on the scale, 1 or 2; 0 of a control
-    context: str = ""  # the sentences before the premise
-    category: str = ""  # quantifier, numeral or adjective
-    scale: str = ""  # its name
-    expression: str = ""  # in the premise
-    replacement: str = ""  # in the hypothesis; empty of a control
-    story: str = ""  # where the premise is from
+    id: Id  # unique among the items
+    premise_id: Id  # that of all hypotheses about one premise
+    premise: FilledText  # a sentence
+    hypothesis: FilledText  # the same with another expression; of a control another sentence
+    direction: Text  # stronger or weaker; of a control same, negated or unrelated
+    steps: StrictInt = 0  # on the scale, 1 or 2; 0 of a control
+    context: Text = ""  # the sentences before the premise
+    category: Text = ""  # quantifier, numeral or adjective
+    scale: Text = ""  # its name
+    expression: Text = ""  # in the premise
+    replacement: Text = ""  # in the hypothesis; empty of a control
+    story: Text = ""  # where the premise is from
 
 
 def hypotheses(premise: SipenItem, scale: Scale, start: int) -> Iterator[SipenItem]:
@@ -95,17 +156,75 @@ def _of_premise(row: dict[str, str]) -> Iterator[SipenItem]:
 
 
 def _item(where: str, row: dict[str, Any]) -> SipenItem:
-    """An item of a line, with every value checked."""
-    values: dict[str, Any] = {name: id_column(row, name, where) for name in ("id", "premise_id")}
-    for name in ("premise", "hypothesis", "direction"):
-        if not (values := values | {name: utf8_safe(text_column(row, name, where))})[name].strip():
-            raise UserError(f"{where}: the column {name} is blank; give a text, such as {EXAMPLE}")
-    if values["direction"] not in DIRECTIONS:
-        raise UserError(f"{where}: the direction is {values['direction']!r}; it must be one of {', '.join(DIRECTIONS)}")
-    steps, least = row.get("steps", 0), int(values["direction"] in IMPLICATURE)
-    if isinstance(steps, bool) or not isinstance(steps, int) or not least <= steps <= least * MOST_STEPS:
+    # Null is no value, but of the steps: of a control they are 0.
+    values = {name: value for name, value in row.items() if value is not None or name == "steps"}
+    item = record_of(SipenItem, {name: _storable(value) for name, value in values.items()}, where)
+    if item.direction not in DIRECTIONS:
+        raise UserError(f"{where}: the direction is {item.direction!r}; it must be one of {', '.join(DIRECTIONS)}")
+    least = int(item.direction in IMPLICATURE)
+    if not least <= item.steps <= least * MOST_STEPS:
         meant = f"1 to {MOST_STEPS}" if least else "0, for it is a control"
-        raise UserError(f"{where}: the steps are {steps!r}; they must be {meant}")
-    for name in (field.name for field in fields(SipenItem) if field.name not in {*values, "steps"}):
-        values[name] = utf8_safe(text_column(row, name, where, ""))
-    return SipenItem(**values, steps=steps)
+        raise UserError(f"{where}: the steps are {item.steps}; they must be {meant}")
+    return item
+
+
+def _storable(value: Any) -> Any:
+    return utf8_safe(value) if isinstance(value, str) else value
+
+
+_QUOTES = (
+    ("**", "**"),
+    ("*", "*"),
+    ('"', '"'),
+    ("'", "'"),
+    ("`", "`"),
+    ("“", "”"),
+    ("‘", "’"),
+    ("「", "」"),
+    ("『", "』"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A prompt with the words of its answers."""
+
+    prompt: PromptName
+    options: tuple[str, str, str]  # as they are written, in the order of `ANSWERS`
+    comma: str  # between them
+    space: str  # between sentences
+
+    def ask(self, item: SipenItem, *, context: bool = True) -> str:
+        """The user's turn: the context and the premise fill one place, for the paper's prompt has no other."""
+        premise = self.space.join(filter(None, (item.context * context, item.premise)))
+        options = self.comma.join(self.options)
+        return fill(prompt(self.prompt), options=options, premise=premise, hypothesis=item.hypothesis)
+
+    def read(self, text: str) -> str | None:
+        """The answer, one of `ANSWERS`; None of a text that is not one option and nothing else.
+
+        After reasoning, an option may stand in quotes or bold, in any case, with a full stop.
+
+        >>> form = FORMS["sipen-v1"]
+        >>> [form.read(text) for text in ("**No.**", "<think>No</think> yes", "No, because", "いいえ")]
+        ['No', 'Yes', None, None]
+        """
+        words = {option.casefold(): answer for option, answer in zip(self.options, ANSWERS, strict=True)}
+        return words.get(_bare((final_text(text) or "").casefold()))
+
+
+def _bare(text: str) -> str:
+    """Without one pair of quotes and one full stop, in or behind them."""
+    stopped = text[-1:] in (".", "。")
+    text = text[:-1] if stopped else text
+    for first, last in _QUOTES:
+        if len(text) > len(first + last) and text.startswith(first) and text.endswith(last):
+            text = text[len(first) : -len(last)]
+            return text[:-1] if not stopped and text[-1:] in (".", "。") else text
+    return text
+
+
+FORMS = {
+    "sipen-v1": Form("sipen", ("Yes", "No", "Maybe"), ", ", " "),  # the paper's (A.1)
+    "sipen-ja-v1": Form("sipen_ja", ("はい", "いいえ", "どちらともいえない"), "、", ""),  # ours
+}

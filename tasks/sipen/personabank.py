@@ -19,8 +19,7 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects, write_records
 from sozo.data.published import load
 from sozo.data.settings import setting
-from sozo.tasks.sipen.items import SAME, SipenItem, hypotheses
-from sozo.tasks.sipen.scales import ENGLISH, Scale
+from sozo.tasks.sipen.items import ENGLISH, SAME, Scale, SipenItem, hypotheses
 
 KEEP = "keep"
 REASONS = ("idiom", "not_noun_phrase", "question", "imperative", "name_or_date", "no_sentence", "other")

@@ -6,8 +6,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sozo.scoring.statistics.proportions import Share, grouped_share, holm, mcnemar
-from sozo.tasks.sipen.items import ANSWERS, CONTROL, DIRECTIONS, ENTAILMENT, IMPLICATURE, NO, SipenItem
-from sozo.tasks.sipen.scales import CATEGORIES, STRONGER, WEAKER
+from sozo.tasks.sipen.items import (
+    ANSWERS,
+    CATEGORIES,
+    CONTROL,
+    DIRECTIONS,
+    ENTAILMENT,
+    IMPLICATURE,
+    NO,
+    STRONGER,
+    WEAKER,
+    SipenItem,
+)
 
 OTHER = "other"  # an answer that is none of the options
 LABELS = {"implicature": IMPLICATURE, "entailment": ENTAILMENT}

@@ -14,8 +14,7 @@ from sozo.scoring.measure import Measure
 from sozo.tasks.finished import ITEMS
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, UNPARSEABLE, FinishedSipen
-from sozo.tasks.sipen.form import FORMS, Form
-from sozo.tasks.sipen.items import CONTROL, SipenItem, content_hash, read_items, trial_items
+from sozo.tasks.sipen.items import CONTROL, FORMS, Form, SipenItem, content_hash, read_items, trial_items
 from sozo.tasks.sipen.personabank import sipen_items
 from sozo.tasks.sipen.tables import (
     LABELS,

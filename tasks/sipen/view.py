@@ -8,8 +8,7 @@ from typing import Any
 from sozo.scoring.measure import DASH, Cell, Estimate, Measure, ends_text, estimate_text, known, n_of
 from sozo.tasks.page_parts import Column, Entry, ModelTable, ReaderItem, Section
 from sozo.tasks.sipen.finished import CONTROLS, FinishedSipen, is_trial
-from sozo.tasks.sipen.items import CONTROL
-from sozo.tasks.sipen.scales import SCALES, STRONGER, WEAKER
+from sozo.tasks.sipen.items import CONTROL, SCALES, STRONGER, WEAKER
 from sozo.tasks.sipen.tables import OTHER
 from sozo.tasks.view import Card, View
 

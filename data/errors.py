@@ -4,7 +4,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
+from sozo.data.extras import EXTRA_OF, install_command
 from sozo.data.processes import is_first
 from sozo.data.secrets import without_credentials
 
@@ -16,11 +18,26 @@ class UserError(Exception):
     """
 
 
+def require(package: str, purpose: str) -> None:
+    """Refuse `purpose` where `package` is not installed: a UserError with the command that installs its extra."""
+    if find_spec(package) is None:
+        raise UserError(f"{purpose} needs the package {package}: {install_command(EXTRA_OF[package])}")
+
+
 @contextmanager
 def one_line_errors(program: str) -> Iterator[None]:
-    """End `program` in one line: status 2 on a user's mistake, 130 on Ctrl-C; a bug keeps its traceback."""
+    """End `program` in one line: status 2 on a user's mistake, 130 on Ctrl-C; a bug keeps its traceback.
+
+    A package that only an extra brings and that is not installed is a user's mistake; any other failed import is a bug.
+    """
     try:
-        yield
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRA_OF:
+                raise
+            require(error.name, "this")
+            raise
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; the same command continues where it stopped\n")
         raise SystemExit(130) from None

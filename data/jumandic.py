@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sozo.data.errors import UserError
+from sozo.data.errors import UserError, require
+from sozo.data.extras import install_command
 
 _MAGIC = 0xEF718F77
 _HEADER = 72
@@ -46,7 +47,7 @@ class CompiledDictionary:
         self.folder = folder
         path = folder / "sys.dic"
         if not path.is_file():
-            raise UserError(f"{path}: no compiled JumanDIC here; pip install 'sozo[offline]' brings one")
+            raise UserError(f"{path}: no compiled JumanDIC here; {install_command('offline')} brings one")
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         magic, _, _, _, _, _, array_size, token_size, feature_size, _ = struct.unpack("<10I", self._bytes[:40])
@@ -91,18 +92,18 @@ class CompiledDictionary:
 @cache
 def default_dictionary() -> CompiledDictionary:
     """The dictionary of the installed package jumandic."""
+    require("jumandic", "the dictionary of nouns")
     spec = find_spec("jumandic")
-    if spec is None or spec.origin is None:
-        raise UserError("the package jumandic is not installed: pip install 'sozo[offline]'")
+    assert spec is not None
+    assert spec.origin is not None
     return CompiledDictionary(Path(spec.origin).parent / "dicdir")
 
 
 def make_tagger(options: str = "") -> Any:
     """MeCab with this dictionary (`fugashi.GenericTagger`), with more of its command-line options if wanted."""
-    try:
-        import fugashi
-    except ModuleNotFoundError as error:
-        raise UserError("the package fugashi is not installed: pip install 'sozo[offline]'") from error
+    require("fugashi", "the noun checker jumandic")
+    import fugashi
+
     folder = default_dictionary().folder
     return fugashi.GenericTagger(f'-r "{folder / "mecabrc"}" -d "{folder}" {options}')
 

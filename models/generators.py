@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
-from sozo.data.errors import UserError
+from sozo.data.errors import UserError, require
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.secrets import public_url
 from sozo.data.settings import deciding, setting
@@ -158,8 +158,7 @@ def load_generator(
 
         return OpenAIGenerator(settings, keep=keep)
     if settings.backend == "vllm":
-        if find_spec("vllm") is None:
-            raise UserError("the backend vllm needs the package vllm: pip install 'sozo[vllm]'")
+        require("vllm", "the backend vllm")
         from sozo.models.vllm_engine import VllmGenerator
 
         return VllmGenerator(settings)

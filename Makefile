@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) $(NEW_ENOUGH)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools wheel
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[offline,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
 doctor: PYTHON := $(or $(wildcard $(BIN)/python),$(PYTHON))
@@ -35,10 +35,10 @@ gpu-check: $(STAMP) ## samplers, SFT, DPO, GRPO and vLLM on one GPU (or a CPU) b
 	$(BIN)/python recipes/gpu_check.py
 
 test: lint ## lint, type check and the test suite
-	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" -rs --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(STAMP) ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -rs
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-REPOSITORY = "git+https://<this repository>"
+REPOSITORY = "git+<this repository>"
 CLONE = Path(__file__).resolve().parents[1]  # without a pyproject.toml it is an installed wheel
 # What is imported of each extra in pyproject.toml. Where two extras bring a package, the first one is named.
 _PACKAGES = {

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+import sozo
 from sozo.data.errors import UserError, one_line_errors
 from sozo.eval.agreement.command import agreement
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
@@ -40,7 +41,17 @@ Base = Annotated[
 ]
 
 
-def main() -> None:
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sozo {sozo.__version__}")
+        raise typer.Exit
+
+
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
     """Measure the creativity of language models in Japanese. Every command writes into a folder and can be repeated."""
 
 

@@ -22,7 +22,7 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
         chunk = rows[start : start + _CHUNK]
         total = unit.take(chunk[:, 0], axis=0)
         for column in range(1, k):
-            # Into the same memory each time: 1.6 times as fast as indexing. With the mode "raise" numpy would buffer it.
+            # Into the same memory each time, 1.6 times as fast as indexing; the mode "raise" would buffer it.
             total += unit.take(chunk[:, column], axis=0, out=gathered[: len(chunk)], mode="clip")
         np.einsum("ij,ij->i", total, total, out=squares[start : start + len(chunk)])
     # Rounding may leave the range by an ulp.

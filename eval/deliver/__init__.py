@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sozo.data.errors import UserError
+from sozo.data.errors import UserError, require
 from sozo.data.settings import setting
 from sozo.eval.deliver.model_card import check_card, write_card
 from sozo.eval.deliver.wandb_results import log_results
@@ -25,6 +25,8 @@ class ResultOptions:
 
 def check_delivery(models: Sequence[str], options: ResultOptions) -> None:
     """Find what would keep results from where they are wanted, before there are any."""
+    if options.wandb:
+        require("wandb", "--wandb")
     if not options.model_card:
         return
     folders = [Path(model) for model in models if model and Path(model).is_dir()]

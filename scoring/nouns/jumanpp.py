@@ -16,7 +16,7 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
-from sozo.data.errors import UserError
+from sozo.data.errors import UserError, require
 from sozo.scoring.nouns.rules import MAX_WORD_CHARS, Analysis, Morpheme, MorphemeChecker, NounRules
 
 _ATTEMPTS = 3
@@ -45,6 +45,7 @@ class JumanppChecker(MorphemeChecker):
             raise UserError(
                 f"the command {command} is not on the PATH; install Juman++ 2 or choose the noun checker jumandic"
             )
+        require("pyknp", "the noun checker jumanpp")
         self.command, self.timeout = [command, *option.split()], timeout
         self._lock = threading.Lock()
         self._pipe: _Pipe | None = None

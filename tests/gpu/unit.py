@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from checkup.finding import pip_install
+from sozo.data.extras import install_command
 from sozo.data.record import read_json, write_json
 
 PARTS = ("roofline", "samplers", "sft", "dpo", "grpo", "vllm")
@@ -58,7 +58,7 @@ def why_skipped(unit: Unit, device: str) -> str | None:
         return None
     if device == "cpu":
         return "needs a GPU"
-    return None if find_spec("vllm") else f"vLLM is not installed: {pip_install('constraints-vllm.txt', 'vllm')}"
+    return None if find_spec("vllm") else f"vLLM is not installed: {install_command('vllm')}"
 
 
 def measure(unit: Unit, folder: Path, device: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.spatial.distance import cosine
 
 from sozo.data.jumandic import load_nouns
-from sozo.models.generator import RandomNouns
+from sozo.models.nouns import RandomNouns
 from sozo.rewards.duplicates import SeenResponses
 from sozo.scoring.nouns.rules import NounRules, apply_rules
 from sozo.scoring.parse import script_reason

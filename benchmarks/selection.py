@@ -23,9 +23,8 @@ from datasets import Dataset
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
 from sozo.data.schema import Response, read_responses, write_columns
-from sozo.models.generator import RandomNouns
-from sozo.training.ranking import Selected
-from sozo.training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
+from sozo.models.nouns import RandomNouns
+from sozo.training.selection import Pairs, Selected, dpo_rows, select_pairs, select_top, sft_rows
 
 Texts = tuple[list[str], list[str], list[str]]
 PART = 1024

@@ -5,6 +5,7 @@ What they name by a dotted path, such as a reward function or a task of their ow
 
 import difflib
 import importlib.util
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
@@ -96,6 +97,14 @@ def from_validation(error: "ValidationError", where: str, known: Iterable[str] =
     for part in path:
         place += f" {part + 1}" if isinstance(part, int) else f", {part}" if place else part
     return UserError(": ".join(filter(None, (where, place, message))))
+
+
+def from_json(value: Any, name: str) -> Any:
+    """What the setting `name` stands for: on the command line it is JSON, in YAML the `value` itself."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError as error:
+        raise UserError(f"{name} is not JSON ({error}): {value}") from error
 
 
 def load_dotted(path: str, what: str) -> Any:

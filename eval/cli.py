@@ -19,8 +19,8 @@ from sozo.eval.flags import spread, with_flags
 from sozo.eval.frontier import frontier
 from sozo.eval.run import TaskRun, run_task, score_answers
 from sozo.eval.terminal import print_changes, print_lines, print_page, print_run, printing
-from sozo.models.generators import GeneratorSettings
 from sozo.models.judges import make_judge
+from sozo.models.settings import GeneratorSettings
 from sozo.tasks import task_type, task_types
 from sozo.tasks.task import Task
 

@@ -16,8 +16,9 @@ from sozo.data.record import folder_sha256
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import iter_tables, utf8_safe, write_columns
 from sozo.data.settings import setting
-from sozo.models.generator import Generator
-from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.models.generator import Generator, answer_items
+from sozo.models.generators import load_generator
+from sozo.models.settings import GeneratorSettings
 from sozo.tasks.finished import ITEM_SEPARATOR
 from sozo.tasks.task import Answer, Item, Task
 
@@ -92,13 +93,8 @@ def draw_parts(
 
     def columns(number: int) -> Columns:
         first = number * batch_size
-        asked = [_asked(items, sampling, k) for k in range(first, first + parts[number].rows)]
-        completions = writer.answer([item.prompt for _, item in asked], sampling.seed, number)
-        answers = [
-            Answer(answer_id, item.id, c.text, writer.name, sampling.seed, writer.temperature, c.finish_reason)
-            for (answer_id, item), c in zip(asked, completions, strict=True)
-        ]
-        return part_columns(task, [item for _, item in asked], answers)
+        ids, batch = zip(*(_asked(items, sampling, k) for k in range(first, first + parts[number].rows)), strict=True)
+        return part_columns(task, batch, answer_items(writer, batch, sampling.seed, number, ids))
 
     if not sampling.trials:
         write_missing(parts, columns, f"sampling {writer.name}", processes)

@@ -14,7 +14,7 @@ from sozo.data.settings import deciding
 from sozo.eval.answered import answers_digest, read_answers, score_parts
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
 from sozo.eval.summary import summarise_measures
-from sozo.models.generators import OF_NOUNS, GeneratorSettings
+from sozo.models.settings import OF_NOUNS, GeneratorSettings
 from sozo.scoring.statistics import mean_interval
 from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.task import Answer, Complete, Outcome, Task

@@ -26,7 +26,7 @@ from sozo.data.errors import UserError, one_line_errors
 from sozo.data.record import write_json
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task, score_answers
-from sozo.models.generators import GeneratorSettings
+from sozo.models.settings import GeneratorSettings
 from sozo.scoring.measure import DASH
 from sozo.scoring.statistics import compare_paired, mean_interval
 from sozo.tasks import finished_run

@@ -1,143 +1,23 @@
-"""From what a user names (`--model`, `--backend`, ...) to a generator: cheap checks first, then the model."""
+"""From the settings of who writes to a generator: what the backend needs is imported and loaded here."""
 
-import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from sozo.data.errors import UserError, require
-from sozo.data.prompts.form import PromptForm, read_form, settled_form
-from sozo.data.secrets import public_url
-from sozo.data.settings import deciding, setting
-from sozo.models.generator import Accepts, Generator, RandomNouns
-from sozo.models.nouns import Frontier, FrontierNouns, read_nouns
-from sozo.models.slots import fitting_slots
-from sozo.models.transformers_model import TransformersGenerator
-from sozo.models.weights import check_model, load_model, pinned
-from sozo.scoring.endpoint.profile import HELP, read_profile
-
-BACKENDS = ("auto", "transformers", "vllm", "openai")
-RANDOM, FRONTIER = OF_NOUNS = "random", "frontier"  # no language models: they draw lists of nouns
-OF_FORM = ("system_prompt", "chat_template_kwargs")
-_OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
-FindFrontier = Callable[[Sequence[str], str | None], Frontier | None]
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratorSettings:
-    """What decides how a model writes. `--help` says what each field means."""
-
-    model: str = setting("", "A folder (LoRA adapter's too), a hub id, tiny (embedded), random (nouns) or frontier.")
-    backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
-    base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
-    endpoint: str | None = setting(None, f"How the endpoint is spoken to: {HELP}.")
-    concurrency: int = setting(16, "Requests under way at once (openai).", decides=False)
-    model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
-    dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
-    temperature: float | None = setting(
-        None, "Sampling temperature (default: 1, of SIPeN 0.0001); nothing is truncated (top_k 0, top_p 1)."
-    )
-    max_new_tokens: int | None = setting(
-        None, "Length limit in tokens (default: 256 for DAT, 4096 for JCQ, 16 for SIPeN, 1024 for others)."
-    )
-    slots: int | None = setting(
-        None, "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).", decides=False
-    )
-    nouns: str | None = setting(None, "Of random and frontier: nouns from this file, one per line, or those of tiny.")
-    strength: float | None = setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).")
-    word_strength: float | None = setting(
-        None, "Of frontier: words come as often as independent ones of this strength; strength only combines them."
-    )
-    frontier_encoder: str | None = setting(None, "Of frontier: encoder of that score (default: what scores the run).")
-    system_prompt: str | None = setting(None, "System message before each prompt (default: what it was trained with).")
-    chat_template_kwargs: str | None = setting(
-        None, "Arguments of the chat template, JSON (default: as system_prompt)."
-    )
-    source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
-
-    def deciding(self) -> dict[str, Any]:
-        """The settings that decide what is written, for a run's record: no credentials in an address."""
-        values = deciding(self)
-        values = {name: value for name, value in values.items() if value is not None or name not in OF_FORM}
-        if self.backend != FRONTIER:  # nothing of a language model's record
-            values = {name: value for name, value in values.items() if name not in _OF_FRONTIER}
-        profile = read_profile(self.endpoint)
-        if self.base_url:
-            values |= {"base_url": profile.server_at(public_url(self.base_url))}
-        return values | {"endpoint": profile.deciding() or None}
-
-    @property
-    def form(self) -> PromptForm:
-        """How prompts come before the model."""
-        return read_form(self.system_prompt, self.chat_template_kwargs)
-
-    def settled(self, max_new_tokens: int = 256, temperature: float = 1.0) -> Self:
-        """With backend, source, length limit and temperature decided, after all checks without a model."""
-        if self.backend not in (*BACKENDS, *OF_NOUNS):
-            raise UserError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
-        limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
-        for name, value in (("max_new_tokens", limit), ("concurrency", self.concurrency), ("slots", self.slots)):
-            if value is not None and value < 1:
-                raise UserError(f"{name} must be at least 1, not {value}")
-        temperature = temperature if self.temperature is None else self.temperature
-        if temperature <= 0:
-            raise UserError(f"temperature must be above 0, not {temperature}")
-        base_url = self.base_url or read_profile(self.endpoint).base_url
-        backend = self._backend() if self.backend != "auto" or not base_url else "openai"
-        if backend != "openai" and (wrong := next((n for n in ("base_url", "endpoint") if getattr(self, n)), None)):
-            raise UserError(f"{wrong} goes with the backend openai, not with {backend}")
-        if base_url and not base_url.startswith(("http://", "https://")):
-            raise UserError("base_url must begin with http:// or https:// and end with the API's /v1")
-        if self.nouns and backend not in OF_NOUNS:
-            raise UserError(f"nouns goes with the models {' and '.join(OF_NOUNS)}, not with {self.model}")
-        self._check_strength(backend)
-        if backend in ("transformers", "vllm"):
-            check_model(self.model)
-        folder = self.model if backend in ("transformers", "vllm") else None
-        system, arguments = settled_form(self.system_prompt, self.chat_template_kwargs, folder)
-        template = None if arguments is None else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-        settled = replace(self, system_prompt=system, chat_template_kwargs=template)
-        source = self.source or self.model
-        settled = replace(settled, backend=backend, source=source, base_url=base_url)
-        return replace(settled, max_new_tokens=limit, temperature=temperature)
-
-    def _check_strength(self, backend: str) -> None:
-        if backend != FRONTIER:
-            for name in _OF_FRONTIER:
-                if getattr(self, name) is not None:
-                    raise UserError(f"{name} goes with the model {FRONTIER}, not with {self.model}")
-        elif self.strength is None or not 0 <= self.strength < float("inf"):
-            raise UserError(f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {self.strength}")
-
-    def _backend(self) -> str:
-        if self.backend != "auto":
-            return self.backend
-        if self.model in OF_NOUNS:
-            return self.model
-        # vLLM comes with torch, which is slow to import: only where vLLM is there.
-        if find_spec("vllm") is not None:
-            import torch
-
-            if torch.cuda.is_available():
-                return "vllm"
-        return "transformers"
-
-    def pinned(self) -> Self:
-        """With the folder of `tiny`, and of a hub model the commit (see `sozo.models.weights.pinned`)."""
-        if self.backend not in ("transformers", "vllm"):
-            return self
-        model, revision = pinned(self.model, self.model_revision)
-        return replace(self, model=model, model_revision=revision)
+from sozo.models.generator import Generator
+from sozo.models.nouns import Accepts, FrontierNouns, RandomNouns, read_nouns
+from sozo.models.settings import FRONTIER, RANDOM, GeneratorSettings
+from sozo.models.transformers_model import TransformersGenerator, fitting_slots
+from sozo.models.weights import load_model
 
 
 def load_generator(
     settings: GeneratorSettings,
     *,
     keep: Path | None = None,
-    find_frontier: FindFrontier | None = None,
+    find_frontier: Callable[[Sequence[str], str | None], Any] | None = None,
     accepts: Accepts | None = None,
 ) -> Generator:
     """The generator that `settings` name; `keep` is for `sozo.models.openai_endpoint`, the others draw at no price.

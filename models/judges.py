@@ -4,7 +4,8 @@ from functools import cache
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.models.generators import load_generator
+from sozo.models.settings import GeneratorSettings
 from sozo.rewards.judge import JudgeReward
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.local import LocalJudge

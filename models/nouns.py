@@ -1,17 +1,22 @@
-"""Lists of nouns that need no language model: where the nouns come from, and the frontier's lists."""
+"""Lists of ten nouns that need no language model: the random baseline and the frontier."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.data.schema import Completion
-from sozo.models.generator import entropy, numbered
+from sozo.models.generator import entropy
 from sozo.models.tiny import TINY, tiny_nouns
+from sozo.scoring.parse import NUM_WORDS
+
+_AT_ONCE, _IN_VAIN = 64, 16  # lists drawn anew at least, and how often without one that can be scored
+_FORM = "\n".join(f"{k}. %s" for k in range(1, NUM_WORDS + 1))  # as the prompt asks for
+Accepts = Callable[[Sequence[str]], Sequence[bool]]
 
 
 def read_nouns(name: str | None) -> Sequence[str]:
@@ -26,27 +31,67 @@ def read_nouns(name: str | None) -> Sequence[str]:
         raise UserError(f"{name}: cannot be read as a list of nouns; give a text file, one noun per line") from error
 
 
-class Frontier(Protocol):
-    """A task's lists of nouns that are as random as they can be at their mean score (`Task.frontier`)."""
+class RandomNouns:
+    """The paper's random baseline (section 5.1.1): ten distinct ones of `nouns`, every ordered choice equally likely.
 
-    nouns: Sequence[str]  # those that lists are made of
+    With `accepts`, which says of texts whether each can be scored, every choice that can, for the paper's 131,072 lists
+    were all valid.
 
-    def draw(self, strength: float, count: int, rng: np.random.Generator) -> list[list[str]]:
-        """Lists of ten words, p(list) ~ exp(strength * score)."""
-
-    def word_by_word(self, strength: float, word_strength: float) -> Any:
-        """Lists whose words come as often as `word_strength` has them, by the distribution of each (`WordByWord`)."""
-
-    def describe(self) -> dict[str, Any]:
-        """What a record must hold to draw them again."""
-
-
-class FrontierNouns:
-    """Answers with lists from a frontier, whatever the prompts say; with `word_strength`, word by word."""
+    >>> generator = RandomNouns("犬 猫 水 山 川 本 車 空 海 石 鳥 花".split())
+    >>> first, second = generator.answer([""] * 2, seed=1, batch=0)
+    >>> len(first.text.splitlines()), generator.answer([""] * 2, seed=1, batch=0) == [first, second]
+    (10, True)
+    """
 
     temperature = None
 
-    def __init__(self, frontier: Frontier, strength: float, word_strength: float | None = None, *, name: str) -> None:
+    def __init__(self, nouns: Sequence[str], *, name: str = "random", accepts: Accepts | None = None) -> None:
+        if len(nouns) < NUM_WORDS or len(set(nouns)) < len(nouns):
+            raise UserError(f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once")
+        self.name, self._nouns, self._accepts = name, np.array(nouns, dtype=object), accepts
+
+    def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
+        """A list of ten nouns for each of `prompts`, whatever they say."""
+        rng = np.random.default_rng(entropy(seed, batch))
+        kept = self._accepted(self._draw(len(prompts), rng))
+        in_vain = 0
+        while len(kept) < len(prompts):
+            more = self._accepted(self._draw(max(len(prompts) - len(kept), _AT_ONCE), rng))
+            kept += more
+            in_vain = 0 if more else in_vain + 1
+            if in_vain == _IN_VAIN:
+                raise UserError(f"hardly any list of these {len(self._nouns):,} nouns can be scored; give other nouns")
+        return kept[: len(prompts)]
+
+    def _accepted(self, lists: list[Completion]) -> list[Completion]:
+        if self._accepts is None:
+            return lists
+        accepted = self._accepts([completion.text for completion in lists])
+        return [completion for completion, good in zip(lists, accepted, strict=True) if good]
+
+    def _draw(self, count: int, rng: np.random.Generator) -> list[Completion]:
+        # No draw is rejected: the k-th is among the nouns left; stepping over the earlier ones, in order, numbers it.
+        left = len(self._nouns) - np.arange(NUM_WORDS)
+        numbers = rng.integers(0, left, size=(count, NUM_WORDS))
+        for k in range(1, NUM_WORDS):
+            for earlier in np.sort(numbers[:, :k], axis=1).T:
+                numbers[:, k] += numbers[:, k] >= earlier
+        return _numbered(self._nouns[numbers].tolist())
+
+    def describe(self) -> dict[str, Any]:
+        """Settings for the run's record."""
+        return {"generator": "random", "nouns": len(self._nouns)} | ({"valid_only": True} if self._accepts else {})
+
+
+class FrontierNouns:
+    """Answers with lists from a frontier (`Task.frontier`), whatever the prompts say.
+
+    Lists are drawn with p(list) ~ exp(`strength` x score); with `word_strength`, word by word (`WordByWord`).
+    """
+
+    temperature = None
+
+    def __init__(self, frontier: Any, strength: float, word_strength: float | None = None, *, name: str) -> None:
         self.name, self.frontier, self._strength, self._word_strength = name, frontier, strength, word_strength
 
     @cached_property
@@ -60,11 +105,15 @@ class FrontierNouns:
         """A list of ten nouns for each of `prompts`."""
         rng = np.random.default_rng(entropy(seed, batch))
         if self.words is None:
-            return numbered(self.frontier.draw(self._strength, len(prompts), rng))
+            return _numbered(self.frontier.draw(self._strength, len(prompts), rng))
         lists = self.words.draw(len(prompts), rng).tolist()
-        return numbered([[self.frontier.nouns[word] for word in row] for row in lists])
+        return _numbered([[self.frontier.nouns[word] for word in row] for row in lists])
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         strengths = {"strength": self._strength, "word_strength": self._word_strength}
         return {"generator": "frontier", **strengths, **self.frontier.describe()}
+
+
+def _numbered(lists: Sequence[Sequence[str]]) -> list[Completion]:
+    return [Completion(_FORM % tuple(words)) for words in lists]

@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
 from sozo.data.schema import Completion
 from sozo.models.generator import request_seeds
+from sozo.models.settings import GeneratorSettings
 from sozo.scoring.endpoint.bodies import Outcome
 from sozo.scoring.endpoint.client import OFFICIAL, Endpoint
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import NONE, read_profile
-
-if TYPE_CHECKING:
-    from sozo.models.generators import GeneratorSettings
 
 _PATH = "chat/completions"
 _OF_ONE_PROMPT = (400, 403, 404, 413, 422)  # what may be refused for its own sake, while others are answered
@@ -36,7 +34,7 @@ class OpenAIGenerator:
     """
 
     def __init__(
-        self, settings: "GeneratorSettings", *, keep: Path | None = None, retry: RetryPolicy | None = None
+        self, settings: GeneratorSettings, *, keep: Path | None = None, retry: RetryPolicy | None = None
     ) -> None:
         self._profile = profile = read_profile(settings.endpoint)
         options: dict[str, Any] = {"timeout": profile.timeout} if profile.timeout else {}

@@ -17,8 +17,7 @@ from transformers import DynamicCache
 
 from sozo.data.errors import UserError
 from sozo.models.prefix_cache import SharedPrefixCache, shared_attention
-from sozo.models.probe import why_not_equal
-from sozo.models.traits import why_not_shared, without_adapter
+from sozo.models.traits import why_not_equal, why_not_shared, without_adapter
 
 _BLOCK = 512
 _BROKEN = -1  # the token of logits that are not finite: asking at once would wait for the device
@@ -62,6 +61,32 @@ def _step(model: Any, cache: SharedPrefixCache, tokens: Tensor, prompt: int) -> 
     return logits
 
 
+class _Responses:
+    """The tokens of all responses, shape (responses, most new tokens), and what draws the next ones."""
+
+    def __init__(self, model: Any, prompt: int, uniforms: np.ndarray, ends: Sequence[int], temperature: float) -> None:
+        device = next(model.parameters()).device
+        self.model, self.prompt, self.temperature = model, prompt, temperature
+        self.random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
+        self.stop = torch.tensor([_BROKEN, *ends], dtype=torch.long, device=device)
+        self.tokens = torch.zeros(uniforms.shape, dtype=torch.long, device=device)
+
+    def write(self, logits: Tensor, rows: Any, places: Any, which: Tensor | None = None) -> Tensor:
+        """Draw the tokens of responses `rows` at `places`; says which of them have ended. `which` is that of `draw`."""
+        drawn = draw(logits, self.random[rows, places], self.temperature, which)
+        self.tokens[rows, places] = drawn
+        return torch.isin(drawn, self.stop)
+
+    def texts(self) -> list[list[int]]:
+        """Each response up to its end token; what was drawn behind it is nobody's."""
+        ends = torch.isin(self.tokens, self.stop)
+        lengths = torch.where(ends.any(dim=1), ends.long().argmax(dim=1) + 1, self.tokens.shape[1])
+        rows = [row[:length] for row, length in zip(self.tokens.tolist(), lengths.tolist(), strict=True)]
+        if any(row[-1] == _BROKEN for row in rows):
+            raise FloatingPointError("the model's logits are not finite: its weights are broken or overflow this dtype")
+        return rows
+
+
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def sample_tokens(
     model: Any,
@@ -88,67 +113,67 @@ def sample_tokens(
     if reason := why_not_sampled(model, len(prompt) + most):
         name = type(without_adapter(model)).__name__
         raise UserError(f"{name} cannot share its prompt among samples: {reason}")
-    device = next(model.parameters()).device
-    check_every = check_every or (1 if device.type == "cpu" else 4)
-    random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
-    stop = torch.tensor([_BROKEN, *ends], dtype=torch.long, device=device)
-    filled = DynamicCache()
+    responses = _Responses(model, len(prompt), uniforms, ends, temperature)
+    device, filled = responses.tokens.device, DynamicCache()
     ids = torch.tensor([list(prompt)], device=device)
     logits = model(input_ids=ids, past_key_values=filled, use_cache=True, logits_to_keep=1).logits[:, -1]
-    tokens = torch.zeros((n, most), dtype=torch.long, device=device)
-    history = torch.zeros(n, dtype=torch.long, device=device)  # the row of `stem` that holds a response's tokens
     stem = SharedPrefixCache(filled, 1, most - 1, room=min(n, slots))
-    tokens[:, 0] = draw(logits, random[:, 0], temperature, history)
-    live = torch.nonzero(~torch.isin(tokens[:, 0], stop))[:, 0]
-
+    history = torch.zeros(n, dtype=torch.long, device=device)  # the slot of `stem` that holds a response's tokens
+    ended = responses.write(logits, slice(None), 0, history)
     with shared_attention(model):
-        # Responses to one prompt begin alike: an equal history is computed once. While others wait for a slot, only as
-        # long as few histories stand for all: from then on no slot may be idle.
-        alone = False
-        for t in range(1, most):
-            if alone or not len(live):
-                break
-            starts, which = torch.stack([history[live], tokens[live, t - 1]]).unique(dim=1, return_inverse=True)
-            if len(live) > slots and starts.shape[1] > min(slots, len(live) // 2):
-                break
-            alone = starts.shape[1] == len(live)  # and so for good: histories that have parted never meet again
-            places = stem.follow(starts[0])
-            step = torch.empty_like(starts[1])
-            step[places], history[live] = starts[1], places[which]
-            tokens[live, t] = draw(_step(model, stem, step, len(prompt)), random[live, t], temperature, history[live])
-            live = live if alone else live[~torch.isin(tokens[live, t], stop)]
-        else:
-            live = live if alone else live[:0]  # as long as they may be
+        live, alone = _share_beginnings(responses, stem, history, torch.nonzero(~ended)[:, 0], slots)
         # Each slot holds one response from here on: nothing is sorted, and nothing waits for the device but `nonzero`.
         rows, waiting, cache = live[:slots], live[slots:], stem
         if alone:
             rows = torch.empty_like(live).scatter_(0, history[live], live)
         else:
             cache = stem.branch(history[rows])
-        over = torch.isin(tokens[rows, cache.lengths], stop)
-        while len(rows):
-            ended = torch.nonzero(over | (cache.lengths == most - 1))[:, 0]
-            if len(ended):
-                started, waiting = waiting[: len(ended)], waiting[len(ended) :]
-                rows = cache.replace(rows, ended, started, history[started])
-                over = torch.zeros_like(rows, dtype=torch.bool)
-            for _ in range(min(check_every, most - 1 - cache.longest) if len(rows) else 0):
-                step = tokens[rows, cache.lengths].clamp(min=0)
-                logits = _step(model, cache, step, len(prompt))
-                token = draw(logits, random[rows, cache.lengths], temperature)
-                tokens[rows, cache.lengths] = token
-                over |= torch.isin(token, stop)
-    return _up_to_the_end(tokens, stop)
+        check_every = check_every or (1 if device.type == "cpu" else 4)
+        _fill_slots(responses, cache, rows, waiting, history, check_every)
+    return responses.texts()
 
 
-def _up_to_the_end(tokens: Tensor, stop: Tensor) -> list[list[int]]:
-    """Each row up to its first token of `stop`; what was drawn behind it is nobody's."""
-    ends = torch.isin(tokens, stop)
-    lengths = torch.where(ends.any(dim=1), ends.long().argmax(dim=1) + 1, tokens.shape[1])
-    rows = [row[:length] for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]
-    if any(row[-1] == _BROKEN for row in rows):
-        raise FloatingPointError("the model's logits are not finite: its weights are broken or overflow this dtype")
-    return rows
+def _share_beginnings(
+    responses: _Responses, stem: SharedPrefixCache, history: Tensor, live: Tensor, slots: int
+) -> tuple[Tensor, bool]:
+    """Decode while several responses have begun alike; which still go on, and whether each has its own slot of `stem`.
+
+    An equal history is computed once. While others wait for a slot, only as long as few histories stand for all: from
+    then on no slot may be idle.
+    """
+    for t in range(1, responses.tokens.shape[1]):
+        if not len(live):
+            break
+        starts, which = torch.stack([history[live], responses.tokens[live, t - 1]]).unique(dim=1, return_inverse=True)
+        if len(live) > slots and starts.shape[1] > min(slots, len(live) // 2):
+            return live, False
+        places = stem.follow(starts[0])
+        step = torch.empty_like(starts[1])
+        step[places], history[live] = starts[1], places[which]
+        logits = _step(responses.model, stem, step, responses.prompt)
+        ended = responses.write(logits, live, t, history[live])
+        if starts.shape[1] == len(live):  # and so for good: histories that have parted never meet again
+            return live, True
+        live = live[~ended]
+    return live[:0], False  # as long as they may be
+
+
+def _fill_slots(
+    responses: _Responses, cache: SharedPrefixCache, rows: Tensor, waiting: Tensor, history: Tensor, check_every: int
+) -> None:
+    """Decode the responses `rows`, one in each slot of `cache`; as each ends, one of `waiting` takes its slot."""
+    most = responses.tokens.shape[1] - 1
+    over = torch.isin(responses.tokens[rows, cache.lengths], responses.stop)
+    while len(rows):
+        ended = torch.nonzero(over | (cache.lengths == most))[:, 0]
+        if len(ended):
+            started, waiting = waiting[: len(ended)], waiting[len(ended) :]
+            rows = cache.replace(rows, ended, started, history[started])
+            over = torch.zeros_like(rows, dtype=torch.bool)
+        for _ in range(min(check_every, most - cache.longest) if len(rows) else 0):
+            step = responses.tokens[rows, cache.lengths].clamp(min=0)
+            logits = _step(responses.model, cache, step, responses.prompt)
+            over |= responses.write(logits, rows, cache.lengths)
 
 
 def sample_each(model: Any, prompts: Sequence[Sequence[int]], uniforms: np.ndarray, **options: Any) -> list[list[int]]:

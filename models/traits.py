@@ -1,6 +1,6 @@
 """What whoever samples or trains must know of a model: can its prompt be shared, how it takes one, what ends it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,6 +47,33 @@ def in_eval_mode(model: Any) -> Iterator[None]:
         yield
     finally:
         model.train(training)
+
+
+def why_not_equal(model: Any, plain: Callable[[], Any], spared: Callable[[], Any]) -> str | None:
+    """Why `spared`, which spares work, cannot stand for `plain`, or None if it can.
+
+    Both give logits (..., vocabulary) of the same tokens. They are equal where the distributions differ by less than
+    1% in total variation on average (10% in half precision, whose rounding differs by more than 1%). Whatever `spared`
+    raises is a reason too, but no lack of memory.
+    """
+    import torch
+
+    name = type(without_adapter(model)).__name__
+    with torch.no_grad(), in_eval_mode(model):
+        expected = plain().float().softmax(-1)
+        if not torch.isfinite(expected).all():
+            return None  # broken weights are told of elsewhere
+        try:
+            result = spared().float().softmax(-1)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # whatever an architecture's own code runs into
+            return f"{type(error).__name__} in {name}: {' '.join(str(error).split())}"
+        half = torch.is_autocast_enabled(expected.device.type) or next(model.parameters()).dtype != torch.float32
+        distance = float((result - expected).abs().sum(-1).mean() / 2)
+    if distance < (0.1 if half else 0.01):  # never true of NaN
+        return None
+    return f"in a trial {name} gave other numbers (total variation {distance:.3f})"
 
 
 def encode_prompt(tokenizer: Any, prompt: str | list[Message], **template_arguments: Any) -> list[int]:

@@ -14,6 +14,8 @@ from sozo.models.generator import entropy
 from sozo.models.processes import freed_memory_kept
 from sozo.models.traits import encode_prompt, encode_text, end_tokens, in_eval_mode
 
+_USUAL, _MOST = 256, 1024  # slots
+
 
 class TransformersGenerator:
     """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
@@ -121,14 +123,14 @@ class SharedPrefixRollout:
 
     The draw is a function of seed, optimizer step and place in the batch of all processes: a resumed run continues as
     an unbroken one, and two processes draw what one does. Works on one process, DDP and DeepSpeed ZeRO-1 to 3 (whose
-    weights TRL gathers while it lasts), with LoRA too, not under FSDP. `slots` completions are decoded at once.
+    weights TRL gathers while it lasts), with LoRA too, not under FSDP. 256 completions are decoded at once.
 
     >>> rollout = SharedPrefixRollout(temperature=1.0, max_new_tokens=256, seed=0)
     >>> trainer = GRPOTrainer(..., rollout_func=rollout)  # doctest: +SKIP
     """
 
-    def __init__(self, *, temperature: float, max_new_tokens: int, seed: int, slots: int = 256) -> None:
-        self._temperature, self._max_new_tokens, self._seed, self._slots = temperature, max_new_tokens, seed, slots
+    def __init__(self, *, temperature: float, max_new_tokens: int, seed: int) -> None:
+        self._temperature, self._max_new_tokens, self._seed = temperature, max_new_tokens, seed
         self._at = (-1, 0)  # optimizer step, and the number of the call in it
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
@@ -147,9 +149,30 @@ class SharedPrefixRollout:
         random = np.random.default_rng([self._seed, *self._at])
         uniforms = random.random((first + len(prompts), self._max_new_tokens))[first:]
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
-            options = {"ends": end_tokens(model, tokenizer), "temperature": self._temperature, "slots": self._slots}
+            options = {"ends": end_tokens(model, tokenizer), "temperature": self._temperature, "slots": _USUAL}
             try:
                 completion_ids = sample_each(model, prompt_ids, uniforms, **options)
             except FloatingPointError as error:
                 raise UserError(f"step {step + 1}: {error}; if it has diverged, lower learning_rate") from error
         return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}
+
+
+def fitting_slots(model: Any, max_new_tokens: int, free: int | None = None) -> int:
+    """Slots of up to `max_new_tokens` for `model` where it is now: 256, and on a GPU as many of 1,024 as fit.
+
+    A step of a large model costs the same launches for any number of rows, so more rows cost less each. `free` bytes
+    of a GPU's memory are asked for unless given; half of them are for keys and values of each layer and a row of
+    logits, the other half for what else a step needs. On a CPU more rows cost as much more.
+    """
+    if free is None:
+        if model.device.type != "cuda":
+            return _USUAL
+        import torch
+
+        free, _ = torch.cuda.mem_get_info(model.device)
+    config = model.config.get_text_config()
+    heads = config.num_attention_heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // heads
+    token = 2 * config.num_hidden_layers * (getattr(config, "num_key_value_heads", None) or heads) * size
+    slot = int((token * max_new_tokens + config.vocab_size) * model.dtype.itemsize)  # bytes
+    return max(_USUAL, min(_MOST, free // 2 // slot))

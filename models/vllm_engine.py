@@ -5,17 +5,15 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
+from sozo.models.settings import GeneratorSettings
 from sozo.models.traits import encode_text
 from sozo.models.weights import ADAPTER_FILE, cannot_load, is_adapter
-
-if TYPE_CHECKING:
-    from sozo.models.generators import GeneratorSettings
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -32,7 +30,7 @@ class VllmGenerator:
     the same distribution, not the same rows.
     """
 
-    def __init__(self, settings: "GeneratorSettings") -> None:
+    def __init__(self, settings: GeneratorSettings) -> None:
         import vllm
 
         self.name, self.temperature = settings.source or settings.model, settings.temperature

@@ -26,7 +26,7 @@ def main() -> None:
     from sozo.eval.draw import SamplingOptions
     from sozo.eval.run import run_task
     from sozo.eval.terminal import print_run
-    from sozo.models.generators import GeneratorSettings
+    from sozo.models.settings import GeneratorSettings
     from sozo.tasks import task_type
     from sozo.training.config import read_settings
 

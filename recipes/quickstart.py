@@ -82,7 +82,7 @@ def main() -> None:
     from sozo.eval.draw import SamplingOptions
     from sozo.eval.report.charts import Curve
     from sozo.eval.run import run_task
-    from sozo.models.generators import GeneratorSettings
+    from sozo.models.settings import GeneratorSettings
     from sozo.models.tiny import ensure_tiny
     from sozo.tasks.dat.scorer import DatSettings
     from sozo.tasks.dat.summary import DatSummary

@@ -30,7 +30,7 @@ def main() -> None:
     from sozo.eval.draw import SamplingOptions
     from sozo.eval.run import run_task
     from sozo.eval.terminal import print_run
-    from sozo.models.generators import GeneratorSettings
+    from sozo.models.settings import GeneratorSettings
     from sozo.tasks.dat.scorer import DatSettings
     from sozo.tasks.dat.task import Dat
     from sozo.training.config import read_settings

@@ -6,7 +6,7 @@ from pathlib import Path
 from fakes import FakeNouns, axis_encoder
 from sozo.data.processes import Processes
 from sozo.eval.draw import SamplingOptions, draw_parts
-from sozo.models.generator import RandomNouns
+from sozo.models.nouns import RandomNouns
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
 

@@ -9,7 +9,8 @@ import pytest
 from judge_server import VERDICT, JudgeServer
 from judge_server import completion as judged
 from sozo.data.errors import UserError
-from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.models.generators import load_generator
+from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.endpoint import endpoint_judge

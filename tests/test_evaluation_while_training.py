@@ -16,9 +16,8 @@ from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.models import processes
 from sozo.tasks.dat.frontier import NounFrontier, Place
 from sozo.tasks.task import Row
-from sozo.training.evaluate import read_evaluate
-from sozo.training.evaluation import Evaluation
-from sozo.training.floors import Floor, FloorWatch
+from sozo.training.evaluate import Floor, read_evaluate
+from sozo.training.evaluation import Evaluation, FloorWatch
 from sozo.training.grpo_trainer import MixTrainer
 
 TOY = {"every": 2, "tasks": [{"task": "lipogram", "num_responses": 70}], "max_new_tokens": 6}
@@ -33,16 +32,16 @@ def toy(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"every": 0, "tasks": ["dat"]}, "evaluate: every must be a number of 1 or more, not 0"),
-        ({"every": 5}, "evaluate: tasks must name different tasks"),
-        ({"evry": 5}, r"evaluate: unknown setting: evry \(did you mean every"),
+        ({"every": 0, "tasks": ["dat"]}, "evaluate: every: Input should be greater than 0, not '0'"),
+        ({"every": 5, "tasks": []}, "evaluate: tasks must name different tasks"),
+        ({"evry": 5}, "evaluate: .*every"),
         ({"every": 5, "tasks": [{"task": "dat", "noun_chekker": "x"}]}, "evaluate: unknown setting: noun_chekker"),
         ({"every": 5, "tasks": ["jcq"]}, "evaluate: no answer to jcq is worth anything without a judge"),
-        ({"every": 5, "tasks": ["dat"], "keep_best": "sat"}, "keep_best must be a measure of dat, not sat"),
-        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]}, "a floor needs a measure, and a number"),
-        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "a", "least": 1, "action": "x"}]}, "warn or stop"),
+        ({"every": 5, "tasks": ["dat"], "keep_best": "sat"}, "keep_best must be a measure of dat"),
+        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]}, "a floor needs a number as least or as most"),
+        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "a", "least": 1, "action": "x"}]}, "'warn' or 'stop'"),
         ("{", "evaluate is not JSON"),
-        ([1], "evaluate must be a mapping"),
+        ([1], "evaluate: must be a mapping"),
     ],
 )
 def test_what_cannot_be_is_refused_first(given, message):
@@ -52,13 +51,13 @@ def test_what_cannot_be_is_refused_first(given, message):
 
 def test_an_evaluation_is_means_and_what_lists_show_together(monkeypatch):
     settings = read_evaluate({"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumandic"}]})
-    (asked,) = settings.asked
+    (evaluated,) = settings.evaluated
     rows = [Row({"dat": 0.5, "dat/valid": 1.0}, None, {"words": ("a", "b")})]
     rows += [Row({"dat": 0.7, "dat/valid": 1.0}, None, {"words": ("b", "c")})]
     rows += [Row({"dat/valid": 0.0}, "format", {"words": None})] * 2
     values = {"dat": pytest.approx(0.6), "dat/valid": 0.5, "dat/unique_words": 3.0}
-    assert settings.values(asked, rows) == values
-    assert settings.values(asked, rows[2:]) == {"dat/valid": 0.0, "dat/unique_words": 0.0}
+    assert settings.values(evaluated.task, rows) == values
+    assert settings.values(evaluated.task, rows[2:]) == {"dat/valid": 0.0, "dat/unique_words": 0.0}
 
     # The frontier has three points; at three unique words it is a third of the way from 0.4 to 0.1.
     monkeypatch.setattr("sozo.tasks.dat.frontier.independent_words", lambda unit, strength: strength)
@@ -74,12 +73,13 @@ def test_an_evaluation_is_means_and_what_lists_show_together(monkeypatch):
         def scores(self, lists):
             return np.array([2.0 * len(words) for words in lists])
 
-    together = asked.task.together(rows, TwiceAsFar(), frontier)
+    together = evaluated.task.together(rows, TwiceAsFar(), frontier)
     assert together == {"dat/unique_words": 3.0, "dat/guard": 4.0, "dat/above_frontier": pytest.approx(0.3)}
 
 
 def test_a_floor_is_said_once_until_it_holds_again(caplog):
-    watch = FloorWatch([Floor("a", least=0.5), Floor("b", most=2.0, action="stop"), Floor("never", least=0)], say=True)
+    floors = [Floor(measure="a", least=0.5), Floor(measure="b", most=2.0, action="stop")]
+    watch = FloorWatch([*floors, Floor(measure="never", least=0)], say=True)
     with caplog.at_level(logging.WARNING):
         stops = [watch.stop(logs, k) for k, logs in enumerate([{"a": 0.4}, {"a": 0.1}, {"a": 0.5}, {"a": 0.4, "b": 2}])]
         assert stops == [None] * 4
@@ -91,7 +91,7 @@ def test_a_floor_is_said_once_until_it_holds_again(caplog):
         "step 4: b is 2.5, above 2; training stops",
         "floor of never: nothing of this name was logged",
     ]
-    assert FloorWatch([Floor("a", least=0.5, action="stop")], say=False).stop({"a": float("nan")}, 1)
+    assert FloorWatch([Floor(measure="a", least=0.5, action="stop")], say=False).stop({"a": float("nan")}, 1)
 
 
 def train(folder, evaluate=None, **settings):

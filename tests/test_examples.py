@@ -13,7 +13,7 @@ import pytest
 from examples import encoder, generator, reward, task
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
-from sozo.models.generator import RandomNouns
+from sozo.models.nouns import RandomNouns
 from sozo.rewards import DatScorer
 from sozo.training.entries import read_entries
 

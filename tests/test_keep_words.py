@@ -12,10 +12,10 @@ from fakes import AXES, FakeNouns, axis_encoder, list_text
 from scripted_grpo import generated, scripted
 from sozo.rewards.dat import DatRarity
 from sozo.tasks.dat.scorer import DatScorer
-from sozo.training.keep_words import KeepWords
 from sozo.training.shared_prompt import share_prompt
 from sozo.training.tracking import RunRecorder
 from sozo.training.word_trainer import WordTrainer
+from sozo.training.words import KeepWords
 from test_word_credit import LISTS, TEXTS, WORDS, Three, log_probability, policy, valid
 
 

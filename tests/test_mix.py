@@ -131,7 +131,7 @@ def test_settings_and_options_of_the_tasks_own_reward():
     assert isinstance(reward, DatReward)
     assert (reward.scale, reward.penalise_duplicates, entry.built.settings.olson) == (2.0, False, True)
     (entry,) = read_entries([{"task": "sat", "stories": "my.jsonl", "min_length": 200}], {})
-    assert entry.options == {"stories": "my.jsonl", "min_length": 200}
+    assert entry.model_extra == {"stories": "my.jsonl", "min_length": 200}
 
 
 # What must never be trained on

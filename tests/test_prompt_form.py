@@ -7,13 +7,12 @@ import pytest
 
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PLAIN, PromptForm, read_form, settled_form
-from sozo.models.generators import GeneratorSettings
+from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import build_tokenizer
 from sozo.models.traits import encode_prompt, encode_text
 from sozo.training.entries import read_entries
 from sozo.training.mix import dataset_rows
-from sozo.training.ranking import Selected
-from sozo.training.selection import Pairs, dpo_rows, sft_rows
+from sozo.training.selection import Pairs, Selected, dpo_rows, sft_rows
 
 FORM = PromptForm("猫", {"tone": "山"})
 ASKED = "1. 猫\n2. 犬\n3. 山"

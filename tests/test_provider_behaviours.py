@@ -17,8 +17,8 @@ import pytest
 from judge_server import VERDICT, JudgeServer
 from judge_server import completion as reply_of
 from sozo.data.errors import UserError
-from sozo.models.generators import GeneratorSettings
 from sozo.models.openai_endpoint import OpenAIGenerator
+from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile

@@ -15,7 +15,7 @@ from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.cli import make_app
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task, score_answers
-from sozo.models.generators import GeneratorSettings
+from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
 

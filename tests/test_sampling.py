@@ -24,8 +24,8 @@ from sozo.data.processes import Processes
 from sozo.data.schema import Completion, arrow_schema, read_responses
 from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.run import run_task
-from sozo.models.generator import RandomNouns
-from sozo.models.generators import GeneratorSettings
+from sozo.models.nouns import RandomNouns
+from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.summary import summarise

@@ -23,8 +23,8 @@ from sozo.data.schema import read_responses
 from sozo.data.secrets import public_url
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
-from sozo.models.generators import GeneratorSettings
 from sozo.models.openai_endpoint import OpenAIGenerator
+from sozo.models.settings import GeneratorSettings
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.tasks.dat.scorer import DatSettings

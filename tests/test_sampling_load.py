@@ -16,7 +16,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.models.generator import request_seeds
-from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.models.generators import load_generator
+from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import build_tokenizer, tiny_folder
 from sozo.models.weights import load_model, merge_adapter, rounding_error
 

@@ -17,8 +17,7 @@ from sozo.scoring.parse import split_list
 from sozo.tasks import read_run
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.sat.stories import load_stories
-from sozo.training.ranking import Selected
-from sozo.training.selection import Pairs, dpo_rows, select_pairs, select_top, sft_rows
+from sozo.training.selection import Pairs, Selected, dpo_rows, select_pairs, select_top, sft_rows
 
 # In order: c, a, e (tied with g, and before it by id), g, then the invalid b, d, f, h.
 SCORES = {"a": 0.8, "b": None, "c": 0.9, "d": None, "e": 0.7, "f": None, "g": 0.7, "h": None}
@@ -198,7 +197,7 @@ def run(monkeypatch):
         runs[Path(name)] = Run("toy", Measure("toy"), Path(name), answered, {}, {})
         return Path(name)
 
-    monkeypatch.setattr("sozo.training.ranking.read_run", lambda path: runs.get(path) or read_run(path))
+    monkeypatch.setattr("sozo.training.selection.read_run", lambda path: runs.get(path) or read_run(path))
     return make
 
 

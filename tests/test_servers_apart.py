@@ -12,7 +12,8 @@ from judge_server import completion as judged
 from sozo.data.errors import UserError
 from sozo.data.run_folder import RunFolder
 from sozo.eval.evaluated import find_evaluated, not_alike
-from sozo.models.generators import GeneratorSettings, load_generator
+from sozo.models.generators import load_generator
+from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.options import JudgeSettings

@@ -23,7 +23,7 @@ from sozo.data.prompts.form import PromptForm
 from sozo.data.schema import write_columns
 from sozo.data.wandb_run import last_checkpoint
 from sozo.eval.run import score_answers
-from sozo.models.generators import GeneratorSettings
+from sozo.models.settings import GeneratorSettings
 from sozo.training.config import parse
 from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
 from toy_task import Lipogram

@@ -10,7 +10,7 @@ from trl.trainer.utils import add_fused_lm_head
 
 from sozo.models.tiny import build_tokenizer
 from sozo.models.traits import without_adapter
-from sozo.training.dpo_trainer import reference_trainer
+from sozo.training.sft_dpo import reference_trainer
 from sozo.training.shared_prompt import _attend, _layout, packed, response_logits, share_prompt
 from test_shared_prefix import gemma, llama, qwen
 

@@ -17,7 +17,7 @@ from sozo.eval.draw import SamplingOptions
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import run_task, score_answers
-from sozo.models.generators import GeneratorSettings
+from sozo.models.settings import GeneratorSettings
 from sozo.scoring.statistics import compare_paired
 from sozo.tasks import refuse_training
 from sozo.tasks.sipen.finished import CONTROLS

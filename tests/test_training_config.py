@@ -169,7 +169,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         # Not the group size of 4 completions, which the misspelt key was to fix.
         ("completions_per_stp: 64\nper_device_train_batch_size: 4", "unknown setting: completions_per_stp (did you"),
         ("learning_rate: five", "argument --learning_rate/--learning-rate: invalid float value: 'five'"),
-        ("num_prompts: 0", "num_prompts must be at least 1, not 0"),
+        ("num_prompts: 0", "tasks: dat: num_prompts: Input should be greater than 0"),
         ("num_prompts: 100\nper_device_train_batch_size: 64", "nearest legal num_prompts: 96 or 104"),
         ("max_steps: 3\nnum_prompts: 4\nper_device_train_batch_size: 64", "nearest legal num_prompts: 8"),
         ("per_device_train_batch_size: 0", "per_device_train_batch_size must be at least 1, not 0"),
@@ -178,7 +178,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ("reward_funcs: sozo.rewards.dat_reward\nreward_args: 3", "reward_args must be a mapping"),
         (
             "reward_funcs: sozo.rewards.dat_reward\nreward_args: {sozo.rewards.dat_reward: 1}",
-            "reward_args of sozo.rewards.dat_reward must be a mapping",
+            "tasks: dat: reward_args, sozo.rewards.dat_reward: Input should be a valid dictionary",
         ),
         ("reward_args: {a.b: {}}", "tasks: dat: reward_args names a.b, which is not one of reward_funcs []"),
         ("tasks: 3", "tasks must be a list of what is asked"),
@@ -386,7 +386,7 @@ def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(monkeyp
     import transformers
     from trl import ModelConfig
 
-    from sozo.training.models import pin_revision
+    from sozo.training.run import _pin_revision as pin_revision
 
     asked = []
 

@@ -4,6 +4,7 @@ import logging
 import sys
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from transformers import LlamaForCausalLM
@@ -14,9 +15,10 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import dat_messages
 from sozo.models.traits import end_tokens
 from sozo.training.grpo_trainer import MixTrainer
-from sozo.training.vllm_watch import Canary, VllmEngine, fixed_sequences
+from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
 
 TEXTS = [list_text(AXES[k : k + 3]) for k in range(4)]
+SEQUENCES = [([1, 2], [8, 16]), ([3], [24])]
 
 
 class StandIn:
@@ -38,7 +40,7 @@ class StandIn:
         for prompt, response in sequences:
             logits = self.model(input_ids=torch.tensor([prompt + response])).logits[0, len(prompt) - 1 : -1].float()
             rows.append(torch.log_softmax(logits, -1).gather(1, torch.tensor(response)[:, None])[:, 0].tolist())
-        return rows
+        return np.concatenate(rows)
 
 
 def watched(folder, *, steps=9, every=2, sampled=-3.0, rate=1e-3, **stale):
@@ -60,7 +62,7 @@ def watched(folder, *, steps=9, every=2, sampled=-3.0, rate=1e-3, **stale):
     trainer.rollout_func, trainer.use_vllm, trainer._last_loaded_step = rollout, True, -1
     trainer.vllm_generation = engine = StandIn(trainer, **stale)
     sequences = fixed_sequences(trainer.processing_class, [dat_messages()], 12)
-    trainer.canary = Canary(engine, sequences, every)
+    trainer.canary = Canary(engine.log_probabilities, sequences, every)
     return trainer
 
 
@@ -117,6 +119,7 @@ def test_what_the_correction_drops_is_logged_with_an_alarm(tmp_path, caplog):
         output = drawn(prompts, trainer)
         own = engine.log_probabilities(list(zip(output["prompt_ids"], output["completion_ids"], strict=True)))
         trainer.model.train()
+        own = np.split(own, np.cumsum([len(ids) for ids in output["completion_ids"]])[:-1])
         rows = [[*more, *more[-1:] * len(row)][: len(row)] for more, row in zip(above, own, strict=True)]
         return output | {
             "logprobs": [[o - m for o, m in zip(*pair, strict=True)] for pair in zip(own, rows, strict=True)]
@@ -164,7 +167,7 @@ def test_a_colocated_engine_is_asked_awake(asleep, monkeypatch):
     engine = SimpleNamespace(
         mode="colocate", enable_sleep_mode=asleep, llm=llm, sync_weights=lambda: calls.append("sync")
     )
-    assert VllmEngine(engine).log_probabilities([([1, 2], [8, 16]), ([3], [24])]) == [[-1.0, -2.0], [-3.0]]
+    assert vllm_log_probabilities(engine, SEQUENCES).tolist() == [-1.0, -2.0, -3.0]
     asked = {"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 1}
     assert calls == (["sync", ["kv_cache"], asked, 2] if asleep else [asked])
     assert getattr(engine, "_llm_weights_sleeping", False) is asleep
@@ -177,4 +180,4 @@ def test_a_server_is_asked_by_one_process():
 
     client = SimpleNamespace(get_sequence_logprobs=get_sequence_logprobs)
     server = SimpleNamespace(mode="server", accelerator=SimpleNamespace(is_main_process=True), vllm_client=client)
-    assert VllmEngine(server).log_probabilities([([1, 2], [8, 16]), ([3], [24])]) == [[-1.0, -2.0], [-3.0]]
+    assert vllm_log_probabilities(server, SEQUENCES).tolist() == [-1.0, -2.0, -3.0]

@@ -17,9 +17,7 @@ from sozo.rewards.reward import Part, Reward
 from sozo.scoring.distance import distance_to_others, mean_pairwise_distance
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.shared_prompt import share_prompt
-from sozo.training.word_credit import part_advantages
-from sozo.training.word_tokens import WordTokens
-from sozo.training.word_trainer import WordTrainer
+from sozo.training.word_trainer import WordTokens, WordTrainer, part_advantages
 from sozo.training.words import WordArguments
 
 WORDS = "犬猫水山"

@@ -14,7 +14,7 @@ from mini_model import build_mini
 from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
-from sozo.models.generators import GeneratorSettings
+from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.frontier import WordByWord
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat

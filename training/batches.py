@@ -1,7 +1,6 @@
 """Batch arithmetic: what one optimizer step holds over all processes, and the nearest values that would work."""
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -36,10 +35,11 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
     """
     at_once = per_device * processes
     if wanted < 1 or wanted % at_once:
+        fitting = [n for n in range(1, per_device) if wanted > 0 and wanted % (n * processes) == 0]
+        smaller = f", or per_device_train_batch_size {fitting[-1]}" if fitting else ""
         raise UserError(
             f"{name} {wanted} is not a multiple of per_device_train_batch_size {per_device} x "
-            f"{processes} process(es) = {at_once}; nearest legal values: {_either(_around(wanted, at_once))}"
-            + _smaller(wanted, per_device, processes)
+            f"{processes} process(es) = {at_once}; nearest legal values: {_nearest(wanted, at_once)}{smaller}"
         )
     return wanted // at_once
 
@@ -48,17 +48,17 @@ def check_groups(per_device: int, processes: int, steps: int, num_generations: i
     """Do the completions of one generation make whole groups of `num_generations`?"""
     if num_generations < 2:
         raise UserError(f"num_generations must be at least 2 (a group to compare within), not {num_generations}")
-    batch = per_device * processes * steps
+    at_once = per_device * processes
+    batch = at_once * steps
     if batch % num_generations:
-        around = _around(steps, num_generations // math.gcd(per_device * processes, num_generations))
+        unit = num_generations // math.gcd(at_once, num_generations)
         divisors = [n for n in range(2, batch + 1) if batch % n == 0]
-        nearest = sorted(divisors, key=lambda n: abs(n - num_generations))[:2]
+        nearest = sorted(sorted(divisors, key=lambda n: abs(n - num_generations))[:2])
         raise UserError(
             f"per_device_train_batch_size {per_device} x {processes} process(es) x {steps} accumulation step(s) = "
             f"{batch} completions, not a multiple of num_generations {num_generations}; nearest legal values: "
-            f"{_either(around)} accumulation step(s) (completions_per_step "
-            f"{_either(n * per_device * processes for n in around)})"
-            + (f", or num_generations {_either(sorted(nearest))}" if nearest else "")
+            f"{_nearest(steps, unit)} accumulation step(s) (completions_per_step {_nearest(steps, unit, at_once)})"
+            + (f", or num_generations {' or '.join(map(str, nearest))}" if nearest else "")
         )
 
 
@@ -71,7 +71,7 @@ def check_saves(training: Any) -> None:
         return
     raise UserError(
         f"save_steps {save_steps:g} cuts a generation, which is trained on for {unit} optimizer steps, so that a run "
-        f"would not resume as it was; nearest legal save_steps: {_either(_around(int(save_steps), unit))}"
+        f"would not resume as it was; nearest legal save_steps: {_nearest(int(save_steps), unit)}"
     )
 
 
@@ -82,7 +82,7 @@ def check_prompts(num_prompts: int, num_generations: int, batch: int) -> None:
         unit = batch // math.gcd(batch, num_generations)
         raise UserError(
             f"num_prompts {num_prompts} x num_generations {num_generations} = {completions} completions do not fill "
-            f"batches of {batch}; nearest legal num_prompts: {_either(_around(num_prompts, unit))}"
+            f"batches of {batch}; nearest legal num_prompts: {_nearest(num_prompts, unit)}"
         )
 
 
@@ -93,20 +93,11 @@ def check_examples(name: str, count: int, training: Any) -> None:
     if count < batch or (training.max_steps <= 0 and count % batch):
         raise UserError(
             f"{name} {count} does not fill batches of {batch} (examples_per_step); "
-            f"nearest legal {name}: {_either(_around(count, batch))}"
+            f"nearest legal {name}: {_nearest(count, batch)}"
         )
 
 
-def _smaller(wanted: int, per_device: int, processes: int) -> str:
-    """A smaller share of each process by which `wanted` items can be dealt out, as a hint; empty if there is none."""
-    fitting = [n for n in range(1, per_device) if wanted > 0 and wanted % (n * processes) == 0]
-    return f", or per_device_train_batch_size {fitting[-1]}" if fitting else ""
-
-
-def _around(value: int, unit: int) -> tuple[int, int]:
+def _nearest(value: int, unit: int, times: int = 1) -> str:
+    """The positive multiples of `unit` just below and above `value`, each of them `times` so much, for people."""
     below = max(value, 0) // unit * unit
-    return below, below + unit
-
-
-def _either(values: Iterable[int]) -> str:
-    return " or ".join(str(value) for value in values if value)
+    return " or ".join(str(multiple * times) for multiple in (below, below + unit) if multiple)

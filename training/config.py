@@ -1,18 +1,19 @@
 """Settings from `--config FILE.yaml` and flags: what cannot be is refused here, in one line, before a model loads."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import yaml
+from accelerate.utils import str_to_bool
 from trl import ModelConfig, TrlParser
 
 from sozo.data.errors import UserError
 from sozo.data.settings import hint, setting
 from sozo.training.evaluate import read_evaluate
-from sozo.training.fsdp import check_fsdp
 
 
 @dataclass
@@ -46,7 +47,7 @@ def parse(script: type[S], training: type[T], argv: Sequence[str]) -> tuple[S, T
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
     settings = read_settings((script, training, ModelConfig), argv)
     settings[0].check(settings[1])
-    check_fsdp(*settings[:2])
+    _check_fsdp(*settings[:2])
     read_evaluate(settings[0].evaluate)
     return settings
 
@@ -63,10 +64,12 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     file = chosen.config
     # Before any value is judged: a misspelt key is often why another one looks wrong.
     unknown = parser.set_defaults_with_config(**_read_yaml(file))[::2] if file else []
-    _, rest = parser.parse_known_args(flags)
-    unknown += [word for word in rest if word.startswith("--")] or rest
+    _, stray = parser.parse_known_args(flags)
+    unknown += [word for word in stray if word.startswith("--")] or stray
     if unknown:
-        raise UserError(f"unknown setting: {', '.join(_named(key, parser) for key in unknown)}")
+        known = [action.dest for action in parser._actions]
+        names = [word.removeprefix("--").partition("=")[0].replace("-", "_") for word in unknown]
+        raise UserError(f"unknown setting: {', '.join(name + hint(name, known) for name in names)}")
     try:
         return parser.parse_args_and_config(["--config", file, *flags] if file else flags)
     except (TypeError, ValueError) as error:
@@ -86,9 +89,20 @@ def _read_yaml(file: str) -> dict[str, Any]:
         raise UserError(f"--config {file} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
         raise UserError(f"--config {file} must hold lines `setting: value`, as in recipes/tiny/grpo.yaml")
-    return {key: value for key, value in settings.items() if key != "env"}
+    settings.pop("env", None)
+    return settings
 
 
-def _named(flag: str, parser: argparse.ArgumentParser) -> str:
-    key = flag.removeprefix("--").partition("=")[0].replace("-", "_")
-    return key + hint(key, [action.dest for action in parser._actions])
+def _check_fsdp(script: Any, training: Any) -> None:
+    """Refuse what does not work under FSDP, where accelerate or the settings start it."""
+    if not (str_to_bool(os.environ.get("ACCELERATE_USE_FSDP", "false")) or training.fsdp):
+        return
+    zero3 = "take DeepSpeed (zero3.yaml)"
+    if training.use_cpu:
+        raise UserError(
+            "accelerate has no FSDP on a CPU and would train without; take recipes/accelerate/cpu2_zero3.yaml, or GPUs"
+        )
+    if script.evaluate:
+        raise UserError(f"evaluate does not work under FSDP; leave it out, or {zero3}")
+    if getattr(script, "sampler", None) == "shared_prefix":
+        raise UserError(f"sampler shared_prefix does not work under FSDP; set sampler: trl, or {zero3}")

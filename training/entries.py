@@ -1,15 +1,16 @@
 """One entry of a GRPO run's list `tasks`: what is asked, how often, and what is paid for it."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import id_column, read_numbered, text_column
-from sozo.data.settings import hint, load_dotted, settings_of
+from sozo.data.settings import from_json, from_validation, hint, load_dotted, settings_of
 from sozo.rewards.task import RewardFunc, reward_of, reward_options
 from sozo.tasks import refuse_training, task_type
 from sozo.tasks.task import Item, Task
@@ -18,48 +19,42 @@ from sozo.tasks.task import Item, Task
 _RESERVED = {"asked", "completions", "completion_ids", "environments", "log_extra", "log_metric", "trainer_state"}
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One entry of the list `tasks`."""
+class Entry(BaseModel):
+    """One entry of the list `tasks`. Further keys are settings of the task and of its own reward."""
 
+    model_config = ConfigDict(extra="allow", strict=True)
     task: str | None = None  # a task's name; its items are the prompts
     prompts: str | None = None  # or a JSONL file: the column prompt, optional id; rewards are given its other columns
-    num_prompts: int | None = None  # prompts in one epoch; the items are asked in turn. None asks each once
-    reward_funcs: Sequence[str] | None = None  # dotted paths; None takes the task's own reward
-    reward_args: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by path, which then names a factory
-    reward_weights: Sequence[float] | None = None  # one for each reward
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the task's `Settings` and of its own reward
+    num_prompts: PositiveInt | None = None  # prompts in one epoch, the items in turn. None asks each once
+    reward_funcs: list[str] | None = None  # dotted paths; None takes the task's own reward
+    reward_args: dict[str, dict[str, Any]] = {}  # by path, which then names a factory
+    reward_weights: list[float] | None = None  # one for each reward
 
-    def __post_init__(self) -> None:
-        if wrong := self._wrong():
-            raise UserError(f"tasks: {self.name}: {wrong}")
-
-    def _wrong(self) -> str | None:
-        """What cannot be, as far as it shows before anything is loaded."""
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse what cannot be, as far as it shows before anything is loaded."""
+        funcs = self.reward_funcs or []
         if (self.task is None) == (self.prompts is None):
-            return "give a task (a name) or prompts (a JSONL file), and not both"
-        if self.num_prompts is not None and self.num_prompts < 1:
-            return f"num_prompts must be at least 1, not {self.num_prompts}"
-        if not self.reward_funcs and self.task is None:
-            return "nothing pays for its completions; give reward_funcs, a list of dotted paths"
-        if not self.reward_funcs and reward_options(self._kind) is None:
-            return "no answer is worth anything alone; give reward_funcs, such as a judge's reward"
-        known = self._settings | self._reward_options
-        for name in self.options:
+            raise ValueError("give a task (a name) or prompts (a JSONL file), and not both")
+        if not funcs and self.task is None:
+            raise ValueError("nothing pays for its completions; give reward_funcs, a list of dotted paths")
+        if not funcs and reward_options(self._kind) is None:
+            raise ValueError("no answer is worth anything alone; give reward_funcs, such as a judge's reward")
+        known = self._task_settings | self._reward_settings
+        for name in self.model_extra or {}:
             if name not in known:
-                return f"unknown setting: {name}{hint(name, known | _KEYS)}"
-        for path, arguments in self.reward_args.items():
-            if path not in (self.reward_funcs or ()):
-                return f"reward_args names {path}, which is not one of reward_funcs {list(self.reward_funcs or ())}"
-            if not isinstance(arguments, dict):
-                return f"reward_args of {path} must be a mapping of names to values, not {arguments!r}"
+                raise ValueError(f"unknown setting: {name}{hint(name, known | type(self).model_fields.keys())}")
+        for path in self.reward_args:
+            if path not in funcs:
+                raise ValueError(f"reward_args names {path}, which is not one of reward_funcs {funcs}")
         if self.reward_weights is not None and len(self.reward_weights) != self.num_rewards:
-            return f"{len(self.reward_weights)} reward_weights for {self.num_rewards} rewards; give one for each"
-        return None
+            count = len(self.reward_weights)
+            raise ValueError(f"{count} reward_weights for {self.num_rewards} rewards; give one for each")
+        return self
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The task's name, or the file's."""
         return self.task or Path(str(self.prompts)).name
 
     @property
@@ -71,22 +66,24 @@ class Entry:
     def _kind(self) -> type[Task]:
         return task_type(str(self.task))
 
-    @cached_property
-    def _settings(self) -> set[str]:
+    @property
+    def _task_settings(self) -> set[str]:
         return {known.name for known in fields(self._kind.Settings)} if self.task else set()
 
-    @cached_property
-    def _reward_options(self) -> set[str]:
-        """What the task's own reward can be told, where it is the one that pays."""
+    @property
+    def _reward_settings(self) -> set[str]:
+        """Names of the arguments of the task's own reward, where it is the one that pays."""
         if self.task is None or self.reward_funcs:
             return set()
         return reward_options(self._kind) or set()
 
+    def _options(self, names: set[str]) -> dict[str, Any]:
+        return {name: value for name, value in (self.model_extra or {}).items() if name in names}
+
     @cached_property
     def built(self) -> Task:
         """The task with its settings."""
-        told = {name: value for name, value in self.options.items() if name in self._settings}
-        return self._kind(settings_of(self._kind.Settings, told))
+        return self._kind(settings_of(self._kind.Settings, self._options(self._task_settings)))
 
     @cached_property
     def items(self) -> Sequence[Item]:
@@ -98,18 +95,14 @@ class Entry:
     @property
     def count(self) -> int:
         """Prompts in one epoch."""
-        return len(self.items) if self.num_prompts is None else self.num_prompts
+        return self.num_prompts or len(self.items)
 
     @cached_property
     def rewards(self) -> Sequence[RewardFunc]:
         """Its reward functions."""
         if self.reward_funcs:
             return [_reward_func(path, self.reward_args.get(path)) for path in self.reward_funcs]
-        options = {name: value for name, value in self.options.items() if name in self._reward_options}
-        return [reward_of(self.built, **options)]
-
-
-_KEYS = {known.name for known in fields(Entry)} - {"options"}
+        return [reward_of(self.built, **self._options(self._reward_settings))]
 
 
 def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
@@ -117,20 +110,19 @@ def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
     if not isinstance(tasks, list) or not tasks:
         raise UserError(f"tasks must be a list of what is asked, as in recipes/tiny/grpo.yaml, not {tasks!r}")
     entries = []
-    for number, given in enumerate(tasks, 1):
-        entry = given
-        if isinstance(given, str):
-            try:
-                entry = json.loads(given) if given.lstrip().startswith("{") else {"task": given}
-            except json.JSONDecodeError as error:
-                raise UserError(f"tasks, entry {number} is not JSON ({error}): {given}") from error
+    for number, task in enumerate(tasks, 1):
+        by_name = isinstance(task, str) and not task.lstrip().startswith("{")
+        entry = {"task": task} if by_name else from_json(task, f"tasks, entry {number}")
         if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
-            raise UserError(f"tasks, entry {number} must be a task's name or a mapping, not {given!r}")
-        known = {name: value for name, value in entry.items() if name in _KEYS}
-        options = {name: value for name, value in entry.items() if name not in _KEYS}
-        # Arguments belong to the functions beside which they stand.
-        kept = {k: v for k, v in defaults.items() if not (k == "reward_args" and "reward_funcs" in known)}
-        entries.append(Entry(**{**kept, **known}, options=options))
+            raise UserError(f"tasks, entry {number} must be a task's name or a mapping, not {task!r}")
+        settings = {**defaults, **entry}
+        if "reward_funcs" in entry and "reward_args" not in entry:
+            settings.pop("reward_args", None)  # arguments belong to the functions beside which they stand
+        name = Path(str(entry.get("task") or entry.get("prompts"))).name
+        try:
+            entries.append(Entry(**settings))
+        except ValidationError as error:
+            raise from_validation(error, f"tasks: {name}") from error
     return entries
 
 

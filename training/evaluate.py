@@ -1,136 +1,141 @@
 """What is evaluated while a model trains: `evaluate` in a run's YAML, read and checked before a model loads."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from sozo.data.errors import UserError
-from sozo.data.settings import settings_of
-from sozo.models.generator import Generator
+from sozo.data.settings import from_json, from_validation, settings_of
 from sozo.models.nouns import read_nouns
 from sozo.scoring.guard import Guard
 from sozo.tasks import task_type
-from sozo.tasks.task import Answer, Item, Row, Task
-from sozo.training.floors import Floor, read_floors
+from sozo.tasks.task import Item, Row, Task
 
-_NUM, _BATCH = 256, 64  # answers of a task, and of a batch, which one process draws
+_BATCH = 64  # answers that one process draws at once
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluatedTask:
     """A task with how many answers are drawn for an evaluation; its items are asked in turn."""
 
     task: Task
     num_responses: int
     max_new_tokens: int
 
-    @cached_property
-    def items(self) -> Sequence[Item]:
-        """What is asked."""
-        return self.task.items()
-
     def batches(self) -> list[list[Item]]:
         """The items to answer, batch by batch."""
-        asked = [self.items[k % len(self.items)] for k in range(self.num_responses)]
-        return [asked[start : start + _BATCH] for start in range(0, len(asked), _BATCH)]
-
-    def score(self, items: Sequence[Item], writer: Generator, seed: int, batch: int) -> list[Row]:
-        """What the answers to one batch are worth."""
-        completions = writer.answer([item.prompt for item in items], seed, batch)
-        pairs = zip(items, completions, strict=True)
-        return self.task.score(items, [Answer(f"{k}", item.id, c.text) for k, (item, c) in enumerate(pairs)])
+        items = self.task.items()
+        places = range(self.num_responses)
+        return [[items[k % len(items)] for k in places[first : first + _BATCH]] for first in places[::_BATCH]]
 
 
-@dataclass
-class EvaluateSettings:
+class Floor(BaseModel):
+    """What must hold of one measure, whoever logs it: the evaluation, the trainer, or a reward."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    measure: str = Field(min_length=1)
+    least: float | None = None
+    most: float | None = None
+    action: Literal["warn", "stop"] = "warn"
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Self:
+        if self.least is None and self.most is None:
+            raise ValueError("a floor needs a number as least or as most")
+        return self
+
+    def broken(self, value: float) -> str | None:
+        """What is wrong with a value; None if nothing is.
+
+        >>> Floor(measure="dat/valid", least=0.5).broken(0.25)
+        'dat/valid is 0.25, below 0.5'
+        """
+        if self.least is not None and not value >= self.least:
+            return f"{self.measure} is {value:.4g}, below {self.least:g}"
+        if self.most is not None and not value <= self.most:
+            return f"{self.measure} is {value:.4g}, above {self.most:g}"
+        return None
+
+
+class EvaluateSettings(BaseModel):
     """The mapping `evaluate`."""
 
-    every: int = 0  # steps between two evaluations; the first is before training, the last behind the last step
-    tasks: list[Any] = field(default_factory=list)  # names of tasks, or mappings: task, num_responses, its settings
-    num_responses: int = _NUM  # answers of each task, where it says nothing itself
-    max_new_tokens: int | None = None  # longest answer (default: the task's)
-    temperature: float = 1.0
-    seed: int = 1_000_000  # far from those of the tables that are drawn of the trained model
+    model_config = ConfigDict(extra="forbid", strict=True)
+    every: PositiveInt  # steps between two evaluations; the first is before training, the last behind the last step
+    tasks: list[str | dict[str, Any]]  # names of tasks, or mappings: task, num_responses, its settings
+    num_responses: PositiveInt = 256  # answers of each task, where it says nothing itself
+    max_new_tokens: PositiveInt | None = None  # longest answer (default: the task's)
+    temperature: float = Field(1.0, gt=0)
+    seed: int = Field(1_000_000, ge=0)  # the default is far from those of the tables drawn of the trained model
     guard: str | None = None  # an encoder that nobody trains on
     frontier: str | None = None  # nouns of the frontier: `jumandic`, `tiny` or a file
     keep_best: str | None = None  # the measure whose best model is kept in `best`
-    floors: list[Any] = field(default_factory=list)
+    floors: list[Floor] = []
 
-    def __post_init__(self) -> None:
-        for name in ("every", "num_responses"):
-            if type(value := getattr(self, name)) is not int or value < 1:
-                raise UserError(f"evaluate: {name} must be a number of 1 or more, not {value!r}")
-        self.asked = [self._asked(given) for given in self._list("tasks")]
-        names = [asked.task.name for asked in self.asked]
+    @model_validator(mode="after")
+    def _check_tasks(self) -> Self:
+        names = [evaluated.task.name for evaluated in self.evaluated]
         if not names or len(set(names)) < len(names):
-            raise UserError(f"evaluate: tasks must name different tasks, such as [dat], not {self.tasks!r}")
-        if self.keep_best is not None and str(self.keep_best).partition("/")[0] not in names:
-            raise UserError(f"evaluate: keep_best must be a measure of {', '.join(names)}, not {self.keep_best}")
-        self.limits: tuple[Floor, ...] = read_floors(self.floors)
+            raise ValueError("tasks must name different tasks, such as [dat]")
+        if self.keep_best is not None and self.keep_best.partition("/")[0] not in names:
+            raise ValueError(f"keep_best must be a measure of {', '.join(names)}")
+        return self
 
-    def _list(self, name: str) -> list[Any]:
-        given = getattr(self, name)
-        if not isinstance(given, list):
-            raise UserError(f"evaluate: {name} must be a list, not {given!r}")
-        return given
+    @cached_property
+    def evaluated(self) -> list[EvaluatedTask]:
+        """The tasks with their settings."""
+        return [self._task({"task": task} if isinstance(task, str) else dict(task)) for task in self.tasks]
 
-    def _asked(self, given: Any) -> Asked:
-        entry = {"task": given} if isinstance(given, str) else given
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("task"), str):
-            raise UserError(f"evaluate: a task is a name or a mapping with `task`, not {given!r}")
-        options = {key: value for key, value in entry.items() if key not in ("task", "num_responses")}
-        kind, count = task_type(entry["task"]), entry.get("num_responses", self.num_responses)
+    def _task(self, options: dict[str, Any]) -> EvaluatedTask:
+        kind, count = task_type(str(options.pop("task", None))), options.pop("num_responses", self.num_responses)
         if kind.score is Task.score:
             raise UserError(f"evaluate: no answer to {kind.name} is worth anything without a judge; leave it out")
         if type(count) is not int or count < 1:
             raise UserError(f"evaluate: num_responses of {kind.name} must be a number of 1 or more, not {count!r}")
-        return Asked(kind(settings_of(kind.Settings, options)), count, self.max_new_tokens or kind.max_new_tokens)
+        task = kind(settings_of(kind.Settings, options))
+        return EvaluatedTask(task, count, self.max_new_tokens or kind.max_new_tokens)
 
     @cached_property
     def second(self) -> Guard | None:
-        """The guard, loaded."""
+        """The encoder `guard`, loaded."""
         return Guard(self.guard) if self.guard else None
 
     @cached_property
     def frontiers(self) -> dict[str, Any]:
-        """By their names the frontiers of those tasks that have one."""
+        """Each task's frontier by the task's name; None of a task without one."""
         if self.frontier is None:
             return {}
         nouns = read_nouns(None if self.frontier == "jumandic" else self.frontier)
-        found = {asked.task.name: asked.task.frontier(nouns, None) for asked in self.asked}
-        return {name: frontier for name, frontier in found.items() if frontier is not None}
+        return {evaluated.task.name: evaluated.task.frontier(nouns, None) for evaluated in self.evaluated}
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""
-        measures = {measure.name: measure for asked in self.asked for measure in asked.task.measures}
-        known = measures.get(str(self.keep_best))
-        return value < than if known and known.better < 0 else value > than
+        measures = [measure for evaluated in self.evaluated for measure in evaluated.task.measures]
+        less = any(measure.name == self.keep_best and measure.better < 0 for measure in measures)
+        return value < than if less else value > than
 
-    def values(self, asked: Asked, rows: Sequence[Row]) -> dict[str, float]:
+    def values(self, task: Task, rows: Sequence[Row]) -> dict[str, float]:
         """An evaluation of one task: means of what has a value, the valid share, and what answers show together."""
-        values = {f"{asked.task.name}/valid": sum(row.reason is None for row in rows) / len(rows)}
-        for measure in asked.task.measures:
-            if given := [row.values[measure.name] for row in rows if measure.name in row.values]:
-                values[measure.name] = sum(given) / len(given)
-        together = asked.task.together(rows, self.second, self.frontiers.get(asked.task.name))
+        values = {f"{task.name}/valid": sum(row.reason is None for row in rows) / len(rows)}
+        for measure in task.measures:
+            if known := [row.values[measure.name] for row in rows if measure.name in row.values]:
+                values[measure.name] = sum(known) / len(known)
+        together = task.together(rows, self.second, self.frontiers.get(task.name))
         return {name: float(value) for name, value in (values | together).items()}
 
 
-def read_evaluate(given: Any) -> EvaluateSettings | None:
+def read_evaluate(settings: Any) -> EvaluateSettings | None:
     """The settings of a run, from YAML's mapping or JSON; None where nothing is to be evaluated."""
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except json.JSONDecodeError as error:
-            raise UserError(f"evaluate is not JSON ({error}): {given}") from error
-    if given is None:
+    settings = from_json(settings, "evaluate")
+    if settings is None:
         return None
-    if not isinstance(given, Mapping):
-        raise UserError(f"evaluate must be a mapping such as {{every: 20, tasks: [dat]}}, not {given!r}")
     try:
-        return settings_of(EvaluateSettings, given)
-    except UserError as error:
+        return EvaluateSettings.model_validate(settings)
+    except ValidationError as error:
+        raise from_validation(error, "evaluate", EvaluateSettings.model_fields) from error
+    except UserError as error:  # of a task's own settings
         text = str(error)
         raise UserError(text if text.startswith("evaluate") else f"evaluate: {text}") from error

@@ -5,6 +5,8 @@ The training does not notice: nothing of its random numbers, its mode or its met
 
 import logging
 import shutil
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,9 @@ from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.data.processes import Processes, gather, rank, wait, world_size
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.record import write_json
+from sozo.models.generator import answer_items
 from sozo.tasks.task import Row
-from sozo.training.evaluate import EvaluateSettings
-from sozo.training.floors import FloorWatch
+from sozo.training.evaluate import EvaluateSettings, Floor
 
 logger = logging.getLogger(__name__)
 BEST = "best"
@@ -38,7 +40,7 @@ class Evaluation(TrainerCallback):
 
     def __init__(self, settings: EvaluateSettings, output: Path, form: PromptForm = PLAIN, *, first: bool) -> None:
         self._settings, self._output, self._form, self._first = settings, output, form, first
-        self._watch = FloorWatch(settings.limits, say=first)
+        self._watch = FloorWatch(settings.floors, say=first)
         self._known: dict[int, dict[str, float]] = {}
         self.stopped: str | None = None  # which floor ended the run
         if first:  # what is wrong with these shows before a model is loaded
@@ -59,7 +61,7 @@ class Evaluation(TrainerCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Hold what is logged against the floors; every process does as the first one says."""
-        if not self._settings.limits:
+        if not self._settings.floors:
             return
         values = {name.removeprefix(_LOGGED): value for name, value in (logs or {}).items()}
         if reason := gather(self._watch.stop(values, state.global_step))[0]:
@@ -100,19 +102,20 @@ class Evaluation(TrainerCallback):
         values: dict[str, float] = {}
         processes = Processes(rank(), world_size())
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
-            for asked in settings.asked:
-                writer = TransformersGenerator(
-                    model,
-                    trainer.processing_class,
-                    max_new_tokens=asked.max_new_tokens,
-                    temperature=settings.temperature,
-                    form=self._form,
-                )
-                batches = list(enumerate(asked.batches()))
-                mine = {k: asked.score(batch, writer, settings.seed, k) for k, batch in batches if processes.mine(k)}
-                drawn: dict[int, list[Row]] = {k: rows for part in gather(mine) for k, rows in part.items()}
-                rows = [row for k, _ in batches for row in drawn[k]]
-                values |= settings.values(asked, rows) if processes.first else {}
+            for evaluated in settings.evaluated:
+                decoder: dict[str, Any] = {
+                    "max_new_tokens": evaluated.max_new_tokens,
+                    "temperature": settings.temperature,
+                }
+                writer = TransformersGenerator(model, trainer.processing_class, form=self._form, **decoder)
+                scored: dict[int, list[Row]] = {}
+                for number, items in enumerate(evaluated.batches()):
+                    if processes.mine(number):
+                        answers = answer_items(writer, items, settings.seed, number)
+                        scored[number] = evaluated.task.score(items, answers)
+                scored = dict(ChainMap(*gather(scored)))
+                rows = [row for number in sorted(scored) for row in scored[number]]
+                values |= settings.values(evaluated.task, rows) if processes.first else {}
         return gather(values)[0]
 
     def _is_best(self, values: dict[str, float]) -> bool:
@@ -125,14 +128,43 @@ class Evaluation(TrainerCallback):
 
     def _keep(self, step: int, values: dict[str, float]) -> None:
         """Put the model of this step into `best/`, whole or not at all; all processes call this."""
-        made = self._output / f"_{BEST}"
-        self.trainer.save_model(str(made), _internal_call=True)  # else each best would be pushed to the hub
+        partial = self._output / f"_{BEST}"
+        self.trainer.save_model(str(partial), _internal_call=True)  # else each best would be pushed to the hub
         wait()
         if self._first:
-            self.trainer.processing_class.save_pretrained(made)
+            self.trainer.processing_class.save_pretrained(partial)
             with suppress(FileNotFoundError):  # whoever asks this model further finds there how it was asked
-                shutil.copy(self._output / "run_config.json", made)
-            write_json(made / "best.json", {"step": step, "measure": self._settings.keep_best, "values": values})
+                shutil.copy(self._output / "run_config.json", partial)
+            write_json(partial / "best.json", {"step": step, "measure": self._settings.keep_best, "values": values})
             shutil.rmtree(self._output / BEST, ignore_errors=True)
-            made.rename(self._output / BEST)
+            partial.rename(self._output / BEST)
         wait()
+
+
+class FloorWatch:
+    """Looks at what is logged; says once that a floor is broken, and again only after it held in between."""
+
+    def __init__(self, floors: Sequence[Floor], *, say: bool) -> None:
+        self._floors, self._say = floors, say
+        self._broken: dict[Floor, bool] = {}  # of floors whose measure was logged
+
+    def stop(self, values: Mapping[str, Any], step: int) -> str | None:
+        """Why the run must stop; None if it need not."""
+        reasons = []
+        for floor in self._floors:
+            if not isinstance(value := values.get(floor.measure), int | float):
+                continue
+            wrong = floor.broken(value)
+            stops = wrong and floor.action == "stop"
+            if wrong and self._say and not self._broken.get(floor):
+                logger.warning("step %d: %s%s", step, wrong, "; training stops" if stops else "")
+            self._broken[floor] = wrong is not None
+            if stops:
+                reasons.append(f"step {step}: {wrong}")
+        return "; ".join(reasons) or None
+
+    def finish(self) -> None:
+        """Say which floors nobody could look at."""
+        for floor in self._floors:
+            if self._say and floor not in self._broken:
+                logger.warning("floor of %s: nothing of this name was logged", floor.measure)

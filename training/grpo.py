@@ -1,8 +1,8 @@
 """GRPO on any task and on mixes (paper, section 5.1.3: on the DAT), through TRL's trainer: settings in, a model out."""
 
-import json
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +10,24 @@ from trl import GRPOConfig, ModelConfig
 
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
-from sozo.data.prompts.form import read_form
-from sozo.data.settings import setting
+from sozo.data.prompts.form import PromptForm
+from sozo.data.settings import from_json, setting
 from sozo.training.batches import check_groups, check_prompts, check_saves, fit_batch
 from sozo.training.entries import read_entries
-from sozo.training.keep_words import KeepWords
 from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
 from sozo.training.run import train
 from sozo.training.tracking import RunRecorder
-from sozo.training.words import WordArguments
+from sozo.training.words import KeepWords, WordArguments
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 _FUNCS = "Dotted paths of reward functions (default: each task's own)."
 _ARGS = "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
-# Settings that cut or bend the model's own distribution, and the values that do not.
-_WHOLE: dict[str, tuple] = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None)}
-_BENT = ("top_k", "top_p", "min_p", "repetition_penalty")
 _PROMPT = 2048  # tokens of a prompt for which a colocated engine has room unless told otherwise
-_WHOLE |= {"repetition_penalty": (1.0, None), "generation_kwargs": (None, {})}
-_WHOLE |= {"use_transformers_continuous_batching": (None, False)}
+# Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
+# four as they are here; the sampler shared_prefix draws by none of them.
+_BENT: dict[str, tuple] = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None)}
+_BENT |= {"repetition_penalty": (1.0, None)}
+_UNUSED = _BENT | {"generation_kwargs": (None, {}), "use_transformers_continuous_batching": (None, False)}
 
 
 @dataclass
@@ -75,11 +74,7 @@ class GrpoArguments(WordArguments):
     completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
 
     def __post_init__(self) -> None:
-        if isinstance(self.reward_args, str):
-            try:
-                self.reward_args = json.loads(self.reward_args)
-            except json.JSONDecodeError as error:
-                raise UserError(f"reward_args is not JSON ({error}): {self.reward_args}") from error
+        self.reward_args = from_json(self.reward_args, "reward_args")
         if isinstance(self.reward_funcs, str):
             self.reward_funcs = [self.reward_funcs]
         if not isinstance(self.reward_args, dict | None):
@@ -118,15 +113,16 @@ class GrpoArguments(WordArguments):
             training.vllm_max_model_length = _PROMPT + training.max_completion_length
         if self.sampler == "trl":
             return
-        names = _WHOLE if self.sampler == "shared_prefix" else _BENT
-        values = {name: getattr(training, name) for name in names}
-        if changed := ", ".join(f"{name} {value}" for name, value in values.items() if value not in _WHOLE[name]):
-            why = "draws from the model's own distribution and cannot follow"
-            if training.use_vllm:  # its log-probabilities are of what is left, the trainer's of the whole distribution
-                why = "would correct by a biased ratio with"
-            raise UserError(
-                f"sampler {self.sampler} {why} {changed}; leave it out (top_k 0, top_p 1), or take sampler trl"
-            )
+        # vLLM's log-probabilities are of what is left, the trainer's of the whole distribution.
+        why = "draws from the model's own distribution and cannot follow"
+        why = "would correct by a biased ratio with" if training.use_vllm else why
+        changed = []
+        for name, neutral in (_BENT if training.use_vllm else _UNUSED).items():
+            if (value := getattr(training, name)) not in neutral:
+                changed.append(f"{name} {value}")
+        if changed:
+            remedy = "leave it out (top_k 0, top_p 1), or take sampler trl"
+            raise UserError(f"sampler {self.sampler} {why} {', '.join(changed)}; {remedy}")
 
 
 def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig) -> Path:
@@ -135,7 +131,7 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
     script.check_words([function.reward for function in rewards], training)
     keep = KeepWords(script.unique_words, script.unique_words_of or 0) if script.unique_words else None
 
-    def build(tokenizer: Any, common: dict[str, Any]) -> Any:
+    def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
         from datasets import Dataset
 
         from sozo.training.grpo_trainer import MixTrainer
@@ -148,16 +144,16 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
             length, seed = training.max_completion_length, training.seed
             rollout = SharedPrefixRollout(temperature=training.temperature, max_new_tokens=length, seed=seed)
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
-        form = read_form(script.system_prompt, training.chat_template_kwargs)
         rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template), form=form)
         common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
         trainer = WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
         if training.use_vllm and script.canary_steps:
-            from sozo.training.vllm_watch import Canary, VllmEngine, fixed_sequences
+            from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
 
             prompts, longest = [row["prompt"] for row in rows], training.max_completion_length - 1
             sequences = fixed_sequences(tokenizer, prompts, longest, **training.chat_template_kwargs or {})
-            trainer.canary = Canary(VllmEngine(trainer.vllm_generation), sequences, script.canary_steps)
+            engine = partial(vllm_log_probabilities, trainer.vllm_generation)
+            trainer.canary = Canary(engine, sequences, script.canary_steps)
         return trainer
 
     recorder = RunRecorder([function.reward for function in rewards], script.completions_logged, keep)

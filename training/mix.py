@@ -23,8 +23,9 @@ def dataset_rows(entries: Sequence[Entry], *, conversational: bool, form: Prompt
     rows, first = [], 0
     for entry in entries:
         prompts = [form.prompt(item.prompt, conversational=conversational) for item in entry.items]
-        places = (number % len(prompts) for number in range(entry.count))
-        rows += [{"prompt": prompts[place], "asked": first + place} for place in places]
+        for number in range(entry.count):
+            place = number % len(prompts)
+            rows.append({"prompt": prompts[place], "asked": first + place})
         first += len(prompts)
     return rows
 
@@ -32,25 +33,22 @@ def dataset_rows(entries: Sequence[Entry], *, conversational: bool, form: Prompt
 class EntryReward:
     """A reward of one entry, as TRL takes it: shown the completions of its own items only, None for all others.
 
-    `first` is the number of the first of its `items` among those of all entries. With `own_columns` its name stands
-    before what it logs beside completions, because others log too.
+    `first` is the number of the first of its `items` among those of all entries; `prefix` stands before the names of
+    what it logs beside completions.
     """
 
-    def __init__(
-        self, reward: Callable[..., Any], name: str, items: Sequence[Item], first: int, *, own_columns: bool
-    ) -> None:
-        self.reward, self.__name__, self._items, self._first = reward, name, items, first
-        self._prefix = f"{name}/" if own_columns else ""
-        self._columns = dict.fromkeys(column for item in items for column in item.columns)
+    def __init__(self, reward: Callable[..., Any], name: str, items: Sequence[Item], first: int, prefix: str) -> None:
+        self.reward, self.__name__, self._items, self._first, self._prefix = reward, name, items, first, prefix
         self.scored: list[Any] = []  # of the previous call: what a reward of ours knows of each completion
 
     def __call__(self, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
         """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
         mine, shown = self._shown(asked, kwargs)
-        # Ours gathers over processes: all must call it, also one that has nothing of it. Others may need a completion.
-        paid = self.reward(**shown) if mine or isinstance(self.reward, Reward) else []
-        if isinstance(self.reward, Reward):
+        if isinstance(self.reward, Reward):  # it gathers over processes: called by all, even with no completions
+            paid = self.reward(**shown)
             self.scored = self._spread(self.reward.mine, mine, len(asked))
+        else:  # somebody else's may need a completion
+            paid = self.reward(**shown) if mine else []
         return self._spread(paid, mine, len(asked))
 
     def _shown(self, asked: Sequence[int], kwargs: dict[str, Any]) -> tuple[list[int], dict[str, Any]]:
@@ -58,11 +56,12 @@ class EntryReward:
         count = len(asked)
         mine = [k for k, number in enumerate(asked) if 0 <= number - self._first < len(self._items)]
         items = [self._items[asked[k] - self._first] for k in mine]
-        shown = {
-            name: [value[k] for k in mine] if isinstance(value, list) and len(value) == count else value
-            for name, value in kwargs.items()
-        }
-        shown |= {column: [item.columns.get(column) for item in items] for column in self._columns}
+        shown: dict[str, Any] = {}
+        for name, value in kwargs.items():
+            by_completion = isinstance(value, list) and len(value) == count
+            shown[name] = [value[k] for k in mine] if by_completion else value
+        for column in {column for item in self._items for column in item.columns}:
+            shown[column] = [item.columns.get(column) for item in items]
         shown["item"] = [item.id for item in items]
         if log := kwargs.get("log_extra"):
             shown["log_extra"] = lambda name, values: log(self._prefix + name, self._spread(values, mine, count))
@@ -72,8 +71,10 @@ class EntryReward:
         if len(values) != len(mine):
             counts = f"{len(values)} values for {len(mine)} completions"
             raise UserError(f"reward {self.__name__} gave {counts}; return one for each")
-        by_place = dict(zip(mine, values, strict=True))
-        return [by_place.get(k) for k in range(count)]
+        spread = [None] * count
+        for place, value in zip(mine, values, strict=True):
+            spread[place] = value
+        return spread
 
 
 class AsyncEntryReward(EntryReward):
@@ -97,7 +98,8 @@ def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
             name += f"_{names[name]}" if names[name] > 1 else ""
             call = reward if inspect.isfunction(reward) else type(reward).__call__
             kind = AsyncEntryReward if inspect.iscoroutinefunction(call) else EntryReward
-            functions.append(kind(reward, name, entry.items, first, own_columns=several))
+            # Where several of ours log, each needs columns of its own.
+            functions.append(kind(reward, name, entry.items, first, f"{name}/" if several else ""))
         first += len(entry.items)
     return functions
 
@@ -112,12 +114,12 @@ def reward_weights(entries: Sequence[Entry]) -> list[float] | None:
 def without_free_arguments(script: dict[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
     """A script's settings (plain JSON) without the rewards' arguments that decide nothing, such as a budget."""
     script = deepcopy(script)
-    paid = [pair for entry in entries for pair in zip(entry.reward_funcs or (), entry.rewards, strict=False)]
-    free = {path: reward.free for path, reward in paid if isinstance(reward, Reward)}
-    for block in (script, *(task for task in script["tasks"] if isinstance(task, dict))):
-        for path, arguments in (block.get("reward_args") or {}).items():
-            for name in free.get(path, frozenset()):
-                arguments.pop(name, None)
+    blocks = [script, *(task for task in script["tasks"] if isinstance(task, dict))]
+    for entry in entries:
+        for path, reward in zip(entry.reward_funcs or (), entry.rewards, strict=False):
+            for name in getattr(reward, "free", ()):
+                for block in blocks:
+                    (block.get("reward_args") or {}).get(path, {}).pop(name, None)
     return script
 
 

@@ -14,27 +14,31 @@ from typing import Any
 from trl import ModelConfig
 
 from sozo.data.errors import UserError
-from sozo.data.prompts.form import read_form, settled_form
+from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.record import folder_sha256, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from sozo.models.processes import keep_freed_memory, quiet_libraries
+from sozo.models.tiny import TINY, ensure_tiny
 from sozo.models.traits import encode_text
+from sozo.models.weights import is_adapter, load_tokenizer, merge_adapter, pinned
 from sozo.training.claim import hide_token, resolved_settings, split
 from sozo.training.evaluate import read_evaluate
 from sozo.training.evaluation import Evaluation
-from sozo.training.models import model_path, pin_revision, training_tokenizer
 from sozo.training.tracking import BarOnly, RunRecorder, wandb_run
 
 logger = logging.getLogger(__name__)
-_ROWS = "_dataset"  # TRL's push_to_hub leaves out what begins with an underscore
+# TRL's push_to_hub leaves out what begins with an underscore.
+_ROWS, _MERGED = "_dataset", "_merged"
+# The trainer from a tokenizer, the form of prompts, and what all of TRL's trainers take.
+Build = Callable[[Any, PromptForm, dict[str, Any]], Any]
 
 
 def train(
     script: Any,  # the method's own arguments
     training: Any,  # TRL's
     model: ModelConfig,
-    build: Callable[[Any, dict[str, Any]], Any],  # the trainer from a tokenizer and what all of TRL's trainers take
+    build: Build,
     *,
     facts: dict[str, Any],  # what else decides the run, JSON-able: rewards as built, the data's identity
     recorder: RunRecorder | None = None,
@@ -45,40 +49,93 @@ def train(
     A run that was cut off continues from its last whole checkpoint, with the duplicate histories and as the same W&B
     run; one that is finished is left alone. An `output_dir` with another run is refused.
     """
-    recorder = recorder or RunRecorder()
-    output = Path(training.output_dir)
+    recorder, output = recorder or RunRecorder(), Path(training.output_dir)
     hide_token(training)
-    given = script.system_prompt, training.chat_template_kwargs
-    script.system_prompt, training.chat_template_kwargs = settled_form(*given, model.model_name_or_path)
-    evaluate = read_evaluate(script.evaluate)
+    script.system_prompt, training.chat_template_kwargs = settled_form(
+        script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
+    )
     settings = resolved_settings(script, training, model, facts)
     decide, free = split(settings, script)
     folder = RunFolder(output, decide, config=output / "run_config.json")
     if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
-    new, first, commit = not folder.begun, training.process_index == 0, pin_revision(model)
+    new, first, commit = not folder.begun, training.process_index == 0, _pin_revision(model)
     if first:
         name = Path(str(model.model_name_or_path))
         weights = {"model_sha256": folder_sha256(name) if name.is_dir() else None, "model_commit": commit}
         folder.start(weights, {"free": free})
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
-
     quiet_libraries(use_cpu=training.use_cpu)
     if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
         keep_freed_memory()
-    from trl import get_peft_config, get_quantization_config
-
     try:
-        path = model_path(model, training)
-        tokenizer = training_tokenizer(path, model.model_revision, say=first)
+        path = _model_path(model, training)
+        tokenizer = _tokenizer(path, model.model_revision, say=first)
         form = read_form(script.system_prompt, training.chat_template_kwargs)
         encode_text(tokenizer, "", form)  # may be refused
+        evaluate = read_evaluate(script.evaluate)
         evaluation = Evaluation(evaluate, output, form, first=first) if evaluate else None
     except UserError:
         if new and first:
             folder.withdraw()
         raise
+    if "wandb" in (training.report_to or []) and first:
+        _start_wandb(training, settings, checkpoint, examples)
+    callbacks = [recorder, evaluation] if evaluation else [recorder]
+    common = _model_arguments(model, training) | {"processing_class": tokenizer, "callbacks": callbacks}
+    trainer = build(tokenizer, form, {"model": path, "args": training, **common})
+    _prepare(trainer, script, say=first)
+    if evaluation:
+        evaluation.trainer = trainer
+    _fit(trainer, recorder, checkpoint, folder, evaluation)
+    return output
+
+
+def _pin_revision(model: ModelConfig) -> str | None:
+    """Replace the revision of a hub model by the commit it stands for, which is returned; None for all else.
+
+    So model, tokenizer and reference are of one commit, and a run that resumes refuses another.
+    """
+    name = model.model_name_or_path
+    if name in (None, TINY) or Path(str(name)).is_dir():
+        return None
+    _, model.model_revision = pinned(str(name), model.model_revision)
+    return model.model_revision
+
+
+def _model_path(model: ModelConfig, training: Any) -> str:
+    """Where the model's weights are; `tiny` is built and a LoRA adapter merged into its base model first."""
+    if (name := model.model_name_or_path) is None:
+        raise UserError("model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model")
+    if name == TINY:
+        with training.main_process_first(desc="building the embedded model"):
+            return str(ensure_tiny())
+    if not is_adapter(name):
+        return name
+    merged = Path(training.output_dir).resolve() / _MERGED
+    with training.main_process_first(local=False, desc="merging the LoRA adapter"):
+        if not merged.is_dir():
+            merge_adapter(name, merged, model.dtype or "auto")
+    return str(merged)
+
+
+def _tokenizer(path: str, revision: str | None, *, say: bool) -> Any:
+    """The tokenizer of a model; one without a pad token pads with its end-of-sequence token, which is said once."""
+    tokenizer = load_tokenizer(path, revision)
+    if tokenizer.eos_token is None:
+        raise UserError(f"the tokenizer of {path} has no eos_token, so the model could never learn to stop; set one")
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+        if say:
+            logger.warning("the tokenizer of %s has no pad token; padding with %r", path, tokenizer.eos_token)
+    return tokenizer
+
+
+def _model_arguments(model: ModelConfig, training: Any) -> dict[str, Any]:
+    """What TRL's trainers load the model by."""
+    from trl import get_peft_config, get_quantization_config
+
     training.model_init_kwargs = {
         "revision": model.model_revision,
         "attn_implementation": model.attn_implementation,
@@ -86,29 +143,30 @@ def train(
         "quantization_config": get_quantization_config(model),
         **(training.model_init_kwargs or {}),
     }
-    if "wandb" in (training.report_to or []) and first:
-        before = read_state(checkpoint) if checkpoint else None
-        start_wandb(before, name=training.run_name, folder=output, config={"sozo": settings})
-        if examples and not checkpoint:
-            import wandb
+    return {"peft_config": get_peft_config(model)}
 
-            title, columns, rows = examples
-            wandb.log({title: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
-    common = {"model": path, "args": training, "processing_class": tokenizer}
-    common["callbacks"] = [recorder, *([evaluation] if evaluation else [])]
-    trainer = build(tokenizer, common | {"peft_config": get_peft_config(model)})
+
+def _start_wandb(training: Any, settings: dict[str, Any], checkpoint: Path | None, examples: Any) -> None:
+    """Start the W&B run with the training examples, or continue that of the checkpoint."""
+    before = read_state(checkpoint) if checkpoint else None
+    start_wandb(before, name=training.run_name, folder=Path(training.output_dir), config={"sozo": settings})
+    if examples and not checkpoint:
+        import wandb
+
+        title, columns, rows = examples
+        wandb.log({title: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
+
+
+def _prepare(trainer: Any, script: Any, *, say: bool) -> None:
+    """Freeze the embeddings and share prompts, where the settings say so."""
     if script.freeze_embeddings:
         trainer.model.get_input_embeddings().requires_grad_(False)
     if script.share_prompt:
         from sozo.training.shared_prompt import share_prompt
 
         reference, unwrapped = getattr(trainer, "ref_model", None), trainer.accelerator.unwrap_model
-        if share_prompt(unwrapped(trainer.model), say=first) and reference is not None:
+        if share_prompt(unwrapped(trainer.model), say=say) and reference is not None:
             share_prompt(unwrapped(reference), say=False)
-    if evaluation:
-        evaluation.trainer = trainer
-    _fit(trainer, recorder, checkpoint, folder, evaluation)
-    return output
 
 
 def _fit(
@@ -124,16 +182,16 @@ def _fit(
         recorder.restore(checkpoint)
     result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     trainer.save_model()
-    output = Path(trainer.args.output_dir)
-    trainer.create_model_card(model_name=output.name, tags=["sozo"])
-    if trainer.accelerator.is_main_process:
-        trainer.processing_class.save_pretrained(output)
-        trainer.state.save_to_json(str(output / "trainer_state.json"))
-        write_state(output, wandb_run())
+    trainer.create_model_card(model_name=folder.path.name, tags=["sozo"])
+    first = trainer.accelerator.is_main_process
+    if first:
+        trainer.processing_class.save_pretrained(folder.path)
+        trainer.state.save_to_json(str(folder.path / "trainer_state.json"))
+        write_state(folder.path, wandb_run())
     if trainer.args.push_to_hub:
         trainer.push_to_hub()
-    if trainer.accelerator.is_main_process:
-        shutil.rmtree(output / _ROWS, ignore_errors=True)
+    if first:
+        shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
         stopped = {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
         folder.finish(result.metrics | stopped)
     trainer.end()

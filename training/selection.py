@@ -5,8 +5,11 @@ by id from low to high. SFT imitates the first; DPO prefers the first to the las
 several prompts gives its share of all answers. With enough invalid answers all those rejected are: the paper's rule.
 """
 
+import hashlib
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,170 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import PLAIN, PromptForm
-from sozo.training.pairs import MATCHED, RULES, Pairs, matched
-from sozo.training.ranking import Ranked, Selected
+from sozo.tasks import read_run, refuse_training
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Item
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Some answers, in the order in which they are trained on."""
+
+    ids: list[str]
+    prompts: list[str]  # what each answers
+    texts: list[str]
+    scores: np.ndarray  # by their task's first measure; 0 for an invalid one
+    num_invalid: int
+    of: int  # answers in all tables
+
+    @property
+    def num_prompts(self) -> int:
+        """Different prompts."""
+        return len(set(self.prompts))
+
+    def facts(self) -> dict[str, Any]:
+        """What identifies the data: a run that continues with other data must not pass for the same."""
+        facts: dict[str, Any] = {"responses": len(self.ids), "of": self.of, "invalid": self.num_invalid}
+        facts |= {"lowest_score": round(float(self.scores.min()), 6)}
+        facts |= {"highest_score": round(float(self.scores.max()), 6)}
+        columns = [self.ids, self.texts]
+        if self.num_prompts > 1:
+            columns.append(self.prompts)
+            facts["prompts"] = self.num_prompts
+        digest = hashlib.sha256()
+        for row in zip(*columns, strict=True):
+            for text in row:
+                digest.update(len(text).to_bytes(8, "big") + text.encode())
+        return facts | {"sha256": digest.hexdigest()}
+
+    def summary(self) -> str:
+        """One line for people."""
+        prompts = f" to {self.num_prompts:,} prompts" if self.num_prompts > 1 else ""
+        scores = f"{self.scores.min():.4f} to {self.scores.max():.4f}"
+        return f"{len(self.ids):,} of {self.of:,} responses{prompts}, scores {scores}, {self.num_invalid:,} invalid"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """As many chosen as rejected answers; pair i is the i-th of both, which answer the same prompt."""
+
+    chosen: Selected
+    rejected: Selected
+
+
+# The rules of DPO's pairs: a sorted table of one prompt's answers, the pairs that it gives and the generator -> rows of
+# the chosen and of the rejected answers, in order, shape (pairs,).
+Rule = Callable[[Any, int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+
+
+def best_and_worst(table: Any, pairs: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The best against the worst, paired at random: the paper's rule."""
+    return np.arange(pairs), len(table) - 1 - random.permutation(pairs)
+
+
+def rare_and_common(table: Any, pairs: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The rarest of the better half against the commonest of the worse half: DivPO's rule (Lanchantin et al., 2025)."""
+    rarity = rarities(table["text"].to_pylist())
+    better, worse = len(table) // 2, (len(table) + 1) // 2
+    rare = np.argsort(-rarity[:better], kind="stable")[:pairs]
+    common = worse + np.argsort(rarity[worse:], kind="stable")[:pairs]
+    return np.sort(rare), random.permutation(common)
+
+
+RULES: dict[str, Rule] = {"paper": best_and_worst, "valid": best_and_worst, "divpo": rare_and_common}
+MATCHED = "matched"  # of the words of the best lists, so no rule for rows of a table
+
+
+def rarities(texts: list[str]) -> np.ndarray:
+    """Mean of -log frequency over a text's different words, as white space parts them: nats, shape (texts,).
+
+    >>> rarities(["1. 犬 2. 猫", "1. 犬 2. 象"]).round(2).tolist()
+    [1.56, 1.56]
+    """
+    words_of = [set(text.split()) for text in texts]
+    counts = Counter(word for words in words_of for word in words)
+    logs = {word: np.log(count) for word, count in counts.items()}
+    total = np.log(counts.total())
+    return np.array([total - np.mean([logs[word] for word in words]) if words else 0.0 for words in words_of])
+
+
+class Ranked:
+    """All answers, or all `valid` ones, those to one prompt side by side from best to worst.
+
+    Tables that cannot serve are refused.
+    """
+
+    def __init__(self, responses: Path | Sequence[str | Path], *, valid: bool = False) -> None:
+        paths = [responses] if isinstance(responses, Path) else [Path(path) for path in responses]
+        self.where = ", ".join(map(str, paths))
+        self.runs = [read_run(path) for path in paths]
+        self.prompts: list[str] = []
+        # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason.
+        self.tables: list[Any] = []
+        for run in self.runs:
+            for prompt, table in _tables(run, valid):
+                self.prompts.append(prompt)
+                self.tables.append(table)
+        self.counts = np.array([table.num_rows for table in self.tables])  # answers to each prompt
+
+    def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
+        """How many of `wanted`, each of which takes `each` answers, every prompt gives: as its share of all answers."""
+        most, total = self.counts // each, int(self.counts.sum())
+        if most.sum() < wanted:
+            several = f" to {len(most)} prompts" if len(most) > 1 else ""
+            raise UserError(
+                f"{self.where} holds {total} responses{several}, but {setting} {wanted} needs {wanted * each}"
+                f"{', of the same prompt each pair' if several and each > 1 else ''}; "
+                f"sample more, or take {setting} {most.sum()} or less"
+            )
+        exact = wanted * self.counts / total
+        shares = np.minimum(np.floor(exact).astype(int), most)
+        while missing := wanted - int(shares.sum()):
+            # To those furthest below their share; the stable order makes it the same in every process.
+            behind = np.where(shares < most, exact - shares, -np.inf)
+            shares[np.argsort(-behind, kind="stable")[: min(missing, np.isfinite(behind).sum())]] += 1
+        return shares
+
+    def take(self, rows: Sequence[np.ndarray]) -> Selected:
+        """These rows of each table as Python objects; no others become any."""
+        import pyarrow as pa
+
+        parts, prompts = [], []
+        for prompt, table, numbers in zip(self.prompts, self.tables, rows, strict=True):
+            parts.append(table.take(numbers))
+            prompts += [prompt] * len(numbers)
+        chosen = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+        ids, texts, scores = chosen["id"].to_pylist(), chosen["text"].to_pylist(), chosen["score"].to_numpy()
+        num_invalid = len(chosen) - chosen["reason"].null_count
+        return Selected(ids, prompts, texts, scores, num_invalid, int(self.counts.sum()))
+
+
+def _tables(run: Finished, valid: bool) -> list[tuple[str, Any]]:
+    """Of one run, each prompt that has answers, and a sorted table of them."""
+    import pyarrow.compute as pc
+
+    path, table = run.folder, run.table().combine_chunks()
+    if unscored := pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py():
+        raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
+    if (repeated := table.num_rows - pc.count_distinct(table["id"]).as_py()) > 0:
+        raise UserError(f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables")
+    items = [Item(name, run.prompts[name]) for name in pc.unique(table["item"]).to_pylist()]
+    refuse_training(items)
+    if valid:
+        table = table.filter(pc.is_null(table["reason"]))
+    scores = pc.fill_null(table["score"], 0.0)
+    table = table.set_column(table.schema.get_field_index("score"), "score", scores)
+    # One item is the case of large tables, which need not be sorted by it.
+    by_item = [("item", "ascending")] if len(items) > 1 else []
+    table = table.take(pc.sort_indices(table, [*by_item, ("score", "descending"), ("id", "ascending")]))
+    counted = pc.value_counts(table["item"])
+    tables, start = [], 0
+    for name, count in zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True):
+        tables.append((run.prompts[name], table.slice(start, count)))
+        start += count
+    return tables
 
 
 def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
@@ -37,20 +200,24 @@ def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
 def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed: int, rule: str = "paper") -> Pairs:
     """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
-    Tables and errors are those of `select_top`, other rules those of `training.pairs`. A pair of equal scores teaches
-    nothing true: an overlap is warned of.
+    Tables and errors are those of `select_top`; the other rules are `RULES` and `matched`, and take valid answers only.
+    A pair of equal scores teaches nothing true: an overlap is warned of.
     """
     if rule not in (*RULES, MATCHED):
         raise UserError(f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}")
     ranked, random = Ranked(responses, valid=rule != "paper"), np.random.default_rng(seed)
     if rule == MATCHED:
-        return matched(ranked, num_pairs, random)
-    shares = ranked.shares(num_pairs, "num_pairs", each=2)
-    rows = [RULES[rule](table, share, random) for table, share in zip(ranked.tables, shares.tolist(), strict=True)]
-    pairs = Pairs(ranked.take([chosen for chosen, _ in rows]), ranked.take([rejected for _, rejected in rows]))
-    sides = (np.split(side.scores, np.cumsum(shares)[:-1]) for side in (pairs.chosen, pairs.rejected))
-    borders = [(float(good.min()), float(bad.max())) for good, bad in zip(*sides, strict=True) if len(good)]
-    if overlaps := [border for border in borders if border[0] <= border[1]]:
+        return _matched(ranked, num_pairs, random)
+    chosen, rejected, borders = [], [], []
+    for table, share in zip(ranked.tables, ranked.shares(num_pairs, "num_pairs", each=2).tolist(), strict=True):
+        good, bad = RULES[rule](table, share, random)
+        chosen.append(good)
+        rejected.append(bad)
+        if share:
+            scores = table["score"].to_numpy()
+            borders.append((float(scores[good].min()), float(scores[bad].max())))
+    pairs = Pairs(ranked.take(chosen), ranked.take(rejected))
+    if overlaps := [(lowest, highest) for lowest, highest in borders if lowest <= highest]:
         of_prompts = f" for {len(overlaps)} of {len(borders)} prompts" if len(borders) > 1 else ""
         logger.warning(
             "chosen and rejected responses overlap in score%s: the lowest chosen one has %.4f, the highest rejected "
@@ -58,6 +225,19 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
             *(of_prompts, *overlaps[0], pairs.chosen.num_invalid, num_pairs),
         )
     return pairs
+
+
+def _matched(ranked: Ranked, num_pairs: int, random: np.random.Generator) -> Pairs:
+    """Chosen: the best lists. Rejected: the same words in the same places, regrouped so that near words meet.
+
+    No word is then learned to be good: each stands equally often on both sides. What is left is how they are combined.
+    """
+    if len(ranked.tables) > 1:
+        raise UserError(f"{ranked.where} answers several prompts; pairs {MATCHED} needs answers to one")
+    chosen = ranked.take([np.arange(share) for share in ranked.shares(num_pairs, "num_pairs")])
+    texts, scores = ranked.runs[0].dealt(chosen.texts, random)
+    ids = [f"dealt-{k}" for k in range(num_pairs)]
+    return Pairs(chosen, replace(chosen, ids=ids, texts=texts, scores=scores))
 
 
 def sft_rows(top: Selected, *, conversational: bool, form: PromptForm = PLAIN) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from trl import DPOConfig, ModelConfig, SFTConfig
 
 from sozo.data.errors import UserError
-from sozo.data.prompts.form import read_form
+from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import setting
 from sozo.training.batches import check_examples, fit_batch
 from sozo.training.config import CommonArguments
@@ -88,21 +88,21 @@ class DpoSettings(_PerStep, DPOConfig):
 
 def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
     """Imitate the `top_k` best responses of a table; return the folder of the trained model (see `run.train`)."""
-    top = select_top(script.responses or (), script.top_k)
+    responses = script.responses or ()
+    top = select_top(responses, script.top_k)
     if training.process_index == 0:
         tqdm.write(f"SFT on {top.summary()}")
 
-    def build(tokenizer: Any, common: dict[str, Any]) -> Any:
+    def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
         from trl import SFTTrainer
 
-        form = read_form(script.system_prompt, training.chat_template_kwargs)
         rows = sft_rows(top, conversational=bool(tokenizer.chat_template), form=form)
+        common["train_dataset"] = stored_dataset(rows, training)
         if script.word_targets:
             from sozo.training.word_targets import WordTargetTrainer, word_targets
 
-            common |= {"word_targets": word_targets(script.responses or (), tokenizer)}
-            return WordTargetTrainer(train_dataset=stored_dataset(rows, training), **common)
-        return SFTTrainer(train_dataset=stored_dataset(rows, training), **common)
+            return WordTargetTrainer(word_targets=word_targets(responses, tokenizer), **common)
+        return SFTTrainer(**common)
 
     shown = list(zip(top.texts, top.scores.tolist(), strict=True))[: script.examples_logged]
     examples = ("data/responses", ("text", "score"), shown)
@@ -116,10 +116,7 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
     if training.process_index == 0:
         tqdm.write(f"DPO, chosen: {good.summary()}\nDPO, rejected: {bad.summary()}")
 
-    def build(tokenizer: Any, common: dict[str, Any]) -> Any:
-        from sozo.training.dpo_trainer import reference_trainer
-
-        form = read_form(script.system_prompt, training.chat_template_kwargs)
+    def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
         rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template), form=form)
         return reference_trainer(script.share_prompt)(train_dataset=stored_dataset(rows, training), **common)
 
@@ -128,3 +125,18 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
     examples = ("data/pairs", columns, shown[: script.examples_logged])
     facts = {"selection": {"chosen": good.facts(), "rejected": bad.facts()}}
     return train(script, training, model, build, facts=facts, examples=examples)
+
+
+def reference_trainer(shared: bool) -> Any:
+    """TRL's DPO trainer, or one whose reference log-probabilities compute each prompt once, as the loss does."""
+    from trl import DPOTrainer
+
+    from sozo.training.shared_prompt import share_prompt
+
+    class SharedReferenceTrainer(DPOTrainer):  # type: ignore[misc]
+        # TRL computes them before training, inside its constructor: too early for whoever holds the trainer.
+        def _precompute_ref_logps(self, *args: Any) -> Any:
+            share_prompt(self.accelerator.unwrap_model(self.ref_model or self.model), say=False)
+            return super()._precompute_ref_logps(*args)
+
+    return SharedReferenceTrainer if shared else DPOTrainer

@@ -13,10 +13,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
+from torch.nn.functional import pad
 from transformers import AttentionInterface, AttentionMaskInterface
 
-from sozo.models.probe import why_not_equal
-from sozo.models.traits import why_not_shared, without_adapter
+from sozo.models.traits import why_not_equal, why_not_shared, without_adapter
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ def _equal(model: Any, forward: Callable[..., Any]) -> bool:
         assert layout is not None
         call = packed(ids, labels, layout)
         del call["shift_labels"]
-        return _of_responses(forward(**call, use_cache=False).logits, layout)
+        return forward(**call, use_cache=False).logits[0, layout.places]
 
     reason = why_not_equal(model, lambda: forward(input_ids=ids, use_cache=False).logits[:, 3:-1], shared)
     if reason:
@@ -94,12 +94,13 @@ def _equal(model: Any, forward: Callable[..., Any]) -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a micro-batch becomes one row."""
+    """How a micro-batch becomes one row: where each of its tokens comes from, and where responses' numbers come out."""
 
     prompt: int  # columns before the first one that is asked about, padding on the left included
-    length: int  # columns in all
-    order: torch.Tensor  # row numbers, those with the same prompt side by side, shape (rows,)
-    groups: tuple[tuple[int, int], ...]  # for each prompt, in this order, the padding before it and its number of rows
+    rows: torch.Tensor  # of each packed token its row in the micro-batch, shape (packed tokens,)
+    columns: torch.Tensor  # and its column there
+    places: torch.Tensor  # places in the packed row that predict a response's tokens, shape (rows, response's tokens)
+    parts: tuple[tuple[int, int], ...]  # for each prompt its tokens that stand there once, and its number of responses
 
 
 def _layout(call: dict[str, Any]) -> Layout | None:
@@ -108,8 +109,8 @@ def _layout(call: dict[str, Any]) -> Layout | None:
     known = {"input_ids", "labels", "attention_mask", "fused_lm_head", *_HARMLESS}
     if ids is None or labels is None or any(value is not None for key, value in call.items() if key not in known):
         return None
-    asked = torch.nonzero((labels != -100).any(dim=0))
-    prompt = int(asked[0]) if len(asked) else 0
+    labelled = torch.nonzero((labels != -100).any(dim=0))
+    prompt = int(labelled[0]) if len(labelled) else 0
     if prompt < 2:
         return None
     mask = torch.ones_like(ids) if mask is None else mask
@@ -121,42 +122,42 @@ def _layout(call: dict[str, Any]) -> Layout | None:
     prompts, group = torch.unique(ids[:, :prompt].masked_fill(before == 0, -1), dim=0, return_inverse=True)
     if len(prompts) == len(ids) > 1:
         return None
-    paddings, rows = (prompts == -1).sum(dim=1).tolist(), torch.bincount(group).tolist()
-    return Layout(prompt, ids.shape[1], torch.argsort(group, stable=True), tuple(zip(paddings, rows, strict=True)))
+    # A prompt's last token predicts a token of its own for every response, so each response brings a copy of it.
+    own = torch.arange(prompt - 1, ids.shape[1] - 1, device=ids.device)
+    places = torch.empty((len(ids), len(own)), dtype=torch.long, device=ids.device)
+    rows, columns, parts, start = [], [], [], 0
+    for number, padding in enumerate((prompts == -1).sum(dim=1).tolist()):
+        of_prompt = torch.nonzero(group == number)[:, 0]
+        once = torch.arange(padding, prompt - 1, device=ids.device)
+        rows += [of_prompt[:1].expand(len(once)), of_prompt.repeat_interleave(len(own))]
+        columns += [once, own.repeat(len(of_prompt))]
+        end = start + len(once) + len(of_prompt) * len(own)
+        places[of_prompt] = torch.arange(start + len(once), end, device=ids.device).view(-1, len(own))
+        parts.append((len(once), len(of_prompt)))
+        start = end
+    return Layout(prompt, torch.cat(rows), torch.cat(columns), places, tuple(parts))
 
 
 def packed(ids: torch.Tensor, labels: torch.Tensor, layout: Layout) -> dict[str, Any]:
     """A micro-batch as one row for a model whose attention is `sozo_shared_prompt`.
 
-    A prompt's last token predicts a token of its own for every response, so each response brings a copy of it: for each
-    prompt the row holds it without its last token, then for each response that token and all of the response but its
-    last one, at the positions where they would stand alone. `ids` and `labels` (-100 where nothing is asked, as in all
-    prompts) have the shape (rows, tokens); returned are keyword arguments of the model's forward.
+    For each prompt the row holds it without its last token, then for each response that token and all of the response
+    but its last one, at the positions where they would stand alone. `ids` and `labels` (-100 where nothing is asked, as
+    in all prompts) have the shape (rows, tokens); returned are keyword arguments of the model's forward.
     """
-    shared = layout.prompt - 1
-    columns = torch.arange(ids.shape[1] - 1, device=ids.device)
-    tokens, positions, targets, parts = [], [], [], []
-    by_prompt = layout.order.split([rows for _, rows in layout.groups])
-    for (padding, rows), of_prompt in zip(layout.groups, by_prompt, strict=True):
-        first = of_prompt[0]
-        tokens += [ids[first, padding:shared], ids[of_prompt, shared:-1].reshape(-1)]
-        positions += [columns[padding:shared], columns[shared:].repeat(rows)]
-        targets += [labels[first, padding:shared], labels[of_prompt, layout.prompt :].reshape(-1)]
-        parts.append((shared - padding, rows))
     return {
-        "input_ids": torch.cat(tokens)[None],
-        "position_ids": torch.cat(positions)[None],
-        "shift_labels": torch.cat(targets)[None],
+        "input_ids": ids[layout.rows, layout.columns][None],
+        "position_ids": layout.columns[None],
+        "shift_labels": labels[layout.rows, layout.columns + 1][None],
         # A mask of four dimensions is taken as it is: transformers makes none, and ours needs none.
         "attention_mask": torch.ones((1, 1, 1, 1), dtype=torch.bool, device=ids.device),
-        "shared_prompts": (tuple(parts), ids.shape[1] - layout.prompt),
+        "shared_prompts": (layout.parts, layout.places.shape[1]),
     }
 
 
 def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
     """A packed row's numbers, shape (1, its tokens), as TRL has them: (rows, tokens - 1), zero within the prompts."""
-    responses = _of_responses(per_token, layout)
-    return torch.cat([responses.new_zeros((len(responses), layout.prompt - 1)), responses], dim=1)
+    return pad(per_token[0, layout.places], (layout.prompt - 1, 0))
 
 
 def response_logits(model: Any, inputs: dict[str, Any], inner: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -168,24 +169,13 @@ def response_logits(model: Any, inputs: dict[str, Any], inner: Any) -> tuple[tor
     able = inner.config.get_text_config()._attn_implementation == _NAME and _equal(inner, model)
     layout = _layout(inputs) if able and not why_not_shared(inner, ids.shape[1]) else None
     if layout is None:
-        given = {name: value for name, value in inputs.items() if name != "labels"}
-        return model(**given, use_cache=False).logits[:, :-1], labels[:, 1:]
+        unlabelled = {name: value for name, value in inputs.items() if name != "labels"}
+        return model(**unlabelled, use_cache=False).logits[:, :-1], labels[:, 1:]
     call = packed(ids, labels, layout)
-    # Only there: of the prompt nothing is asked, and a large vocabulary costs more than a small model's layers.
-    asked = _of_responses(torch.arange(len(call.pop("shift_labels")[0]), device=ids.device)[None], layout)
-    logits = model(**call, use_cache=False, logits_to_keep=asked.flatten()).logits
-    return logits[0].unflatten(0, asked.shape), labels[:, layout.prompt :]
-
-
-def _of_responses(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """What a packed row has for each token, shape (1, its tokens, ...), of the responses: (rows, their tokens, ...)."""
-    shared, own = layout.prompt - 1, layout.length - layout.prompt
-    responses, start = [], 0
-    for padding, rows in layout.groups:
-        start += shared - padding
-        responses.append(per_token[0, start : start + rows * own].unflatten(0, (rows, own)))
-        start += rows * own
-    return torch.cat(responses)[torch.argsort(layout.order)]
+    del call["shift_labels"]
+    # Only of responses: of the prompt nothing is asked, and a large vocabulary costs more than a small model's layers.
+    logits = model(**call, use_cache=False, logits_to_keep=layout.places.flatten()).logits
+    return logits[0].unflatten(0, layout.places.shape), labels[:, layout.prompt :]
 
 
 def _attend(
@@ -212,29 +202,22 @@ def _attend(
         # Doge's, which it learns: equal logits while its parameter is zero, and no gradient for it.
         raise RuntimeError(f"{type(module).__name__} makes a mask of its own, which a packed row does not have")
     parts, tokens = shared_prompts
-    attended, start = [], 0
+    outputs, start = [], 0
     for shared, rows in parts:
         end = start + shared + rows * tokens
-        asked, keys, values = (states[:, :, start:end] for states in (query, key, value))
+        states = [part[:, :, start:end] for part in (query, key, value)]
         kwargs["is_causal"] = True
-        prompt = plain(module, *(s[:, :, :shared] for s in (asked, keys, values)), None, **kwargs)[0]
+        prompt = plain(module, *(part[:, :, :shared] for part in states), None, **kwargs)[0]
         kwargs["is_causal"] = False
         visible = torch.ones((tokens, shared + tokens), dtype=torch.bool, device=query.device).tril(shared)[None, None]
-        behind = (_behind_prompt(states, shared, rows) for states in (keys, values))
-        responses = plain(module, _responses(asked, shared, rows), *behind, visible, **kwargs)[0]
-        attended += [prompt, responses.reshape(1, -1, *responses.shape[2:])]
+        # Each response is a row of its own, and its keys and values stand behind the prompt's.
+        queries, keys, values = (part[0, :, shared:].unflatten(1, (rows, -1)).transpose(0, 1) for part in states)
+        before = [part[:, :, :shared].expand(rows, -1, -1, -1) for part in states[1:]]
+        behind = torch.cat([before[0], keys], dim=2), torch.cat([before[1], values], dim=2)
+        responses = plain(module, queries, *behind, visible, **kwargs)[0]
+        outputs += [prompt, responses.reshape(1, -1, *responses.shape[2:])]
         start = end
-    return torch.cat(attended, dim=1), None
-
-
-def _responses(states: torch.Tensor, shared: int, rows: int) -> torch.Tensor:
-    """(1, heads, shared + rows x tokens, size) -> (rows, heads, tokens, size)."""
-    return states[0, :, shared:].unflatten(1, (rows, -1)).transpose(0, 1)
-
-
-def _behind_prompt(states: torch.Tensor, shared: int, rows: int) -> torch.Tensor:
-    """The same, each response behind the prompt: (rows, heads, shared + tokens, size)."""
-    return torch.cat([states[:, :, :shared].expand(rows, -1, -1, -1), _responses(states, shared, rows)], dim=2)
+    return torch.cat(outputs, dim=1), None
 
 
 AttentionInterface.register(_NAME, _attend)

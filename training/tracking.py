@@ -32,8 +32,8 @@ class RunRecorder(TrainerCallback):
 
     def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0, keeps: Any = None) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
-        self._states = {f"state_{number}.json": reward for number, reward in enumerate([*self._rewards, keeps])}
-        self._states = {name: holder for name, holder in self._states.items() if holder is not None}
+        holders = [*self._rewards, keeps] if keeps else self._rewards
+        self._states = {f"state_{number}.json": holder for number, holder in enumerate(holders)}
         self._completions_logged = completions_logged
         self._tables: dict[str, Any] = {}
 

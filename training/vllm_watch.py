@@ -3,8 +3,8 @@
 Written from the sources of TRL 1.16 and vLLM 0.30 and tested with a stand-in engine: not yet run with vLLM.
 """
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,47 +32,38 @@ _FOLLOWED = 0.25  # fresh bf16 weights under other kernels followed by 0.6 at le
 Sequences = Sequence[tuple[list[int], list[int]]]  # a prompt's token ids and a response's
 
 
-class Engine(Protocol):
-    """Whatever draws the completions."""
+def vllm_log_probabilities(generation: Any, sequences: Sequences) -> np.ndarray:
+    """What TRL's `VLLMGeneration`, colocated or a server, gives each response's tokens: nats, all in one row.
 
-    def log_probabilities(self, sequences: Sequences) -> list[list[float]]:
-        """Of each response's tokens behind its prompt, at temperature 1. All processes call it together."""
+    At temperature 1. All processes call it together.
+    """
+    rows = [prompt + response for prompt, response in sequences]
+    if generation.mode == "server":
+        from accelerate.utils import broadcast_object_list
 
+        values: list[Any] = [None]
+        if generation.accelerator.is_main_process:
+            lengths = [len(prompt) for prompt, _ in sequences]
+            values = [generation.vllm_client.get_sequence_logprobs(rows, lengths, top_logprobs=1)["actual_logprobs"]]
+        broadcast_object_list(values, from_process=0)
+        return np.concatenate(values[0])[:, 0]
+    from vllm import SamplingParams
 
-class VllmEngine:
-    """TRL's `VLLMGeneration`, colocated or a server."""
-
-    def __init__(self, generation: Any) -> None:
-        self._generation = generation
-
-    def log_probabilities(self, sequences: Sequences) -> list[list[float]]:
-        """See `Engine`."""
-        generation, ids = self._generation, [prompt + response for prompt, response in sequences]
-        if generation.mode == "server":
-            from accelerate.utils import broadcast_object_list
-
-            told: list[Any] = [None]
-            if generation.accelerator.is_main_process:
-                client, lengths = generation.vllm_client, [len(prompt) for prompt, _ in sequences]
-                told = [client.get_sequence_logprobs(ids, lengths, top_logprobs=1)["actual_logprobs"]]
-            broadcast_object_list(told, from_process=0)
-            return [[value for (value,) in row] for row in told[0]]
-        from vllm import SamplingParams
-
-        llm = generation.llm
-        if generation.enable_sleep_mode:  # its weights were thrown away behind the last completion
-            generation.sync_weights()
-            llm.wake_up(tags=["kv_cache"])
-        # Of a prompt's token vLLM always tells, beside the likeliest one.
-        asked = SamplingParams(temperature=1.0, max_tokens=1, prompt_logprobs=1)
-        outputs = llm.generate([{"prompt_token_ids": row} for row in ids], sampling_params=asked, use_tqdm=False)
-        if generation.enable_sleep_mode:
-            llm.sleep(level=2)
-            generation._llm_weights_sleeping = True
-        return [
-            [output.prompt_logprobs[place][row[place]].logprob for place in range(len(prompt), len(row))]
-            for output, row, (prompt, _) in zip(outputs, ids, sequences, strict=True)
-        ]
+    llm = generation.llm
+    if generation.enable_sleep_mode:  # its weights were thrown away behind the last completion
+        generation.sync_weights()
+        llm.wake_up(tags=["kv_cache"])
+    # Of a prompt's token vLLM always tells, beside the likeliest one.
+    request = SamplingParams(temperature=1.0, max_tokens=1, prompt_logprobs=1)
+    outputs = llm.generate([{"prompt_token_ids": row} for row in rows], sampling_params=request, use_tqdm=False)
+    if generation.enable_sleep_mode:
+        llm.sleep(level=2)
+        generation._llm_weights_sleeping = True
+    log_probabilities = []
+    for output, row, (prompt, _) in zip(outputs, rows, sequences, strict=True):
+        for place in range(len(prompt), len(row)):
+            log_probabilities.append(output.prompt_logprobs[place][row[place]].logprob)
+    return np.array(log_probabilities)
 
 
 class Canary:
@@ -83,7 +74,7 @@ class Canary:
     out; an engine whose readings of the same weights differ by more than that quarter hides that they are stale.
     """
 
-    def __init__(self, engine: Engine, sequences: Sequences, every: int) -> None:
+    def __init__(self, engine: Callable[[Sequences], np.ndarray], sequences: Sequences, every: int) -> None:
         self._engine, self._sequences, self._every = engine, sequences, every
         self._checked: int | None = None
         self._before: tuple[np.ndarray, np.ndarray] | None = None
@@ -94,46 +85,45 @@ class Canary:
         if self._checked is not None and step - self._checked < self._every:
             return
         self._checked = step
-        engine = np.concatenate(self._engine.log_probabilities(self._sequences))
+        engine = self._engine(self._sequences)
         own = _log_probabilities(trainer, self._sequences)
-        everyone = gather((float(np.abs(engine - own).mean()), self._fault(engine, own)))
-        trainer._metrics["train"]["canary/gap"].append(max(gap for gap, _ in everyone))
-        if fault := next((fault for _, fault in everyone if fault), None):
-            raise UserError(
-                f"step {step + 1}: {fault}; restart vLLM, or set another sampler (canary_steps 0: no check)"
-            )
-
-    def _fault(self, engine: np.ndarray, own: np.ndarray) -> str | None:
         gap = float(np.abs(engine - own).mean())
+        everyone = gather((gap, self._fault(gap, engine, own)))
+        trainer._metrics["train"]["canary/gap"].append(max(gap for gap, _ in everyone))
+        for _, fault in everyone:
+            if fault:
+                remedy = "restart vLLM, or set another sampler (canary_steps 0: no check)"
+                raise UserError(f"step {step + 1}: {fault}; {remedy}")
+
+    def _fault(self, gap: float, engine: np.ndarray, own: np.ndarray) -> str | None:
         if not gap <= _GAP:  # not a number is no agreement either
             return (
                 f"vLLM draws from other weights than the trainer's: {gap:.2f} nats a token apart on eight fixed texts"
             )
-        if self._before is None:
-            self._before = engine, own
-            return None
-        followed, moved = (
-            float(np.sqrt(np.mean(np.square(d)))) for d in (engine - self._before[0], own - self._before[1])
-        )
-        if moved < _MOVED:
-            return None
-        if followed < moved * _FOLLOWED:
-            ways = f"the trainer's log-probabilities of eight fixed texts moved by {moved:.4f} nats a token"
-            return f"vLLM's weights are stale: {ways}, vLLM's by {followed:.4f}"
+        if self._before is not None:
+            followed = float(np.sqrt(np.mean(np.square(engine - self._before[0]))))
+            moved = float(np.sqrt(np.mean(np.square(own - self._before[1]))))
+            if moved < _MOVED:
+                return None
+            if followed < moved * _FOLLOWED:
+                ways = f"the trainer's log-probabilities of eight fixed texts moved by {moved:.4f} nats a token"
+                return f"vLLM's weights are stale: {ways}, vLLM's by {followed:.4f}"
         self._before = engine, own
         return None
 
 
 def fixed_sequences(tokenizer: Any, prompts: Sequence[Any], longest: int, **template_arguments: Any) -> Sequences:
     """Eight fixed texts, at most `longest` tokens of each, behind the first of a run's prompts in turn."""
-    asked = [encode_prompt(tokenizer, prompt, **template_arguments) for prompt in prompts[: len(_TEXTS)]]
-    texts = [list(tokenizer(text, add_special_tokens=False)["input_ids"])[:longest] for text in _TEXTS]
-    return [(asked[k % len(asked)], text) for k, text in enumerate(texts)]
+    sequences = []
+    for number, text in enumerate(_TEXTS):
+        prompt = encode_prompt(tokenizer, prompts[number % len(prompts)], **template_arguments)
+        sequences.append((prompt, list(tokenizer(text, add_special_tokens=False)["input_ids"])[:longest]))
+    return sequences
 
 
 def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
     """The trainer's own, all responses in one row."""
-    model, found, weights = trainer.model, [], {}
+    model, rows, weights = trainer.model, [], {}
     if not (trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled):
         # As the engine has them: it does not follow what float32 holds and bf16 rounds away.
         weights = {name: w.bfloat16() for name, w in model.named_parameters() if w.dtype == torch.float32}
@@ -142,8 +132,8 @@ def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
             ids = torch.tensor([prompt + response], device=trainer.accelerator.device)
             output = functional_call(model, weights, kwargs={"input_ids": ids, "use_cache": False})
             log_probs = torch.log_softmax(output.logits[0, len(prompt) - 1 : -1].float(), dim=-1)
-            found.append(log_probs.gather(1, ids[0, len(prompt) :, None])[:, 0].double().cpu().numpy())
-    return np.concatenate(found)
+            rows.append(log_probs.gather(1, ids[0, len(prompt) :, None])[:, 0].double().cpu().numpy())
+    return np.concatenate(rows)
 
 
 def dropped(ratio: torch.Tensor, mask: torch.Tensor, clip: tuple[float | None, float | None]) -> torch.Tensor:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from trl import SFTTrainer
 
 from sozo.data.errors import UserError
-from sozo.models.generators import GeneratorSettings, load_generator
-from sozo.models.nouns import FrontierNouns
+from sozo.models.nouns import FrontierNouns, read_nouns
 from sozo.tasks import read_run, task_type
 from sozo.training.shared_prompt import response_logits
 
@@ -33,26 +33,22 @@ class WordTargets:
     def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
         self._words, self._places = words, len(words.bias)
         self._noun = {spelling: number for number, spelling in enumerate(spellings)}
-        self._lengths = sorted({len(spelling) for spelling in spellings}, reverse=True)
-        depths = range(self._lengths[0] + 1)
-        # What each noun's token at a depth is, and which nouns have the same tokens before it: (depths, nouns).
-        padded = [[*spelling, *[_END] * (len(depths) - len(spelling))] for spelling in spellings]
-        self._next = torch.tensor(padded).T.contiguous()
-        prefixes: dict[tuple[int, ...], int] = {}
-        self._prefix = np.array(
-            [[prefixes.setdefault(s[:j], len(prefixes)) if j <= len(s) else -1 for s in spellings] for j in depths]
-        )
-        # Where only one token can follow, its own target is that.
-        follows: dict[int, set[int]] = {}
-        for prefix, token in zip(self._prefix.ravel().tolist(), self._next.ravel().tolist(), strict=True):
-            follows.setdefault(prefix, set()).add(token)
-        self._open = np.array([prefix >= 0 and len(follows[prefix]) > 1 for prefix in range(len(prefixes))])
+        self._length = np.array([len(spelling) for spelling in spellings])
+        deepest = int(self._length.max()) + 1
+        table = pd.DataFrame([[*spelling, *[_END] * (deepest - len(spelling))] for spelling in spellings])
+        # For each depth, of each noun: a number for its tokens before, whether several tokens can follow them, its own.
+        self._levels: list[tuple[np.ndarray, np.ndarray, torch.Tensor]] = []
+        before = np.zeros(len(spellings), np.int64)
+        for depth in table:
+            several = table[depth].groupby(before).transform("nunique") > 1
+            self._levels.append((before, several.to_numpy(), torch.from_numpy(table[depth].to_numpy())))
+            before = table.groupby([before, table[depth]]).ngroup().to_numpy()
 
     def find(self, tokens: Sequence[int]) -> list[tuple[int, int]]:
         """The nouns in a row of tokens that a token follows (negative: none): where they begin, and their numbers."""
-        nouns, place = [], 0
+        nouns, place, lengths = [], 0, range(self._length.max(), 0, -1)
         while place < len(tokens):
-            spellings = (tuple(tokens[place : place + length]) for length in self._lengths)
+            spellings = (tuple(tokens[place : place + length]) for length in lengths)
             spelling = next((spelling for spelling in spellings if spelling in self._noun), None)
             end = place + len(spelling or ())
             if spelling is not None and end < len(tokens) and tokens[end] >= 0:
@@ -72,13 +68,13 @@ class WordTargets:
         shares = self._words.targets(lists).reshape(lists.size, -1)
         row, noun = np.repeat(rows, self._places), lists.ravel()
         start = np.array([place for row in rows for place, _ in nouns[row]])
-        lengths = (self._next.numpy() != _END).sum(axis=0)[noun]
-        end = labels.cpu()[row, start + lengths]  # what follows a word
-        for depth, (prefix, following) in enumerate(zip(self._prefix, self._next, strict=True)):
-            at = np.flatnonzero((lengths >= depth) & self._open[prefix[noun]])
+        end = labels.cpu()[row, start + self._length[noun]]  # what follows a word
+        for depth, (before, several, following) in enumerate(self._levels):
+            # Where only one token can follow, its own target is that.
+            at = np.flatnonzero((self._length[noun] >= depth) & several[noun])
             if not len(at):
                 continue
-            likely = shares[at] * (prefix == prefix[noun[at]][:, None])
+            likely = shares[at] * (before == before[noun[at]][:, None])
             likely /= likely.sum(axis=1, keepdims=True)
             tokens = torch.where(following == _END, end[at][:, None], following)
             place = tuple(torch.from_numpy(index).to(logits.device) for index in (row[at], start[at] + depth))
@@ -117,10 +113,10 @@ def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets
         raise UserError("word_targets needs responses of one frontier; these are of several")
     settings = runs[0].settings
     kind = task_type(runs[0].task)
-    task = kind(_of(kind.Settings, settings))
-    generator = load_generator(_of(GeneratorSettings, settings), find_frontier=task.frontier)
-    assert isinstance(generator, FrontierNouns)
-    targets = WordTargets(generator.words, spell(tokenizer, generator.frontier.nouns))
+    own = {field.name: settings[field.name] for field in fields(kind.Settings) if field.name in settings}
+    frontier = kind(kind.Settings(**own)).frontier(read_nouns(settings["nouns"]), settings["frontier_encoder"])
+    generator = FrontierNouns(frontier, settings["strength"], settings["word_strength"], name="frontier")
+    targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns))
     for answer in generator.answer([""] * _CHECKED, 0, 0):
         tokens = tokenizer.encode(f"{answer.text}\n1. ", add_special_tokens=False)
         if len(targets.find(tokens)) != len(generator.words.bias):
@@ -144,7 +140,3 @@ def spell(tokenizer: Any, nouns: Sequence[str]) -> list[tuple[int, ...]]:
     if len(set(spellings)) < len(nouns):
         raise UserError("word_targets: this tokenizer spells several of the nouns alike (unknown characters)")
     return spellings
-
-
-def _of(settings: Any, values: dict[str, Any]) -> Any:
-    return settings(**{field.name: values[field.name] for field in fields(settings) if field.name in values})

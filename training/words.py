@@ -1,6 +1,7 @@
 """What a GRPO run can be told about words: whom credit goes to, and how many different ones shall be kept."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from sozo.data.errors import UserError
 from sozo.data.settings import setting
 from sozo.training.config import CommonArguments
 
-_NO_WORDS = "needs a reward that says what each word earned, such as sozo.rewards.make_dat_distance in reward_funcs"
+_LOWEST, _HIGHEST = 0.01, 100.0
 
 
 @dataclass
@@ -22,28 +23,62 @@ class WordArguments(CommonArguments):
 
     @property
     def about_words(self) -> bool:
-        """Whether words matter at all."""
+        """Whether any of these settings differs from TRL's GRPO."""
         return self.credit != "response" or self.word_entropy != 0 or self.unique_words is not None
 
     def check_words(self, rewards: Sequence[Any], training: Any) -> None:
         """Refuse what cannot work together with a run's `rewards` and with TRL's settings."""
+        unique, window = self.unique_words, self.unique_words_of
         if self.credit not in ("response", "word"):
             raise UserError(f"credit must be response or word, not {self.credit}")
-        if (self.unique_words is None) != (self.unique_words_of is None):
+        if (unique is None) != (window is None):
             raise UserError("unique_words and unique_words_of belong together: 590 different ones of 640, for example")
         if not self.about_words:
             return
+        by_word = self.credit == "word"
         if not any(getattr(reward, "in_parts", False) for reward in rewards):
-            raise UserError(f"{self._first} {_NO_WORDS}")
-        if self.credit == "word" and (training.loss_type == "vespo" or training.off_policy_mask_threshold is not None):
+            name = "credit word" if by_word else "word_entropy" if self.word_entropy else "unique_words"
+            example = "such as sozo.rewards.make_dat_distance in reward_funcs"
+            raise UserError(f"{name} needs a reward that says what each word earned, {example}")
+        if by_word and (training.loss_type == "vespo" or training.off_policy_mask_threshold is not None):
             raise UserError("credit word has an advantage for each token; take another loss_type, no off_policy_mask")
-        if self.unique_words is None:
+        if unique is None or window is None:
             return
-        if not 0 < self.unique_words <= int(self.unique_words_of or 0):
-            raise UserError(f"unique_words {self.unique_words} must be 1 to unique_words_of {self.unique_words_of}")
+        if not 0 < unique <= window:
+            raise UserError(f"unique_words {unique} must be 1 to unique_words_of {window}")
         if self.word_entropy == 0 and not any(getattr(reward, "keeps_words", False) for reward in rewards):
             raise UserError("unique_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity")
 
-    @property
-    def _first(self) -> str:
-        return "credit word" if self.credit == "word" else "word_entropy" if self.word_entropy else "unique_words"
+
+class KeepWords:
+    """A multiplier that rises while fewer than `unique` of the last `of` words that all processes drew are different.
+
+    The words are counted from the first full window on; before that nothing moves. Being 5% short raises the
+    multiplier by 5% a step, 5% too many lower it as much; it stays within 0.01 and 100.
+
+    >>> keep = KeepWords(unique=4, of=4)
+    >>> keep.update("犬猫"), keep.update("犬海")
+    ((None, 1.0), (3, 1.25))
+    """
+
+    def __init__(self, unique: int, of: int) -> None:
+        self._unique, self._of, self._last = unique, of, deque[str](maxlen=of)
+        self.multiplier = 1.0
+
+    def update(self, words: Iterable[str]) -> tuple[int | None, float]:
+        """The different words in the window after these were drawn (None until it is full), and the multiplier."""
+        self._last.extend(words)
+        if len(self._last) < self._of:
+            return None, self.multiplier
+        unique = len(set(self._last))
+        moved = self.multiplier * (1 + (self._unique - unique) / self._unique)
+        self.multiplier = min(max(moved, _LOWEST), _HIGHEST)
+        return unique, self.multiplier
+
+    def state(self) -> dict[str, Any]:
+        """The state that a checkpoint must keep."""
+        return {"multiplier": self.multiplier, "last": list(self._last)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what `state` gave."""
+        self.multiplier, self._last = state["multiplier"], deque(state["last"], maxlen=self._of)

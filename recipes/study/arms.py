@@ -7,7 +7,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.settings import hint
-from sozo.models.generators import OF_NOUNS
+from sozo.models.settings import OF_NOUNS
 from study.arm import METHODS, Arm
 
 _ON_TABLES = ("sft", "dpo")

@@ -8,7 +8,7 @@ import yaml
 
 from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
-from sozo.models.generators import GeneratorSettings
+from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.scorer import DatSettings
 from study.arm import Arm
 from study.arms import PAPER, read_arms

@@ -8,7 +8,7 @@ import yaml
 
 from sozo.data.errors import UserError
 from sozo.data.settings import hint
-from sozo.models.generators import OF_NOUNS
+from sozo.models.settings import OF_NOUNS
 from study.config import Study, read_yaml
 from study.estimates import GIB, generation_hours, training_hours, training_memory
 from study.steps import Step

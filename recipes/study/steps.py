@@ -8,7 +8,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
-from sozo.models.generators import OF_FORM, OF_NOUNS, GeneratorSettings
+from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
 from study.arm import Arm
 from study.config import Study
 

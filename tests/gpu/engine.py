@@ -18,7 +18,8 @@ from study.estimates import GIB
 
 def check_start(shape: Shape, folder: Path, dtype: str, roofline: Roofline) -> dict[str, Any]:
     """The engine as `--backend vllm` has it: seconds to start, tokens a second, distance from the distribution."""
-    from sozo.models.generators import GeneratorSettings, load_generator
+    from sozo.models.generators import load_generator
+    from sozo.models.settings import GeneratorSettings
     from sozo.models.weights import load_model
 
     rows, response = 4 * shape.rows, 2 * shape.response

@@ -17,7 +17,7 @@ import numpy as np
 from sozo.data.jumandic import load_nouns
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
-from sozo.scoring.embeddings.reference import random_lists
+from sozo.scoring.embeddings.derived import random_lists
 from sozo.tasks.dat.frontier import AGREE, NounFrontier, free_lists
 
 _CHECK, _MOST = 100, 100_000

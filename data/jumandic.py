@@ -7,7 +7,7 @@ unit), 16-byte tokens and NUL-terminated features. `matrix.bin` holds the connec
 import mmap
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,9 +23,7 @@ _HEADER = 72
 _TOKEN = np.dtype(
     [("left", "<u2"), ("right", "<u2"), ("pos", "<u2"), ("cost", "<i2"), ("feature", "<u4"), ("compound", "<u4")]
 )
-_KINDS = ("普通名詞", "サ変名詞", "時相名詞")
-_COMPILED = re.compile(rf"名詞,(?:{'|'.join(_KINDS)}),")
-_SOURCE = re.compile(rf"\(名詞 \((?:{'|'.join(_KINDS)}) ")
+_NOUN = re.compile("名詞,(?:普通名詞|サ変名詞|時相名詞),")
 _REPRESENTATIVE = re.compile(r'代表表記:([^\s/"]+)/')
 
 
@@ -108,30 +106,16 @@ def make_tagger(options: str = "") -> Any:
     return fugashi.GenericTagger(f'-r "{folder / "mecabrc"}" -d "{folder}" {options}')
 
 
-def load_nouns(path: Path | None = None) -> tuple[str, ...]:
+@cache
+def load_nouns() -> tuple[str, ...]:
     """The nouns of the random baseline (section 5.1.1), sorted by code point.
 
-    Hand-registered 普通名詞, サ変名詞 and 時相名詞, each by its representative form (代表表記), of JumanDIC's
-    `ContentW.dic` in UTF-8 at `path`, or of the package jumandic, which gives the same list. The paper's random
-    responses held 22,085 distinct valid words.
+    They are 普通名詞, サ変名詞 and 時相名詞, each by its representative form (代表表記); entries that a program registered
+    (自動獲得) are left out. The paper's random responses held 22,085 distinct valid words.
 
     >>> len(load_nouns()), "林檎" in load_nouns()
     (22128, True)
     """
-    if path is None:
-        return _representatives(f for f in default_dictionary().features() if _COMPILED.match(f))
-    if not path.is_file():
-        raise UserError(f"{path}: no such dictionary file; give JumanDIC's ContentW.dic")
-    try:
-        nouns = _representatives(line for line in path.read_text("utf-8").splitlines() if _SOURCE.match(line))
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 ({error.reason}); convert it or use the package jumandic") from error
-    if not nouns:
-        raise UserError(f"{path}: no nouns found; give JumanDIC's ContentW.dic")
-    return nouns
-
-
-def _representatives(entries: Iterable[str]) -> tuple[str, ...]:
-    """Representative forms of the entries that people registered (自動獲得 marks those of a program)."""
-    forms = (_REPRESENTATIVE.search(entry) for entry in entries if "自動獲得" not in entry)
+    features = default_dictionary().features()
+    forms = (_REPRESENTATIVE.search(f) for f in features if _NOUN.match(f) and "自動獲得" not in f)
     return tuple(sorted({form[1] for form in forms if form}))

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from sozo.rewards.reward import Reward, ScoredCompletion
     from sozo.rewards.sat import SatReward, make_sat_reward
     from sozo.rewards.task import TaskReward, make_task_reward
-    from sozo.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatScores
+    from sozo.tasks.dat.scorer import DatResult, DatScorer, DatScores
+    from sozo.tasks.dat.words import DatRules
 
 _NAMES = {
     "sozo.rewards.duplicates": ("SeenResponses",),
@@ -40,7 +41,8 @@ _NAMES = {
         *("DatReward", "dat_reward", "make_dat_reward"),
         *("make_dat_validity", "make_dat_distance", "make_dat_combination", "make_dat_rarity"),
     ),
-    "sozo.tasks.dat.scorer": ("DatResult", "DatRules", "DatScorer", "DatScores"),
+    "sozo.tasks.dat.scorer": ("DatResult", "DatScorer", "DatScores"),
+    "sozo.tasks.dat.words": ("DatRules",),
     "sozo.rewards.ideas": ("IdeaReward", "idea_format_reward", "make_idea_reward"),
     "sozo.rewards.sat": ("SatReward", "make_sat_reward"),
 }

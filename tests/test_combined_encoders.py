@@ -9,9 +9,13 @@ from sozo.data.errors import UserError
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.categories import CategoryEncoder
-from sozo.scoring.embeddings.centred import CentredEncoder
-from sozo.scoring.embeddings.consensus import ConsensusEncoder, consensus_weights
-from sozo.scoring.embeddings.reference import random_lists, reference_scores
+from sozo.scoring.embeddings.derived import (
+    CentredEncoder,
+    ConsensusEncoder,
+    consensus_weights,
+    random_lists,
+    reference_scores,
+)
 from sozo.tasks.dat.scorer import DatScorer
 
 A = {"犬": [1, 0], "猫": [0, 2], "水": [1, 0], "山": [1, 1]}

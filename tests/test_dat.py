@@ -11,8 +11,8 @@ from scipy.spatial.distance import pdist
 from fakes import AXES, FakeEncoder, FakeNouns, axis_encoder, list_text
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason
-from sozo.tasks.dat.loopholes import BITS
 from sozo.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatSettings
+from sozo.tasks.dat.words import BITS
 
 TEN = AXES[:10]
 # What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.
@@ -318,7 +318,7 @@ def test_the_memory_of_bad_words_is_bounded(monkeypatch):
     for k in range(10):  # a model that babbles: nine new bad words a time beside a known noun
         babble = [f"走{'々' * (10 * k + i)}" for i in range(9)]
         assert one(list_text(["犬", *babble]), scorer).reason is Reason.NOT_NOUN
-        assert len(scorer._words._codes) <= 40
+        assert len(scorer.words._codes) <= 40
     assert one(list_text(TEN), scorer) == DatResult(TEN, 1.0, None)
     assert scorer.vectors.encoder.calls == 1  # the nouns were kept
 

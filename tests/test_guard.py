@@ -14,7 +14,7 @@ from sozo.data.schema import Reason, Response
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
-from sozo.scoring.embeddings.reference import random_lists
+from sozo.scoring.embeddings.derived import random_lists
 from sozo.scoring.guard import Guard, gain
 from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.table11 import table11, with_gains

@@ -7,8 +7,8 @@ from fakes import list_text, write_responses
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason, Response
 from sozo.tasks.dat.instruments import different, measure
-from sozo.tasks.dat.loopholes import BITS, common_words
 from sozo.tasks.dat.scorer import DatRules, DatScorer
+from sozo.tasks.dat.words import BITS, common_words
 
 
 def words(text):
@@ -86,9 +86,9 @@ def test_shares_of_words(ginza, jumandic_checker, tmp_path):
 
 def test_rare_is_one_in_a_hundred_thousand(tmp_path, monkeypatch):
     lists = [TEN] * 9 + lists_of("猫")
-    monkeypatch.setattr("sozo.tasks.dat.loopholes._RARE", 100)  # of a hundred words, 猫 is one
+    monkeypatch.setattr("sozo.tasks.dat.words._RARE", 100)  # of a hundred words, 猫 is one
     assert common_words(table_of(tmp_path / "a", lists)) == {*TEN, "猫"}
-    monkeypatch.setattr("sozo.tasks.dat.loopholes._RARE", 99)
+    monkeypatch.setattr("sozo.tasks.dat.words._RARE", 99)
     assert common_words(table_of(tmp_path / "b", lists)) == {*TEN}
 
 

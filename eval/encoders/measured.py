@@ -11,7 +11,7 @@ from sozo.data.jumandic import load_nouns
 from sozo.eval.encoders.measures import auc_of_sharing, common_direction_share, labels_of
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import Encoder, WordVectors
-from sozo.scoring.embeddings.reference import random_lists
+from sozo.scoring.embeddings.derived import random_lists
 from sozo.scoring.statistics import pearson
 
 PAIRS = 1_000_000

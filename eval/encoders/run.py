@@ -13,7 +13,7 @@ from sozo.data.run_folder import RunFolder
 from sozo.eval.encoders.measured import PAIRS, Measured, measure_encoders
 from sozo.eval.terminal import PageRun, print_page
 from sozo.scoring.embeddings import make_encoder
-from sozo.scoring.embeddings.reference import NUM_LISTS
+from sozo.scoring.embeddings.derived import NUM_LISTS
 
 PAGE = "encoders.md"
 _FILES = ("config.json", "metrics.json", PAGE)

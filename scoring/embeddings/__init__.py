@@ -6,8 +6,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.scoring.embeddings.categories import CategoryEncoder
-from sozo.scoring.embeddings.centred import CentredEncoder
-from sozo.scoring.embeddings.consensus import ConsensusEncoder, consensus_weights
+from sozo.scoring.embeddings.derived import CentredEncoder, ConsensusEncoder, consensus_weights
 from sozo.scoring.embeddings.e5 import E5Encoder
 from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
 from sozo.scoring.embeddings.ginza import ginza_encoder

@@ -14,7 +14,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
-from sozo.scoring.embeddings.reference import random_lists
+from sozo.scoring.embeddings.derived import random_lists
 from sozo.scoring.parse import NUM_WORDS
 
 # Redraws of every word of a list: enough at strength 1000 over 6,144 nouns (ja-ginza), where lists that begin at random

@@ -10,8 +10,8 @@ import numpy as np
 from sozo.data.categories import categories, domains
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.hill import hill_numbers
-from sozo.tasks.dat.loopholes import BITS
 from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.words import BITS
 
 PARTS = ("word_choice", "position", "combination")
 _SURE = ("word_choice", "combination")  # where no place has words of its own, position's jackknife covers 98% to 99%
@@ -46,7 +46,7 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
             if sure:
                 values[f"{name}_se"] = float(counts.std(ddof=1) / math.sqrt(len(lists)))
     flags = scorer.flags(words)[lists]
-    return values | {f"{kind}_share": float(np.mean(flags & BITS[kind] > 0)) for kind in scorer.loopholes.kinds}
+    return values | {f"{kind}_share": float(np.mean(flags & BITS[kind] > 0)) for kind in scorer.words.kinds}
 
 
 def different(kinds: Sequence[frozenset[str]], lists: np.ndarray) -> np.ndarray:

@@ -19,26 +19,9 @@ from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.keys import response_keys
 from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
 from sozo.scoring.parse import NUM_WORDS, split_list
-from sozo.tasks.dat.loopholes import Loopholes
-from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, WordTable
+from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, DatRules, WordTable
 
 _CHUNK = 2048  # the strings of a chunk stay in cache
-
-
-@dataclass(frozen=True)
-class DatRules:
-    """The protocol. The defaults are the paper's.
-
-    With `olson` (Olson et al., 2021, English) words are in Latin letters, case folded; the first 7 valid ones of the 10
-    count, times 100; a response with fewer is invalid for the reason of its first bad word.
-    """
-
-    reasoning: bool = setting(True, "Cut off a leading <think>...</think>.")
-    repeated_by_representative: bool = setting(False, "Count りんご and 林檎 as one word, by 代表表記.")
-    olson: bool = setting(False, "Olson et al. (2021), English: first 7 valid words, times 100.")
-    reject_glued: bool = setting(False, "Words glued from several, that no dictionary has, are no nouns.")
-    reject_numerals: bool = setting(False, "Runs of kanji numerals (一二三) are no nouns.")
-    reject_rare: bool = setting(False, "Words that are rare in --base-responses are no nouns.")
 
 
 @dataclass(frozen=True)
@@ -132,9 +115,7 @@ class DatScorer:
         self.checker = checker
         self.rules = rules or DatRules()
         self.vectors = WordVectors(encoder, cache_dir)
-        olson, by_representative = self.rules.olson, self.rules.repeated_by_representative
-        self.loopholes = Loopholes(self.rules, base)
-        self._words = WordTable(checker, self.vectors, self.loopholes, latin=olson, by_representative=by_representative)
+        self.words = WordTable(checker, self.vectors, self.rules, base)
 
     @classmethod
     def of(cls, settings: DatSettings) -> Self:
@@ -161,7 +142,7 @@ class DatScorer:
         chunks = [self._numbers(texts[i : i + _CHUNK]) for i in range(0, len(texts), _CHUNK)]
         lists = [i * _CHUNK + k for i, (places, _) in enumerate(chunks) for k in places]
         numbers = np.concatenate([n for _, n in chunks] or [np.zeros((0, NUM_WORDS), np.int32)])
-        bad = self._words.bad_words(numbers)
+        bad = self.words.bad_words(numbers)
         numbers, reasons = _first_seven(numbers, bad) if self.rules.olson else (numbers, _first_rule(bad))
 
         n, at = len(texts), np.array(lists, np.int64)
@@ -169,17 +150,17 @@ class DatScorer:
         codes[at] = reasons
         good, at = numbers[reasons == 0], at[reasons == 0]
         scores = np.full(n, np.nan, np.float32)
-        distances = mean_pairwise_distance(self.vectors.matrix, self._words.rows[good])
+        distances = mean_pairwise_distance(self.vectors.matrix, self.words.rows[good])
         scores[at] = distances * np.float32(100 if self.rules.olson else 1)
         keys: list[bytes | None] = [None] * n
-        for i, key in zip(at.tolist(), response_keys(self._words.hashes[good]), strict=True):
+        for i, key in zip(at.tolist(), response_keys(self.words.hashes[good]), strict=True):
             keys[i] = key
         return DatScores(texts, scores, codes, keys, self.rules.reasoning)
 
     def flags(self, words: Sequence[str]) -> np.ndarray:
-        """The kinds of the words of valid responses, bits of `sozo.tasks.dat.loopholes`: uint8, shape (words,)."""
-        numbers = self._words.look_up(list(words))
-        return self._words.flags[numbers]
+        """The kinds of the words of valid responses, bits of `sozo.tasks.dat.words.BITS`: uint8, shape (words,)."""
+        numbers = self.words.look_up(list(words))
+        return self.words.flags[numbers]
 
     def _numbers(self, texts: Sequence[str]) -> tuple[list[int], np.ndarray]:
         """Which texts are lists of ten, and their words' numbers or reason codes, shape (lists, 10)."""
@@ -190,7 +171,7 @@ class DatScorer:
             if words is not None:
                 lists.append(i)
                 flat += words
-        numbers = self._words.look_up([word.lower() for word in flat] if self.rules.olson else flat)
+        numbers = self.words.look_up([word.lower() for word in flat] if self.rules.olson else flat)
         return lists, numbers.reshape(-1, NUM_WORDS)
 
 

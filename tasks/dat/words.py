@@ -1,35 +1,64 @@
-"""The words seen so far: for each noun its vector, flags, identity and hash, for every other word its reason."""
+"""The words of DAT's lists: the rules, kinds by which a list looks more different than it is, and all words so far."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from sozo.data.errors import UserError
 from sozo.data.schema import Reason
+from sozo.data.settings import setting
+from sozo.data.sudachi import has_entry
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.keys import word_hash
-from sozo.scoring.nouns import NounChecker
+from sozo.scoring.nouns import NounChecker, Verdict
 from sozo.scoring.parse import NUM_WORDS, script_reason
-from sozo.tasks.dat.loopholes import Loopholes
+from sozo.tasks.dat.table import read_lists
 
 REASONS = tuple(Reason)
 CODE = {reason: -1 - i for i, reason in enumerate(REASONS)}
 SCRIPT_CODES = (CODE[Reason.NOT_JAPANESE], CODE[Reason.SYMBOL])
 _MAX_CACHED = 1 << 20
+# Kind -> its bit in a word's flags. Wikipedia: the checker's entry was acquired from there by a program.
+BITS = {"proper_noun": 1, "wikipedia": 2, "glued": 4, "numeral": 8, "rare": 16}
+_RARE = 100_000  # rare is a word that is less than one of so many words of the base model's lists
+
+
+@dataclass(frozen=True)
+class DatRules:
+    """The protocol. The defaults are the paper's.
+
+    With `olson` (Olson et al., 2021, English) words are in Latin letters, case folded; the first 7 valid ones of the 10
+    count, times 100; a response with fewer is invalid for the reason of its first bad word.
+    """
+
+    reasoning: bool = setting(True, "Cut off a leading <think>...</think>.")
+    repeated_by_representative: bool = setting(False, "Count りんご and 林檎 as one word, by 代表表記.")
+    olson: bool = setting(False, "Olson et al. (2021), English: first 7 valid words, times 100.")
+    reject_glued: bool = setting(False, "Words glued from several, that no dictionary has, are no nouns.")
+    reject_numerals: bool = setting(False, "Runs of kanji numerals (一二三) are no nouns.")
+    reject_rare: bool = setting(False, "Words that are rare in --base-responses are no nouns.")
 
 
 class WordTable:
     """Looks words up by the hundred thousand, and asks the checker and the encoder about new ones only.
 
-    A word is its noun's number (>= 0), an index into the arrays below, or the code of a reason (< 0).
+    A word is its noun's number (>= 0), an index into the arrays below, or the code of a reason (< 0). `base` is the
+    table of the base model's responses, without which no word is known to be rare.
     """
 
-    def __init__(
-        self, checker: NounChecker, vectors: WordVectors, loopholes: Loopholes, *, latin: bool, by_representative: bool
-    ) -> None:
-        self._checker, self._vectors, self._latin, self._by_representative = checker, vectors, latin, by_representative
-        self._loopholes = loopholes
+    def __init__(self, checker: NounChecker, vectors: WordVectors, rules: DatRules, base: Path | None) -> None:
+        if rules.reject_rare and base is None:
+            raise UserError("reject_rare needs base_responses: the folder of the base model's DAT run")
+        self._checker, self._vectors, self._rules = checker, vectors, rules
+        refused = {"glued": rules.reject_glued, "numeral": rules.reject_numerals, "rare": rules.reject_rare}
+        self._refused = sum(refused[kind] * BITS[kind] for kind in refused)
+        self._common = None if base is None else common_words(base)
+        self.kinds = [kind for kind in BITS if kind != "rare" or base is not None]  # those that are looked for
         self._codes: dict[str, int] = {}
         self._identities: dict[str, int] = {}
         self.rows = np.zeros(0, np.int32)  # of each noun in the vectors' matrix; -1 for none
-        self.flags = np.zeros(0, np.uint8)  # bits of `sozo.tasks.dat.loopholes`
+        self.flags = np.zeros(0, np.uint8)  # bits of the noun's kinds (`BITS`)
         self.identities = np.zeros(0, np.int32)  # nouns of equal identity are the same word
         self.hashes = np.zeros((0, 2), np.uint64)  # for the duplicates' keys
 
@@ -46,25 +75,37 @@ class WordTable:
 
     def _learn(self, words: list[str]) -> None:
         codes, nouns = self._codes, []
-        script = {word: script_reason(word, latin=self._latin) for word in words}
+        script = {word: script_reason(word, latin=self._rules.olson) for word in words}
         codes.update((word, CODE[reason]) for word, reason in script.items() if reason is not None)
         candidates = [word for word, reason in script.items() if reason is None]
         for word, verdict in zip(candidates, self._checker.check(candidates), strict=True):
-            flags = self._loopholes.flags(word, verdict)
-            if verdict.is_noun and not self._loopholes.refuse(flags):
+            flags = self._flags(word, verdict)
+            if verdict.is_noun and not flags & self._refused:
                 nouns.append((word, verdict, flags))
             else:
                 codes[word] = CODE[Reason.NOT_NOUN]
         if not nouns:
             return
         first, rows = len(self.rows), self._vectors.rows([word for word, _, _ in nouns])
-        identities = [(self._by_representative and verdict.representative) or word for word, verdict, _ in nouns]
+        by_representative = self._rules.repeated_by_representative
+        identities = [(by_representative and verdict.representative) or word for word, verdict, _ in nouns]
         numbered = [self._identities.setdefault(identity, len(self._identities)) for identity in identities]
         self.rows = np.append(self.rows, np.array(rows, np.int32))
         self.flags = np.append(self.flags, np.array([flags for _, _, flags in nouns], np.uint8))
         self.identities = np.append(self.identities, np.array(numbered, np.int32))
         self.hashes = np.concatenate([self.hashes, np.stack([word_hash(word) for word, _, _ in nouns])])
         codes.update((word, first + i) for i, (word, _, _) in enumerate(nouns))
+
+    def _flags(self, word: str, verdict: Verdict) -> int:
+        """The bits of a noun's kinds."""
+        kinds = {
+            "proper_noun": verdict.proper,
+            "wikipedia": verdict.wikipedia,
+            "glued": verdict.glued and not has_entry(word),
+            "numeral": verdict.numeral,
+            "rare": self._common is not None and word not in self._common,
+        }
+        return sum(kinds[kind] * BITS[kind] for kind in kinds)
 
     def bad_words(self, numbers: np.ndarray) -> np.ndarray:
         """Per word 0 or the code of what is wrong with it, shape (responses, 10)."""
@@ -78,3 +119,12 @@ class WordTable:
                 repeated = (identities[:k] == identities[k]).any(axis=0) & (numbers[:, k] >= 0)
                 bad[repeated, k] = CODE[Reason.REPEATED_WORD]
         return bad
+
+
+def common_words(base: Path) -> frozenset[str]:
+    """The words that make up one in 100,000, or more, of the words of a table's valid lists."""
+    words, lists = read_lists(base)
+    if not words:
+        raise UserError(f"{base}: no valid list of ten words; give the folder of the base model's DAT run")
+    enough = np.bincount(lists.ravel()) * _RARE >= lists.size
+    return frozenset(word for word, common in zip(words, enough.tolist(), strict=True) if common)

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from sozo.scoring.judges.endpoint import EndpointJudge
-from sozo.scoring.judges.protocol import Asked
+from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import judge_answers
 from sozo.tasks.jcq.rubric import JCQ_V1
 
@@ -69,7 +69,7 @@ def main() -> None:
     args = parser.parse_args()
     os.environ["OPENAI_API_KEY"] = "none"
     long = "案を挙げて詳しく述べます。" * 60
-    answers = [Asked(str(k), str(k), f"質問{k}", f"{k}. {long}") for k in range(args.items)]
+    answers = [ToJudge(str(k), str(k), f"質問{k}", f"{k}. {long}") for k in range(args.items)]
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, args.latency), daemon=True)
     server.start()

@@ -7,10 +7,8 @@ from sozo.data.errors import UserError
 from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.rewards.judge import JudgeReward
-from sozo.scoring.judges.endpoint import endpoint_judge
-from sozo.scoring.judges.local import LocalJudge
-from sozo.scoring.judges.options import JudgeSettings
-from sozo.scoring.judges.protocol import Judge
+from sozo.scoring.judges.endpoint import LocalJudge, endpoint_judge
+from sozo.scoring.judges.protocol import Judge, JudgeSettings
 
 # As near to the paper's temperature 0 as sampling comes: a token two nats less likely has a chance of e^-20000.
 _GREEDY = 1e-4

@@ -13,8 +13,7 @@ from tqdm import tqdm
 from sozo.data.schema import Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
-from sozo.scoring.endpoint.bodies import Outcome
-from sozo.scoring.endpoint.client import OFFICIAL, Endpoint
+from sozo.scoring.endpoint.client import OFFICIAL, Endpoint, Outcome
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import NONE, read_profile
 
@@ -37,9 +36,9 @@ class OpenAIGenerator:
         self, settings: GeneratorSettings, *, keep: Path | None = None, retry: RetryPolicy | None = None
     ) -> None:
         self._profile = profile = read_profile(settings.endpoint)
-        options: dict[str, Any] = {"timeout": profile.timeout} if profile.timeout else {}
-        options |= {"concurrency": profile.concurrency or settings.concurrency, "key_env": profile.key_env}
-        self._endpoint = Endpoint(settings.model, settings.base_url, retry=retry, **options)
+        self._endpoint = Endpoint(
+            settings.model, settings.base_url, concurrency=settings.concurrency, retry=retry, profile=profile
+        )
         temperature = settings.temperature if profile.temperature is None else profile.temperature
         self.name = settings.source or settings.model
         self.temperature = None if temperature is None or temperature == NONE else float(temperature)

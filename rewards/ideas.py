@@ -1,6 +1,6 @@
 """Ideas as GRPO is paid for them: what one expert's judge says, or several experts' together; the form apart."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,23 +9,19 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.settings import hint, load_dotted
-from sozo.rewards.judge import JudgeReward, Verdict
+from sozo.rewards.judge import JudgeReward, StatusScores
 from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.scoring.judges.criterion import criteria_rubric
 from sozo.scoring.judges.protocol import Status
-from sozo.tasks.pbig.all_at_once import all_at_once
-from sozo.tasks.pbig.answer import parse_idea
-from sozo.tasks.pbig.experts import Expert, plain
-from sozo.tasks.pbig.history import load_experts
-from sozo.tasks.pbig.ideas import idea_text
-from sozo.tasks.pbig.rows import CRITERIA
+from sozo.tasks.pbig.experts import Expert, load_experts, plain
+from sozo.tasks.pbig.ideas import idea_text, parse_idea
+from sozo.tasks.pbig.rows import CRITERIA, worth
 from sozo.tasks.pbig.settings import digest
-from sozo.tasks.pbig.worth import worth
 from sozo.tasks.task import Answer, Item
 
 # What several experts make of an idea: `one` is for a single one, `min` pleases everybody, `max` delights somebody.
 AGGREGATES: dict[str, Callable[[Sequence[float]], float]] = {"one": fmean, "mean": fmean, "min": min, "max": max}
 _CALLS = 3  # so many calls in a row with too many failures end a run
-_INVALID = "invalid"  # no idea: nobody is asked
 
 
 class IdeaReward(JudgeReward):
@@ -49,6 +45,8 @@ class IdeaReward(JudgeReward):
             on this machine.
         options: `judge`, and fields of `JudgeSettings`.
     """
+
+    unasked = "invalid"  # no idea
 
     def __init__(
         self,
@@ -90,7 +88,7 @@ class IdeaReward(JudgeReward):
         if make_judge is not None:
             options["make_judge"] = load_dotted(make_judge, "make_judge")
         super().__init__(
-            all_at_once(criteria), ledger=ledger, scale=scale, stop_failed_share=stop_failed_share, **options
+            criteria_rubric(criteria), ledger=ledger, scale=scale, stop_failed_share=stop_failed_share, **options
         )
         self.__name__ = "idea_reward"
         self.weights, self.aggregate, self.rank = dict(weights or {}), aggregate, rank
@@ -110,16 +108,16 @@ class IdeaReward(JudgeReward):
         idea, patent = completion.facts["idea"], completion.facts["patent"]
         return [(expert.examples(patent), idea) for expert in self.experts] if idea else []
 
-    def paid(self, completion: ScoredCompletion, verdicts: Sequence[Verdict]) -> ScoredCompletion:
+    def paid(self, completion: ScoredCompletion, verdicts: Sequence[StatusScores]) -> ScoredCompletion:
         if not verdicts:
-            return replace(completion, reward=None, facts={**completion.facts, "status": _INVALID, "scores": None})
-        status = next((status for status, scores in verdicts if scores is None), str(Status.OK))
-        by_expert = {expert.name: scores for expert, (_, scores) in zip(self.experts, verdicts, strict=True)}
+            return replace(completion, reward=None, facts={**completion.facts, "status": self.unasked, "scores": None})
+        worths, by_expert, failure = [], {}, None
+        for expert, (status, scores) in zip(self.experts, verdicts, strict=True):
+            by_expert[expert.name] = scores
+            failure = failure or (status if scores is None else None)
+            worths.append(None if scores is None else worth(scores, expert.criteria, self.weights))
+        status = failure or str(Status.OK)
         judged = replace(completion, facts={**completion.facts, "status": status, "scores": by_expert})
-        worths = [
-            None if scores is None else worth(scores, expert.criteria, self.weights)
-            for expert, (_, scores) in zip(self.experts, verdicts, strict=True)
-        ]
         known = [value for value in worths if value is not None]
         if len(known) < len(worths):
             return replace(judged, reason=status, reward=None)
@@ -128,26 +126,19 @@ class IdeaReward(JudgeReward):
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         paid = super().among(completions)
-        if self.rank:
-            groups: defaultdict[str, list[float]] = defaultdict(list)
-            for completion in paid:
-                if completion.score is not None:
-                    groups[completion.group].append(completion.score)
-            paid = [
-                c if c.reward is None else replace(c, reward=self.scale * _rank(c.score, groups[c.group])) for c in paid
-            ]
-        # What is no idea has no worth, also not its group's: its form is another reward's.
-        return [replace(c, reward=None) if c.facts["status"] == _INVALID else c for c in paid]
-
-    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        statuses = Counter(completion.facts["status"] for completion in completions)
-        ideas = len(completions) - statuses[_INVALID]
-        scores = [completion.score for completion in completions if completion.score is not None]
-        metrics = {f"judge/status/{status}": float(statuses[status]) for status in (*map(str, Status), _INVALID)}
-        metrics["judge/failed_share"] = 1 - len(scores) / ideas if ideas else 0.0
-        if scores:
-            metrics["judge/mean"] = fmean(scores)
-        return metrics | {"judge/cost": self.cost} if self.price else metrics
+        groups: defaultdict[str, list[float]] = defaultdict(list)
+        for completion in paid:
+            if completion.score is not None:
+                groups[completion.group].append(completion.score)
+        rewards = []
+        for completion in paid:
+            reward = completion.reward
+            if completion.facts["status"] == self.unasked:
+                reward = None  # what is no idea has no worth, also not its group's: its form is another reward's
+            elif self.rank and reward is not None:
+                reward = self.scale * _rank(completion.score, groups[completion.group])
+            rewards.append(replace(completion, reward=reward))
+        return rewards
 
     def describe(self) -> dict[str, Any]:
         described = super().describe() | {"weights": self.weights, "aggregate": self.aggregate, "rank": self.rank}
@@ -155,14 +146,12 @@ class IdeaReward(JudgeReward):
         return described | {"history_sha256": digest(expert.describe() for expert in self.experts)}
 
     def stop_if_failing(self, statuses: Sequence[str]) -> None:
-        failures = Counter(status for status in statuses if status != Status.OK)
-        bad = failures.total() > self.stop_failed_share * len(statuses)
+        failed = sum(status != Status.OK for status in statuses)
+        bad = failed > self.stop_failed_share * len(statuses)
         self._bad_calls = self._bad_calls + 1 if bad else 0
         if self._bad_calls >= _CALLS:
-            how = ", ".join(f"{number} {status}" for status, number in failures.most_common())
-            share = f"more than {self.stop_failed_share:.0%} of the judgements failed in {_CALLS} calls in a row"
-            remedy = "take another judge, or raise stop_failed_share"
-            raise UserError(f"{share} ({how} just now): {self.ledger} holds the replies; {remedy}")
+            share = f"more than {self.stop_failed_share:.0%}"
+            raise self.failing(f"{share} of the judgements failed in {_CALLS} calls in a row", statuses)
 
 
 def _rank(score: float | None, scores: Sequence[float]) -> float:

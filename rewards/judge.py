@@ -14,21 +14,18 @@ from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.ledger import Ledger
-from sozo.scoring.judges.options import JudgeSettings
-from sozo.scoring.judges.protocol import Asked, Judge, Rubric, Scores, Status
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric, Scores, Status, ToJudge
 from sozo.scoring.judges.run import check_budget, judge_answers
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.task import Answer, Item
 
 # Fewer judgements say nothing about the share of failures.
 _LEAST_JUDGED = 20
-# An answer without text: a judge might refuse it, and it would be paid what its group is paid.
-_EMPTY = "empty"
 
 # Those that this process has open: several rewards of a run may share one.
 _LEDGERS: dict[Path, Ledger] = {}
-Verdict = tuple[str, Scores | None]  # a judgement's status, and its scores if it has any
-_Verdicts = tuple[dict[tuple[str, str], Verdict], float]  # by question and answer; and what all judging cost at most
+StatusScores = tuple[str, Scores | None]  # a judgement's status, and its scores if it has any
+_Verdicts = tuple[dict[tuple[str, str], StatusScores], float]  # by question and answer; what all judging cost at most
 
 
 class JudgeReward(Reward):
@@ -58,6 +55,9 @@ class JudgeReward(Reward):
     ('creativity',)
     """
 
+    # The status of a completion that nobody is asked about, since it has no text: a judge might refuse it, and then it
+    # would be paid what its group is paid.
+    unasked = "empty"
     free = frozenset({"ledger", "stop_failed_share", *asdict(JudgeSettings())} - deciding(JudgeSettings()).keys())
     console = (("mean of the judge", "judge/mean", ".3f"), ("judgements failed", "judge/failed_share", "6.1%"))
 
@@ -82,7 +82,8 @@ class JudgeReward(Reward):
             raise UserError(f"{self.rubric.name} has no criterion {criterion}; it has {', '.join(known)}")
         # The name is the same whatever the settings: it is the key in W&B.
         super().__init__("judge_reward", "judge", scale=scale)
-        self.ledger, self.settings = Path(ledger), settings_of(JudgeSettings, settings)
+        # A reward always asks: `reparse` is the evaluation's.
+        self.ledger, self.settings = Path(ledger), replace(settings_of(JudgeSettings, settings), reparse=False)
         self.price, self.criterion, self.stop_failed_share = self.settings.price(), criterion, stop_failed_share
         self._given, self._make_judge = judge, make_judge
         self._judge: Judge | None = None
@@ -94,7 +95,7 @@ class JudgeReward(Reward):
         """Who judges, made when first asked for."""
         if self._judge is None:
             self._judge = self._given or self._make_judge(self.settings)
-            check_budget(self._judge, self.price, self.settings.max_cost)
+            check_budget(self._judge, self.settings)
         return self._judge
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
@@ -108,25 +109,26 @@ class JudgeReward(Reward):
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         """Each with what its judgement is worth, or what its group is."""
         verdicts, self.cost = self._verdicts(completions)
-        judged = [self.paid(c, [verdicts[pair] for pair in self.about(c)]) for c in completions]
-        groups: defaultdict[str, list[float]] = defaultdict(list)
-        for completion in judged:
-            if completion.reward is not None:
-                groups[completion.group].append(completion.reward)
-        worth = {group: fmean(rewards) for group, rewards in groups.items()}
-        return [c if c.reward is not None else replace(c, reward=worth.get(c.group)) for c in judged]
+        judged, groups = [], defaultdict[str, list[float]](list)
+        for completion in completions:
+            paid = self.paid(completion, [verdicts[pair] for pair in self.about(completion)])
+            judged.append(paid)
+            if paid.reward is not None:
+                groups[paid.group].append(paid.reward)
+        means = {group: fmean(rewards) for group, rewards in groups.items()}
+        return [c if c.reward is not None else replace(c, reward=means.get(c.group)) for c in judged]
 
     def about(self, completion: ScoredCompletion) -> list[tuple[str, str]]:
         """The questions and answers that the judge is asked about for one completion: none for an empty answer."""
         return [(completion.facts["question"], completion.text)] if completion.text.strip() else []
 
-    def paid(self, completion: ScoredCompletion, verdicts: Sequence[Verdict]) -> ScoredCompletion:
+    def paid(self, completion: ScoredCompletion, verdicts: Sequence[StatusScores]) -> ScoredCompletion:
         """The completion with its worth by the `verdicts` on what it is `about`; a reward of None if that is not known.
 
         Without any, it is worth the least that the rubric knows.
         """
         lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
-        status, scores = verdicts[0] if verdicts else (_EMPTY, lowest)
+        status, scores = verdicts[0] if verdicts else (self.unasked, lowest)
         facts = {**completion.facts, "status": status, "scores": scores}
         if scores is None:
             return replace(completion, reason=status, reward=None, facts=facts)
@@ -136,8 +138,10 @@ class JudgeReward(Reward):
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         statuses = Counter(completion.facts["status"] for completion in completions)
         scores = [completion.score for completion in completions if completion.score is not None]
-        metrics = {f"judge/status/{status}": float(statuses[status]) for status in (*map(str, Status), _EMPTY)}
-        metrics["judge/failed_share"] = 1 - len(scores) / len(completions)
+        metrics = {f"judge/status/{status}": float(statuses[status]) for status in (*map(str, Status), self.unasked)}
+        # What nobody was asked about and is worth nothing has not failed.
+        counted = sum(c.score is not None or c.facts["status"] != self.unasked for c in completions)
+        metrics["judge/failed_share"] = 1 - len(scores) / counted if counted else 0.0
         if scores:
             metrics["judge/mean"] = fmean(scores)
         return metrics | {"judge/cost": self.cost} if self.price else metrics
@@ -188,9 +192,8 @@ class JudgeReward(Reward):
         if path not in _LEDGERS:
             _LEDGERS[path] = Ledger(self.ledger, (self.rubric,))
         pairs = dict.fromkeys(pair for completion in completions for pair in self.about(completion))
-        answers = [Asked(fingerprint(f"{q}\0{text}"), fingerprint(q), q, text) for q, text in pairs]
-        paying: dict[str, Any] = {name: getattr(self.settings, name) for name in ("max_cost", "retry_failed")}
-        judging = judge_answers(self.judge, self.rubric, answers, _LEDGERS[path], price=self.price, **paying)
+        answers = [ToJudge(fingerprint(f"{q}\0{text}"), fingerprint(q), q, text) for q, text in pairs]
+        judging = judge_answers(self.judge, self.rubric, answers, _LEDGERS[path], self.settings)
         if judging.stopped:
             raise UserError(f"judging ended: {judging.stopped}; allow more (max_cost) and resume the run")
         statuses = [str(judgement.status) for judgement in judging.judgements if judgement]
@@ -200,15 +203,18 @@ class JudgeReward(Reward):
 
     def stop_if_failing(self, statuses: Sequence[str]) -> None:
         """Raise UserError if too many judgements failed; `statuses` are those of one call."""
-        failures = Counter(status for status in statuses if status != Status.OK)
-        failed = [status in failures for status in statuses]
+        failed = [status != Status.OK for status in statuses]
         self._failed = [*self._failed, *failed][-max(_LEAST_JUDGED, len(failed)) :]
         count = len(self._failed)
         if count >= _LEAST_JUDGED and sum(self._failed) > self.stop_failed_share * count:
-            how = ", ".join(f"{number} {status}" for status, number in failures.most_common())
-            remedy = "take another judge or rubric, or raise stop_failed_share"
-            share = f"{sum(self._failed)} of the last {count} judgements failed ({how} just now)"
-            raise UserError(f"{share}: {self.ledger} holds the replies; {remedy}")
+            raise self.failing(f"{sum(self._failed)} of the last {count} judgements failed", statuses)
+
+    def failing(self, what: str, statuses: Sequence[str]) -> UserError:
+        """The error that says `what` failed, and how in this call."""
+        failures = Counter(status for status in statuses if status != Status.OK)
+        how = ", ".join(f"{number} {status}" for status, number in failures.most_common())
+        remedy = "take another judge or rubric, or raise stop_failed_share"
+        return UserError(f"{what} ({how} just now): {self.ledger} holds the replies; {remedy}")
 
 
 make_judge_reward = JudgeReward

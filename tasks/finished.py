@@ -14,7 +14,7 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
 from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import judged_part
-from sozo.scoring.judges.protocol import Asked, Rubric
+from sozo.scoring.judges.protocol import Rubric, ToJudge
 from sozo.scoring.measure import Estimate, Measure
 
 if TYPE_CHECKING:
@@ -132,10 +132,10 @@ class Finished:
                 digest.update(path.read_bytes())
         return digest.hexdigest()
 
-    def to_judge(self) -> Iterator[Asked]:
+    def to_judge(self) -> Iterator[ToJudge]:
         """The answers as a judge is asked about them; empty where there is nothing to judge."""
         for answer in self.answers():
-            yield Asked(answer.id, answer.item, self.prompts[answer.item], judged_part(answer.text))
+            yield ToJudge(answer.id, answer.item, self.prompts[answer.item], judged_part(answer.text))
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
         """Item -> score by another encoder, and what that scorer says of itself."""

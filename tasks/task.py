@@ -13,8 +13,7 @@ from sozo.tasks.view import View
 
 if TYPE_CHECKING:
     from sozo.scoring.guard import Guard
-    from sozo.scoring.judges.options import JudgeSettings
-    from sozo.scoring.judges.protocol import Judge, Rubric
+    from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sozo.eval.experts.run import ExpertSettings, judge_experts
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
-from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import JudgeSettings
 
 CONDITIONS = conditions_of(["zero", "same"], [2])
 RATINGS = [rating for rating in world(1, 0.3) if rating.rater in ("r0", "r4", "r8")]

@@ -10,7 +10,7 @@ from sozo.data.rubrics import Criterion, RatingRubric
 from sozo.eval.experts.asks import asks
 from sozo.eval.experts.histories import Rated
 from sozo.scoring.judges.criterion import criterion_rubric
-from sozo.scoring.judges.local import LocalJudge
+from sozo.scoring.judges.endpoint import LocalJudge
 
 CRITERION = Criterion("worth", (1, 5), title="Worth")
 RUBRIC = RatingRubric("world", (CRITERION,))

@@ -14,7 +14,7 @@ from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.endpoint import endpoint_judge
-from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import JudgeSettings
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server
 

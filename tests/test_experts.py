@@ -28,7 +28,7 @@ from sozo.eval.experts.run import ExpertSettings, judge_experts, seeded_judges
 from sozo.eval.experts.votes import LOW_CONFIDENCE, NO_VOTES, TIE, UNPARSEABLE, predict
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.judges.criterion import Verdict
-from sozo.scoring.judges.options import JudgeSettings, Price
+from sozo.scoring.judges.protocol import JudgeSettings, Price
 
 ROOT = Path(__file__).parents[1]
 SHOTS = (1, 2, 5, 10)

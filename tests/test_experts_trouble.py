@@ -19,7 +19,7 @@ from judge_server import JudgeServer, completion
 from sozo.eval.experts.estimate import estimate
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.ledger import read_judgements
-from sozo.scoring.judges.options import Price
+from sozo.scoring.judges.protocol import Price
 
 HERE = Path(__file__).parent
 KEY = "sk-proj-Vq7/secret+key-0123456789"

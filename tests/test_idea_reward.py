@@ -10,8 +10,8 @@ from judge_server import JudgeServer, completion
 from sozo.data.errors import UserError
 from sozo.data.rubrics import load_rubric
 from sozo.rewards import idea_format_reward, make_idea_reward
+from sozo.scoring.judges.criterion import criteria_rubric
 from sozo.scoring.judges.protocol import Reply
-from sozo.tasks.pbig.all_at_once import all_at_once
 from sozo.tasks.pbig.experts import Expert, Rated
 from two_ranks import run_ranks
 
@@ -154,11 +154,11 @@ def test_what_cannot_be_is_one_line_before_anybody_is_asked(tmp_path, options, m
     ["", "3", '{"specificity": 3}', scores(3, 6), scores(3.5, 1), scores("3", 1), scores(3, 5) * 2, scores(True, 1)],
 )
 def test_a_doubtful_reply_has_no_scores(reply):
-    assert all_at_once([criterion for criterion in CRITERIA if criterion.name in AXES]).read(reply) is None
+    assert criteria_rubric([criterion for criterion in CRITERIA if criterion.name in AXES]).read(reply) is None
 
 
 def test_a_prompt_holds_every_criterion_and_no_idea_fills_a_place_in_it():
-    rubric = all_at_once(CRITERIA)
+    rubric = criteria_rubric(CRITERIA)
     asked = rubric.prompt("# Examples\nExample 1\n{input}\n\n", "Patent: {form}")
     assert all(criterion.instruction in asked for criterion in CRITERIA)
     assert "{input}\n\n# Input\nPatent: {form}\n" in asked

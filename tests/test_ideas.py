@@ -9,6 +9,7 @@ import pytest
 
 from pbig_trial_rule import EXPERTS, rate, ratings_csv
 from sozo.data.errors import UserError
+from sozo.data.jsonl import write_records
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Idea,
@@ -18,7 +19,6 @@ from sozo.tasks.pbig.ideas import (
     read_patents,
     trial_ideas,
     trial_patents,
-    write_ideas,
     write_patents,
 )
 
@@ -41,7 +41,7 @@ def test_files_come_back_as_they_were_written(tmp_path):
     patents = (Patent("p", "枕", "聞く枕", ("一つ", "二つ"), "長い説明", "CS"), Patent("q", "布", "冷える布"))
     ideas = (Idea("i", "p", "枕", "眠る", "縫う", "軽い", "someone", ("title",)), Idea("j", "q", "a", "b", "c", "d"))
     write_patents(tmp_path / "p.jsonl", patents)
-    write_ideas(tmp_path / "i.jsonl", ideas)
+    write_records(tmp_path / "i.jsonl", ideas)
     assert read_patents(tmp_path / "p.jsonl") == patents
     assert read_ideas(tmp_path / "i.jsonl", {"p", "q"}) == ideas
 

@@ -18,14 +18,14 @@ from sozo.tasks.jcq.files import (
     write_jcq_judgements,
 )
 from sozo.tasks.jcq.questions import Question
-from sozo.tasks.jcq.task import asked_of
+from sozo.tasks.jcq.task import answers_to_judge
 from sozo.tasks.task import Answer
 
 VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
 QUESTIONS = [Question("1", "situation", "?"), Question("2", "situation", "??")]
 ANSWERS = (Answer("1", "1", "答え\n「一」\u2028"), Answer("2", "1", ""), Answer("3", "2", "三"))
-ASKED = asked_of(QUESTIONS, ANSWERS)
+ASKED = answers_to_judge(QUESTIONS, ANSWERS)
 
 
 def lines(path):

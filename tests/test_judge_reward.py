@@ -12,7 +12,7 @@ from sozo.models import judges
 from sozo.rewards import make_judge_reward
 from sozo.scoring.judges.ledger import Ledger, read_judgements
 from sozo.scoring.judges.protocol import Reply, Rubric
-from sozo.scoring.judges.workers import _GIVE_UP_AFTER
+from sozo.scoring.judges.run import GIVE_UP_AFTER
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.jcq import task as jcq_task
 from sozo.tasks.jcq.questions import trial_questions
@@ -159,7 +159,7 @@ def test_failures_that_are_the_rule_end_the_run(tmp_path):
     assert reward("c", stop_failed_share=0.9)(["問い"] * 20, answers(18, 2)) == [3.5] * 20
     # A judge that gives no reply at all ends it before.
     silent = make_judge_reward(judge=FakeJudge(lambda _: Reply(error="gone")), ledger=tmp_path / "d")
-    with pytest.raises(UserError, match=f"{_GIVE_UP_AFTER} prompts in a row got no reply"):
+    with pytest.raises(UserError, match=f"{GIVE_UP_AFTER} prompts in a row got no reply"):
         silent(["問い"] * 40, [f"答え{k}" for k in range(40)])
 
 

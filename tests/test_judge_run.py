@@ -7,20 +7,19 @@ import pytest
 from fakes import FakeJudge
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
+from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.scoring.judges.ledger import Ledger
 from sozo.scoring.judges.ledger import read_judgements as read_ledger
-from sozo.scoring.judges.local import LocalJudge
-from sozo.scoring.judges.options import Price
-from sozo.scoring.judges.protocol import Asked, Reply
-from sozo.scoring.judges.run import judge_answers
-from sozo.scoring.judges.workers import _GIVE_UP_AFTER
+from sozo.scoring.judges.protocol import JudgeSettings, Reply, ToJudge
+from sozo.scoring.judges.run import GIVE_UP_AFTER, judge_answers
 from sozo.tasks.jcq.questions import Question
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
-from sozo.tasks.jcq.task import asked_of
+from sozo.tasks.jcq.task import answers_to_judge
 from sozo.tasks.task import Answer
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
-ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]
+ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]
+PRICES = {"price_in": 0.0, "price_out": 1e6 / 50}
 
 
 def about(k):
@@ -33,7 +32,8 @@ def read_judgements(path):
 
 def judge(reply, path, answers=ANSWERS[:6], rubric=JCQ_V1, **how):
     fake = reply if isinstance(reply, FakeJudge) else FakeJudge(reply)
-    return judge_answers(fake, rubric, answers, path, **how), fake
+    on_judgement = how.pop("on_judgement", None)
+    return judge_answers(fake, rubric, answers, path, JudgeSettings(**how), on_judgement=on_judgement), fake
 
 
 def test_each_status_is_kept_and_counted(tmp_path):
@@ -113,7 +113,11 @@ def test_another_judge_prompt_or_parameter_is_another_judgement(tmp_path):
 
 
 def test_equal_answers_to_one_question_are_judged_once(tmp_path):
-    answers = [Asked("x", "1", "一", "同じ"), Asked("y", "1", "一", "同じ"), Asked("z", "2", "二", "同じ")]
+    answers = [
+        ToJudge("x", "1", "一", "同じ"),
+        ToJudge("y", "1", "一", "同じ"),
+        ToJudge("z", "2", "二", "同じ"),
+    ]
     done, fake = judge(lambda p: VERDICT, tmp_path / "j", answers)
     assert len(fake.asked) == 2
     assert done.judgements[0] is done.judgements[1]
@@ -121,12 +125,12 @@ def test_equal_answers_to_one_question_are_judged_once(tmp_path):
 
 
 def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
-    done, _ = judge(lambda p: VERDICT, tmp_path / "a", price=Price(2.0, 10.0))
+    done, _ = judge(lambda p: VERDICT, tmp_path / "a", price_in=2.0, price_out=10.0)
     assert done.cost == done.cost_at_most == pytest.approx(6 * (100 * 2.0 + 20 * 10.0) / 1e6)
     assert done.unknown_cost == 0
     done, _ = judge(lambda p: VERDICT, tmp_path / "b")
     assert (done.cost, done.unknown_cost, done.prompt_tokens) == (0.0, 6, 600)
-    done, fake = judge(lambda p: Reply(VERDICT), tmp_path / "c", price=Price(2.0, 10.0))
+    done, fake = judge(lambda p: Reply(VERDICT), tmp_path / "c", price_in=2.0, price_out=10.0)
     assert (done.cost, done.unknown_cost) == (0.0, 6)
     sent = sum(len(line.encode()) + 64 for line in fake.asked)
     assert done.cost_at_most == pytest.approx((sent * 2.0 + 6 * 50 * 10.0) / 1e6)
@@ -134,20 +138,21 @@ def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
 
 
 def test_max_cost_stops_before_it_is_exceeded_and_a_rerun_does_not_start_again(tmp_path):
-    price, limit = Price(0.0, 1e6 / 50), 5.0  # a reply costs at most 1 (50 tokens), and here 0.4 (20 tokens)
-    done, _ = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS, price=price, max_cost=limit)
+    # A reply costs at most 1 (50 tokens), and here 0.4 (20 tokens).
+    how = PRICES | {"max_cost": 5.0}
+    done, _ = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS, **how)
     # With 4.4 spent, another one could end at 5.4; 4.0 + 1 was still allowed.
     assert done.statuses["ok"] == 11
     assert done.cost == pytest.approx(4.4)
     assert done.statuses["not_asked"] == 49
     assert "above 5" in done.stopped
-    again, fake = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS, price=price, max_cost=limit)
+    again, fake = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS, **how)
     assert fake.asked == []
     assert again.judgements == done.judgements
     # Tokens that nobody counted are taken at their most.
-    done, _ = judge(lambda p: Reply(VERDICT), tmp_path / "k", ANSWERS, price=price, max_cost=limit)
+    done, _ = judge(lambda p: Reply(VERDICT), tmp_path / "k", ANSWERS, **how)
     assert done.statuses["ok"] == 5
-    done, fake = judge(lambda p: VERDICT, tmp_path / "k", ANSWERS, price=price, max_cost=limit)
+    done, fake = judge(lambda p: VERDICT, tmp_path / "k", ANSWERS, **how)
     assert fake.asked == []
 
 
@@ -163,7 +168,7 @@ def test_max_cost_lets_what_is_under_way_end(tmp_path):
             return await super().ask(prompt)
 
     slow = Slow(lambda p: VERDICT, concurrency=50)
-    done, _ = judge(slow, tmp_path / "j", ANSWERS, price=Price(0.0, 1e6 / 50), max_cost=5.0)
+    done, _ = judge(slow, tmp_path / "j", ANSWERS, **PRICES, max_cost=5.0)
     assert slow.most == 5  # five at their most make the limit; the next waits until one has cost less
     assert done.statuses["ok"] == len(slow.asked) == 11
 
@@ -177,7 +182,7 @@ def test_what_waits_for_the_budget_is_not_asked_once_the_run_has_ended(tmp_path)
     # There is room for one at a time: the second worker waits while the first meets a judge that cannot be used.
     slow = Slow(lambda p: UserError("no such model"), concurrency=2)
     with pytest.raises(UserError, match="no such model"):
-        judge(slow, tmp_path / "j", ANSWERS, price=Price(0.0, 1e6 / 50), max_cost=1.5)
+        judge(slow, tmp_path / "j", ANSWERS, **PRICES, max_cost=1.5)
     assert len(slow.asked) == 1
     assert slow.closed == 1
 
@@ -186,7 +191,7 @@ def test_max_cost_needs_prices_and_a_limit(tmp_path):
     with pytest.raises(UserError, match="max_cost needs the price"):
         judge(lambda p: VERDICT, tmp_path / "j", max_cost=1.0)
     with pytest.raises(UserError, match="max_cost needs the price"):
-        judge(FakeJudge(None, max_tokens=None), tmp_path / "j", max_cost=1.0, price=Price(1, 1))
+        judge(FakeJudge(None, max_tokens=None), tmp_path / "j", max_cost=1.0, price_in=1, price_out=1)
 
 
 def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp_path):
@@ -204,14 +209,14 @@ def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp
 def test_a_dead_server_is_not_asked_seven_hundred_times(tmp_path):
     with pytest.raises(UserError, match=r"20 prompts in a row got no reply \(the last: refused\).*--retry-failed"):
         judge(FakeJudge(lambda p: Reply(error="refused"), concurrency=4), tmp_path / "j", ANSWERS)
-    assert _GIVE_UP_AFTER <= len(read_judgements(tmp_path / "j")) < _GIVE_UP_AFTER + 4
+    assert GIVE_UP_AFTER <= len(read_judgements(tmp_path / "j")) < GIVE_UP_AFTER + 4
 
 
 def test_answers_that_fit_no_question_and_ids_that_come_twice(tmp_path):
     with pytest.raises(UserError, match="answer 'x' is to question '99'"):
-        asked_of([Question("1", "situation", "問い")], [Answer("x", "99", "...")])
+        answers_to_judge([Question("1", "situation", "問い")], [Answer("x", "99", "...")])
     with pytest.raises(UserError, match="answer id 'x' comes twice"):
-        judge(lambda p: VERDICT, tmp_path / "j", [Asked("x", "1", "q", "."), Asked("x", "2", "r", ".")])
+        judge(lambda p: VERDICT, tmp_path / "j", [ToJudge("x", "1", "q", "."), ToJudge("x", "2", "r", ".")])
     assert not (tmp_path / "j").exists()
 
 

@@ -12,13 +12,12 @@ from fakes import FakeJudge
 from judge_server import VERDICT, completion
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.ledger import read_judgements
-from sozo.scoring.judges.options import Price
-from sozo.scoring.judges.protocol import Asked, Reply
+from sozo.scoring.judges.protocol import JudgeSettings, Price, Reply, ToJudge
 from sozo.scoring.judges.run import judge_answers
 from sozo.tasks.jcq.rubric import JCQ_V1
 from test_sampling_endpoint import server
 
-ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(6)]
+ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(6)]
 
 
 def test_ctrl_c_waits_for_what_is_paid_for(tmp_path, monkeypatch, capsys):
@@ -52,38 +51,43 @@ def test_a_second_reading_asks_nobody_and_reads_as_one_reads_today(tmp_path):
     lines = [lines[0], lines[1] | {"status": "ok", "scores": scores}]
     (tmp_path / "j").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     nobody = FakeJudge(lambda p: AssertionError("asked"))
-    done = judge_answers(nobody, JCQ_V1, ANSWERS[:2], tmp_path / "j", reparse=True, price=Price(1e6, 1e6))
+    settings = JudgeSettings(reparse=True, price_in=1e6, price_out=1e6)
+    done = judge_answers(nobody, JCQ_V1, ANSWERS[:2], tmp_path / "j", settings)
     assert nobody.asked == []
     assert [str(judgement.status) for judgement in done.judgements] == ["ok", "unparseable"]
     assert [judgement.scores for judgement in done.judgements] == [scores, None]
     # Two replies of 120 tokens were paid for, once, and now there is a price.
     assert (done.requests, done.cost, done.unknown_cost) == (0, 240.0, 0)
-    again = judge_answers(nobody, JCQ_V1, ANSWERS[:2], tmp_path / "j", reparse=True, price=Price(1e6, 1e6))
+    again = judge_answers(nobody, JCQ_V1, ANSWERS[:2], tmp_path / "j", settings)
     assert (again.cost, len(read_judgements(tmp_path / "j", (JCQ_V1,)))) == (240.0, 4)
 
 
 def test_a_second_reading_takes_another_price(tmp_path):
-    judge = FakeJudge(lambda p: VERDICT)
-    assert judge_answers(judge, JCQ_V1, ANSWERS[:1], tmp_path / "j", price=Price(1e6, 1e6)).cost == 120.0
-    assert judge_answers(judge, JCQ_V1, ANSWERS[:1], tmp_path / "j", price=Price(2e6, 2e6)).cost == 120.0  # as paid
-    assert judge_answers(judge, JCQ_V1, ANSWERS[:1], tmp_path / "j", price=Price(2e6, 2e6), reparse=True).cost == 240.0
+    def cost(price, **how):
+        settings = JudgeSettings(price_in=price, price_out=price, **how)
+        return judge_answers(FakeJudge(lambda p: VERDICT), JCQ_V1, ANSWERS[:1], tmp_path / "j", settings).cost
+
+    assert cost(1e6) == cost(2e6) == 120.0  # as paid
+    assert cost(2e6, reparse=True) == 240.0
 
 
 def test_a_price_that_comes_later_prices_what_was_asked_before(tmp_path):
     judge = FakeJudge(lambda p: VERDICT)
     assert judge_answers(judge, JCQ_V1, ANSWERS[:3], tmp_path / "j").unknown_cost == 3
-    done = judge_answers(judge, JCQ_V1, ANSWERS[:3], tmp_path / "j", price=Price(1.0, 10.0))
+    done = judge_answers(judge, JCQ_V1, ANSWERS[:3], tmp_path / "j", JudgeSettings(price_in=1.0, price_out=10.0))
     assert (done.requests, done.unknown_cost) == (0, 0)
     assert done.cost == pytest.approx(3 * (100 + 200) / 1e6)
 
 
 def test_a_budget_that_ends_early_was_spent_on_all_tasks_alike(tmp_path):
-    answers = [Asked(f"{task}{k}", f"{task}{k}", f"{task}の問い{k}", "答え", task) for task in "abc" for k in range(10)]
+    answers = [
+        ToJudge(f"{task}{k}", f"{task}{k}", f"{task}の問い{k}", "答え", task) for task in "abc" for k in range(10)
+    ]
     reply = Reply(VERDICT, False, "stop", "r", 1, 1)
     judge = FakeJudge(lambda p: reply, concurrency=1, max_tokens=1)
     most = max(Price(1.0, 1.0).at_most(JCQ_V1.prompt(a.question, a.answer), 1) for a in answers)
-    price, limit = Price(1.0, 1.0), most + 11.5 * 2 / 1e6
-    done = judge_answers(judge, JCQ_V1, answers, tmp_path / "j", price=price, max_cost=limit)
+    settings = JudgeSettings(price_in=1.0, price_out=1.0, max_cost=most + 11.5 * 2 / 1e6)
+    done = judge_answers(judge, JCQ_V1, answers, tmp_path / "j", settings)
     assert done.stopped
     tasks = Counter(answer.group for answer, judged in zip(answers, done.judgements, strict=True) if judged)
     assert sum(tasks.values()) >= 9

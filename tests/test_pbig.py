@@ -18,13 +18,11 @@ from sozo.data.errors import UserError
 from sozo.data.rubrics import load_rubric
 from sozo.eval.run import score_answers
 from sozo.tasks import finished_run, refuse_training
-from sozo.tasks.pbig.answer import parse_idea
-from sozo.tasks.pbig.ideas import trial_ideas, trial_patents
+from sozo.tasks.pbig.experts import judge_in_stages
+from sozo.tasks.pbig.ideas import parse_idea, trial_ideas, trial_patents
+from sozo.tasks.pbig.rows import worth
 from sozo.tasks.pbig.settings import PbigSettings
-from sozo.tasks.pbig.spread import same_titles
-from sozo.tasks.pbig.staged import judge_in_stages
-from sozo.tasks.pbig.task import Pbig
-from sozo.tasks.pbig.worth import worth
+from sozo.tasks.pbig.task import Pbig, same_titles
 from sozo.tasks.task import Item
 from test_sampling_endpoint import KEY, completion, server
 
@@ -274,5 +272,5 @@ def test_from_patents_to_a_page(tmp_path):
 
 def test_where_no_answer_is_an_idea_the_ledger_is_there_and_empty(tmp_path):
     ledger = tmp_path / "judgements.jsonl"
-    assert judge_in_stages(None, [], [], ledger, None, None).bill.cost == 0
+    assert judge_in_stages(None, [], [], ledger)[1].cost == 0
     assert ledger.read_bytes() == b""

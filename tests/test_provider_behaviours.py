@@ -23,14 +23,14 @@ from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
-from sozo.scoring.judges.protocol import Asked
+from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import judge_answers
 from sozo.tasks.jcq.rubric import JCQ_V1
 
 KEY = "sk-proj-0123456789abcdefgh"
 QUICK = RetryPolicy(retries=2, first_wait=0.01, longest_wait=0.02, patience=0.3)
 JUDGE, WRITER, ENCODER = "judge", "writer", "encoder"
-ANSWERS = [Asked(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(3)]
+ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(3)]
 DRAFT = VERDICT.replace("4", "1")
 GZIP = {"Content-Encoding": "gzip"}
 BACK = "\n上記は誤りです。"

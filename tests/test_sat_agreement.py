@@ -17,7 +17,7 @@ from finished_runs import SCORES, sat_run
 from judge_server import JudgeServer, completion
 from sozo.data.errors import UserError
 from sozo.eval.agreement.run import agree
-from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks.sat.stories import Story
 
 ROOT = Path(__file__).parents[1]

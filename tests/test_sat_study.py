@@ -25,8 +25,7 @@ from sozo.eval.agreement import appendix_c
 from sozo.eval.agreement.appendix_c import agreement, agreement_curve, aligned, people_table, rank_models, score_table
 from sozo.eval.agreement.run import Graded, grade_answers
 from sozo.scoring.judges.ledger import read_judgements
-from sozo.scoring.judges.options import JudgeSettings
-from sozo.scoring.judges.protocol import Reply
+from sozo.scoring.judges.protocol import JudgeSettings, Reply
 from sozo.scoring.measure import Measure
 from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, parse_grade
 from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites

@@ -16,7 +16,7 @@ from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.endpoint import endpoint_judge
-from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks.jcq.files import PARAMETERS
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server

@@ -9,9 +9,8 @@ from sozo.eval.run import score_answers
 from sozo.scoring.judges.protocol import Reply
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
-from sozo.tasks.jcq.judging import JcqSettings
 from sozo.tasks.jcq.questions import trial_questions
-from sozo.tasks.jcq.task import Jcq
+from sozo.tasks.jcq.task import Jcq, JcqSettings
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.sat.task import Sat
 

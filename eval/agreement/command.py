@@ -8,7 +8,7 @@ import typer
 
 from sozo.data.errors import UserError
 from sozo.eval.terminal import PageRun, print_page
-from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import JudgeSettings
 
 _LEAST, _LEVEL = 10, "ordinal"
 

@@ -19,9 +19,8 @@ from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
 from sozo.eval.pages import PageFolder
 from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
-from sozo.scoring.judges.options import JudgeSettings
-from sozo.scoring.judges.protocol import Judge, Rubric
-from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_with_bar
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
+from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
 from sozo.tasks.finished import Finished
 
 LEDGER, VALUES = "judgements.jsonl", "agreement.json"
@@ -48,7 +47,7 @@ def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSetti
     """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
     answers = {model: [replace(a, id=f"{model}/{a.id}") for a in run.to_judge()] for model, run in runs.items()}
     to_ask = [answer for of_model in answers.values() for answer in of_model if answer.answer]
-    judging = judge_with_bar(judge, rubric, to_ask, ledger, settings, settings.max_cost)
+    judging = JudgeSession(judge, settings).judge_answers(rubric, to_ask, ledger)
     judgements = {answer.id: judgement for answer, judgement in zip(to_ask, judging.judgements, strict=True)}
     statuses: dict[str, list[str]] = {}
     scores: dict[str, dict[str, float]] = {}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,7 @@ from sozo.data.rubrics import Criterion
 from sozo.eval.experts.histories import Condition, Pools, Rated
 from sozo.scoring.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
 from sozo.scoring.judges.ledger import Judgement, Ledger
-from sozo.scoring.judges.options import JudgeSettings
-from sozo.scoring.judges.protocol import Asked, Judge, Rubric, Status
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, judge_answers
 
 
@@ -37,14 +36,16 @@ class Votes:
         return {"statuses": statuses, "cost": round(self.cost, 9), **{name: getattr(self, name) for name in names}}
 
 
-def asks(ratings: Sequence[Rated], of: Sequence[Rated], conditions: Sequence[Condition], seed: int) -> Iterator[Asked]:
+def asks(
+    ratings: Sequence[Rated], of: Sequence[Rated], conditions: Sequence[Condition], seed: int
+) -> Iterator[ToJudge]:
     """What a judge is asked with one seed about `of`, with examples from `ratings`; the question holds the examples."""
     pools = Pools(ratings)
     for condition in conditions:
         for rating in of:
             examples = pools.examples(rating, condition, seed)
             question = examples_text((one.text, one.score) for one in examples)
-            yield Asked(f"{rating.id} {condition.name}", rating.item, question, rating.text, condition.name)
+            yield ToJudge(f"{rating.id} {condition.name}", rating.item, question, rating.text, condition.name)
 
 
 def ask_for_all(
@@ -58,7 +59,7 @@ def ask_for_all(
 ) -> Votes:
     """Have the ratings `of` predicted under every condition, by a judge for each seed; examples are from `ratings`."""
     rubrics = {criterion.name: criterion_rubric(criterion) for criterion in criteria}
-    result, price = Votes(), settings.price()
+    result = Votes()
     total = len(of) * len(conditions) * len(judges)
     with Ledger(ledger, rubrics.values()) as lines, responses_bar("judging", total) as advance:
         spent = {rubric.name: _known_cost(lines, rubric, judges[0]) for rubric in rubrics.values()}
@@ -68,15 +69,15 @@ def ask_for_all(
                 rubric, asked = rubrics[criterion.name], list(asks(ratings, part, conditions, seed))
                 # An open ledger brings what this rubric has cost to the bill: the other ones' is left out of the limit.
                 others = sum(cost for name, cost in spent.items() if name != rubric.name)
+                limited = settings
+                if settings.max_cost is not None:
+                    limited = replace(settings, max_cost=max(0.0, settings.max_cost - others))
                 judged = judge_answers(
                     judge,
                     rubric,
                     asked,
                     lines,
-                    price=price,
-                    max_cost=None if settings.max_cost is None else max(0.0, settings.max_cost - others),
-                    retry_failed=settings.retry_failed,
-                    reparse=settings.reparse,
+                    limited,
                     on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
                 )
                 spent[rubric.name] = judged.cost_at_most

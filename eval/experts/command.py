@@ -9,7 +9,7 @@ from sozo.data.errors import UserError
 from sozo.data.rubrics import FOR_IDEAS, load_rubric
 from sozo.eval.experts.run import ExpertSettings
 from sozo.eval.terminal import print_lines, print_page
-from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import JudgeSettings
 
 
 def experts(

@@ -7,7 +7,7 @@ from sozo.data.rubrics import Criterion
 from sozo.eval.experts.asks import asks
 from sozo.eval.experts.histories import Condition, Rated
 from sozo.scoring.judges.criterion import criterion_rubric
-from sozo.scoring.judges.options import Price
+from sozo.scoring.judges.protocol import Price
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.criterion import criterion_rubric
-from sozo.scoring.judges.options import JudgeSettings
-from sozo.scoring.judges.protocol import Judge
+from sozo.scoring.judges.protocol import Judge, JudgeSettings
 
 PAGE, VALUES, CURVES, REASONS = "experts.md", "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"

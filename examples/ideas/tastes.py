@@ -12,7 +12,7 @@ from typing import Any
 from ideas.grammar import SLOTS
 from sozo.data.rubrics import load_rubric
 from sozo.rewards.ideas import IdeaReward
-from sozo.scoring.judges.local import LocalJudge
+from sozo.scoring.judges.endpoint import LocalJudge
 
 CRITERIA = load_rubric("pbig").criteria
 # Of each slot the words that an expert likes: ten of forty, and no word is liked by both.

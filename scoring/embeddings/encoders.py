@@ -10,8 +10,7 @@ import numpy as np
 
 from sozo.data.errors import UserError, require
 from sozo.data.extras import install_command
-from sozo.scoring.endpoint.bodies import Outcome, UnusableReplyError
-from sozo.scoring.endpoint.client import Endpoint
+from sozo.scoring.endpoint.client import Endpoint, Outcome, UnusableReplyError
 from sozo.scoring.endpoint.profile import Profile
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -64,9 +63,7 @@ class OpenAIEncoder:
     def __init__(self, model: str, profile: Profile | None = None) -> None:
         profile = profile or Profile()
         self.name, self._model, self._extra = f"openai:{model}", model, dict(profile.extra_body or {})
-        options: dict[str, Any] = {"timeout": profile.timeout} if profile.timeout else {}
-        options |= {"concurrency": profile.concurrency or 4, "key_env": profile.key_env}
-        self._endpoint = Endpoint(f"embeddings of {self.name}", profile.base_url, **options)
+        self._endpoint = Endpoint(f"embeddings of {self.name}", profile.base_url, profile=profile, concurrency=4)
         self._most = profile.batch_size or _API_BATCH  # words in a request
         self._size: int | None = None  # numbers in a vector
 

@@ -8,29 +8,59 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
 from sozo.data.errors import UserError
 from sozo.data.secrets import public_url, secrets_of
-from sozo.scoring.endpoint.bodies import ChatReply, Outcome, UnusableReplyError, Usage, Value, read_chat, read_usage
 from sozo.scoring.endpoint.pace import RetryPolicy, for_each, retry_after, run_to_end
-from sozo.scoring.endpoint.profile import KEY_ENV
+from sozo.scoring.endpoint.profile import Profile
 
 OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
 _LONG = 10.0  # seconds
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+Value = TypeVar("Value")
+Usage = tuple[int | None, int | None]  # prompt and completion tokens, None where the server does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Value]):
+    """What came of one request, after as many attempts as it took."""
+
+    value: Value | None = None  # what was read from the reply
+    error: str | None = None  # why there is none, in one masked line
+    status: int | None = None  # HTTP's, of an error
+    code: str | None = None  # the server's own word for an error, such as content_filter
+    usage: tuple[Usage, ...] = ((None, None),)  # of every attempt: a failed one may have been paid for all the same
+    again: bool = False  # whether another attempt may help,
+    wait: float | None = None  # and in how many seconds, if the server says so
+
+
+class UnusableReplyError(ValueError):
+    """A reply with status 200 that is not what was asked for. It is worth another attempt."""
+
+
+class ChatReply(NamedTuple):
+    """The first choice of a chat completion: what the model wrote or said instead, how it ended, and who says so."""
+
+    text: str | None
+    refusal: str | None
+    finish_reason: str | None
+    id: str | None
+    model: str | None = None  # the server's own name for what replied, which may be another than was asked for
+    fingerprint: str | None = None  # the server's own word for how it is set up
 
 
 class Endpoint:
     """An OpenAI-compatible server, called `label` in messages.
 
     Its address `base_url` goes up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. The key comes from the
-    environment (`key_env`) and goes to this server only; it is never written or shown, and masked wherever a server
-    echoes it, as is the address's password.
+    environment (`key_env` of the profile) and goes to this server only; it is never written or shown, and masked
+    wherever a server echoes it, as is the address's password. What the profile says of concurrency and time-out holds
+    before the arguments of these names.
 
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
     `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
@@ -47,8 +77,10 @@ class Endpoint:
         concurrency: int = 16,
         timeout: float = 600.0,
         retry: RetryPolicy | None = None,
-        key_env: str = KEY_ENV,
+        profile: Profile | None = None,
     ) -> None:
+        profile = profile or Profile()
+        concurrency, timeout, key_env = profile.concurrency or concurrency, profile.timeout or timeout, profile.key_env
         key = os.environ.get(key_env, "").strip()
         if not key:
             raise UserError(f"{key_env} is not set; set it (to any text for a server that needs no key)")
@@ -165,10 +197,26 @@ class Endpoint:
         return UserError(f"{self.label} at {self.url}: {error}; {remedy}")
 
     def chat_reply(self, content: Any) -> ChatReply:
-        """The reply in a body (JSON, or None if it is none) of `chat/completions`, masked."""
-        reply = ChatReply(*(None if value is None else self._mask(str(value)) for value in read_chat(content)))
+        """The first choice in a body (JSON, or None if it is none) of `chat/completions`, masked."""
+        try:
+            choice = content["choices"][0]
+            message, finish_reason = choice["message"], choice.get("finish_reason")
+            text, refusal, reply_id = message.get("content"), message.get("refusal"), content.get("id")
+        except (TypeError, KeyError, IndexError, AttributeError):
+            raise UnusableReplyError("the reply is no chat completion") from None
+        if isinstance(text, list) and all(isinstance(part, dict) for part in text):
+            # Parts of another type are reasoning, or no text at all.
+            text = "".join(str(part.get("text", "")) for part in text if part.get("type") in ("text", "output_text"))
+        if not isinstance(text, str | None):
+            raise UnusableReplyError("the reply's content is no text")
+
+        def masked(value: Any) -> str | None:
+            return None if value is None else self._mask(str(value))
+
         model, fingerprint = self.replied(content)
-        return reply._replace(model=model, fingerprint=fingerprint)
+        return ChatReply(
+            masked(text), masked(refusal or None), masked(finish_reason), masked(reply_id), model, fingerprint
+        )
 
     def replied(self, content: Any) -> tuple[str | None, str | None]:
         """What a body says of what replied: the model and how it is set up, masked; None where it does not."""
@@ -214,11 +262,11 @@ class Endpoint:
             wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
             return self._refusal(status, columns.get("error"), response.text, wait)
         try:
-            outcome = Outcome(read(content), usage=(read_usage(content),))
+            outcome = Outcome(read(content), usage=(_read_usage(content),))
             self.proven = True
             return outcome
         except UnusableReplyError as error:
-            return Outcome(error=self._line(str(error)), usage=(read_usage(content),), again=True)
+            return Outcome(error=self._line(str(error)), usage=(_read_usage(content),), again=True)
 
     def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> Outcome[Any]:
         detail = error if isinstance(error, dict) else {"message": error}
@@ -236,3 +284,11 @@ class Endpoint:
         # Masked first: a cut through the middle of a key would leave half of it.
         printable = "".join(character if character.isprintable() else " " for character in self._mask(text))
         return " ".join(printable.split())[:300]
+
+
+def _read_usage(content: Any) -> Usage:
+    """The tokens that a body says it took."""
+    usage = content.get("usage") if isinstance(content, dict) else None
+    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    known = [count if type(count) is int and count >= 0 else None for count in counts]
+    return known[0], known[1]

@@ -1,19 +1,21 @@
-"""A judge that scores one criterion of a rubric at a time: the PBIG-DATA paper's prompt (Figure 2), and its verdict.
+"""How a judge is asked by the criteria of a rating rubric: one at a time, or all at once; its replies are JSON.
 
-The verdict is one JSON object with a score, a reason and a confidence, read strictly. The ledger's scores hold the
-score; `read_verdict` finds reason and confidence in the reply that stands beside it.
+One at a time is the PBIG-DATA paper's prompt (Figure 2): the verdict has a score, a reason and a confidence. The
+ledger's scores hold the score; `read_verdict` finds reason and confidence in the reply that stands beside it. All at
+once is for training, at an eighth of the cost.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sozo.data.prompts import fill, prompt
 from sozo.data.rubrics import Criterion
 from sozo.scoring.final_text import final_text, one_json
 from sozo.scoring.judges.protocol import Rubric, Scores
 
-PROMPT = "pbig-v1"
+PROMPT, PROMPT_FOR_ALL = "pbig-v1", "pbig-all-v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +39,39 @@ def read_verdict(reply: str, criterion: Criterion) -> Verdict | None:
     >>> read_verdict('{"score": 0, "reason": "clear", "confidence": 85}', one_to_four) is None
     True
     """
+    values = _read_object(reply, ("score", "reason", "confidence"))
+    if values is None or not _is_score(values["score"], criterion) or not isinstance(values["reason"], str):
+        return None
+    confidence = values["confidence"]
+    if type(confidence) is not int or not 0 <= confidence <= 100:
+        return None
+    return Verdict(int(values["score"]), values["reason"], confidence)
+
+
+def read_scores(reply: str, criteria: Sequence[Criterion]) -> Scores | None:
+    """The scores of a reply; None if it is not one JSON object with a whole number on its scale for each criterion.
+
+    >>> clarity = Criterion("clarity", (1, 4))
+    >>> read_scores('{"clarity": 3}', [clarity]), read_scores('{"clarity": 5}', [clarity])
+    ({'clarity': 3}, None)
+    """
+    values = _read_object(reply, [criterion.name for criterion in criteria])
+    if values is None or not all(_is_score(values[criterion.name], criterion) for criterion in criteria):
+        return None
+    return {criterion.name: int(values[criterion.name]) for criterion in criteria}
+
+
+def _read_object(reply: str, keys: Iterable[str]) -> dict[str, Any] | None:
+    """The JSON object that a reply is, if it has exactly these keys."""
     try:
         values = one_json(final_text(reply) or "")
     except ValueError:
         return None
-    if not isinstance(values, dict) or set(values) != {"score", "reason", "confidence"}:
-        return None
-    score, reason, confidence = values["score"], values["reason"], values["confidence"]
-    if type(score) not in (int, float) or score not in criterion.scores or not isinstance(reason, str):
-        return None
-    if type(confidence) is not int or not 0 <= confidence <= 100:
-        return None
-    return Verdict(int(score), reason, confidence)
+    return values if isinstance(values, dict) and set(values) == set(keys) else None
+
+
+def _is_score(value: Any, criterion: Criterion) -> bool:
+    return type(value) in (int, float) and value in criterion.scores
 
 
 def criterion_rubric(criterion: Criterion) -> Rubric:
@@ -71,6 +94,23 @@ def criterion_rubric(criterion: Criterion) -> Rubric:
     wording = f"{criterion.instruction}\n{criterion.lowest}-{criterion.highest}"
     name = f"{PROMPT} {criterion.name} {hashlib.sha256(wording.encode()).hexdigest()[:6]}"
     return Rubric(name, (criterion.name,), ask, read, criterion.lowest, criterion.highest)
+
+
+def criteria_rubric(criteria: Sequence[Criterion]) -> Rubric:
+    """How a judge is asked by all `criteria` at once. The question is `examples_text`, the answer what is scored."""
+    wording = "\n\n".join(criterion.instruction for criterion in criteria)
+    form = ", ".join(f'"{criterion.name}": <{criterion.lowest} to {criterion.highest}>' for criterion in criteria)
+
+    def ask(examples: str, target: str) -> str:
+        return fill(prompt("pbig_all"), criteria=wording, examples=examples, input=target, form=f"{{{form}}}")
+
+    def read(reply: str) -> Scores | None:
+        return read_scores(reply, criteria)
+
+    name = f"{PROMPT_FOR_ALL} {hashlib.sha256(f'{wording}{form}'.encode()).hexdigest()[:6]}"
+    lowest = min(criterion.lowest for criterion in criteria)
+    highest = max(criterion.highest for criterion in criteria)
+    return Rubric(name, tuple(criterion.name for criterion in criteria), ask, read, lowest, highest)
 
 
 def examples_text(examples: Iterable[tuple[str, int | str]]) -> str:

@@ -1,18 +1,19 @@
-"""Any OpenAI-compatible endpoint as a judge."""
+"""Who judges: a model behind any OpenAI-compatible endpoint, or a function from prompts to replies on this machine."""
 
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages
-from sozo.data.schema import utf8_safe
+from sozo.data.schema import Completion, utf8_safe
 from sozo.scoring.endpoint.client import OFFICIAL, Endpoint
 from sozo.scoring.endpoint.profile import Profile, read_profile
-from sozo.scoring.judges.options import JudgeSettings
-from sozo.scoring.judges.protocol import Reply
+from sozo.scoring.judges.protocol import JudgeSettings, Reply
 
 
-class EndpointJudge:
+class EndpointJudge(Endpoint):
     """Chat completions of an OpenAI-compatible endpoint. The paper: gpt-4o-2024-08-06 at temperature 0 (section 4.1).
 
     What a server refuses for good (400, 422) is an error of that one prompt. A verdict takes some 40 tokens, that of a
@@ -23,6 +24,7 @@ class EndpointJudge:
     def __init__(
         self,
         model: str,
+        base_url: str | None = None,
         *,
         max_tokens: int | None = 1024,
         temperature: float | None = 0.0,
@@ -32,22 +34,20 @@ class EndpointJudge:
         if max_tokens is not None and max_tokens < 1:
             raise UserError(f"max_tokens must be at least 1, not {max_tokens}; give another")
         profile = profile or Profile()
-        own = {"base_url": profile.base_url, "timeout": profile.timeout, "concurrency": profile.concurrency}
-        own = {name: value for name, value in own.items() if value is not None}
-        options = {"timeout": 120.0, **options, **own, "key_env": profile.key_env}
-        self._endpoint = Endpoint(f"judge {model}", **options)
-        self.name, self.concurrency, self.max_tokens = model, self._endpoint.concurrency, max_tokens
+        options = {"timeout": 120.0, **options}
+        super().__init__(f"judge {model}", profile.base_url or base_url, profile=profile, **options)
+        self.name, self.max_tokens = model, max_tokens
         # OpenAI's reasoning models refuse max_tokens, and many other servers do not know the newer name.
-        if self._endpoint.url == OFFICIAL and profile.limit_name is None:
+        if self.url == OFFICIAL and profile.limit_name is None:
             profile = replace(profile, limit_name="max_completion_tokens")
-        self._settings = {"model": model, **profile.decoder({"temperature": temperature, "max_tokens": max_tokens})}
+        self._body = {"model": model, **profile.decoder({"temperature": temperature, "max_tokens": max_tokens})}
         self.parameters: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **profile.deciding()}
-        self.parameters["server"] = profile.server_at(self._endpoint.url)
+        self.parameters["server"] = profile.server_at(self.url)
 
     async def ask(self, prompt: str) -> Reply:
         """One reply, with the tokens of every attempt that it took; None where a reply came and does not say them."""
-        body = {**self._settings, "messages": messages(utf8_safe(prompt))}
-        outcome = await self._endpoint.post("chat/completions", body, self._read)
+        body = {**self._body, "messages": messages(utf8_safe(prompt))}
+        outcome = await self.post("chat/completions", body, self._read)
         # Azure's content filter answers with 400.
         reply = outcome.value or Reply(error=outcome.error, refused=outcome.code == "content_filter")
         totals: list[int | None] = []
@@ -58,29 +58,16 @@ class EndpointJudge:
             totals.append(None if unknown else sum(known))
         return replace(reply, prompt_tokens=totals[0], completion_tokens=totals[1])
 
-    @property
-    def proven(self) -> bool:
-        """Whether the endpoint has ever replied."""
-        return self._endpoint.proven
-
-    @proven.setter
-    def proven(self, value: bool) -> None:
-        self._endpoint.proven = value
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._endpoint.close()
-
     def describe(self) -> dict[str, Any]:
         """Who judges, and where."""
-        return {"model": self.name, "base_url": self._endpoint.url, **self.parameters}
+        return {"model": self.name, "base_url": self.url, **self.parameters}
 
     def _read(self, content: Any) -> Reply:
-        chat = self._endpoint.chat_reply(content)
+        chat = self.chat_reply(content)
         kept = (chat.text or chat.refusal or chat.text, chat.finish_reason, chat.id)
         text, finish_reason, reply_id = (None if value is None else utf8_safe(value) for value in kept)
-        reply = Reply(text=text, refused=chat.refusal is not None, finish_reason=finish_reason, id=reply_id)
-        return replace(reply, model=chat.model, fingerprint=chat.fingerprint)
+        refused = chat.refusal is not None
+        return Reply(text, refused, finish_reason, reply_id, model=chat.model, fingerprint=chat.fingerprint)
 
 
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
@@ -88,6 +75,78 @@ def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
     if settings.judge_backend != "openai":
         remedy = "hand the judge in, or take sozo.models.judges.make_judge_reward"
         raise UserError(f"judge_backend {settings.judge_backend}: rewards cannot load a model; {remedy}")
-    server: dict[str, Any] = {"base_url": settings.judge_base_url, "concurrency": settings.judge_concurrency}
-    server["profile"] = read_profile(settings.judge_endpoint)
-    return EndpointJudge(settings.judge_model, max_tokens=settings.judge_max_tokens, **server)
+    return EndpointJudge(
+        settings.judge_model,
+        settings.judge_base_url,
+        max_tokens=settings.judge_max_tokens,
+        profile=read_profile(settings.judge_endpoint),
+        concurrency=settings.judge_concurrency,
+    )
+
+
+class LocalJudge:
+    """A function from prompts to replies as a judge, called with up to `batch_size` prompts at a time, in a thread.
+
+    `reply` takes prompts and gives as many replies: texts, or `Completion`s where it is known that one hit the length
+    limit. It must decode greedily (the paper: temperature 0), put each prompt into the model's chat template, and is
+    never called twice at once. If it raises, the run ends; what was judged before is kept. `parameters` are what else
+    decides a reply, such as a revision; they are part of every judgement's key.
+
+    >>> judge = LocalJudge("constant", lambda prompts: ["流暢性: 1"] * len(prompts), batch_size=2)
+    >>> asyncio.run(judge.ask("...")).text
+    '流暢性: 1'
+    """
+
+    proven = True
+
+    def __init__(
+        self,
+        name: str,
+        reply: Callable[[list[str]], Sequence[str | Completion]],
+        *,
+        parameters: dict[str, Any] | None = None,
+        batch_size: int = 8,
+        max_tokens: int | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+        self.name, self.concurrency, self.max_tokens = name, batch_size, max_tokens
+        self.parameters = {"temperature": 0.0, "max_tokens": max_tokens, **(parameters or {})}
+        self._reply = reply
+        self._waiting: list[tuple[str, asyncio.Future[Reply]]] = []
+        self._drain: asyncio.Task[None] | None = None
+
+    async def ask(self, prompt: str) -> Reply:
+        """The reply to one prompt, computed together with those asked for at the same time."""
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting.append((prompt, future))
+        if self._drain is None or self._drain.done():
+            self._drain = asyncio.create_task(self._answer())
+        return await future
+
+    def describe(self) -> dict[str, Any]:
+        """Who judges, and how."""
+        return {"model": self.name, "batch_size": self.concurrency, **self.parameters}
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+    async def _answer(self) -> None:
+        await asyncio.sleep(0)  # all that are ready to ask do so before the first batch is cut
+        while self._waiting:
+            batch, self._waiting = self._waiting[: self.concurrency], self._waiting[self.concurrency :]
+            try:
+                replies = await asyncio.to_thread(self._reply, [prompt for prompt, _ in batch])
+                if len(replies) != len(batch):
+                    raise ValueError(f"{self.name} gave {len(replies)} replies to {len(batch)} prompts")
+            except BaseException as error:
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+                if not isinstance(error, Exception):
+                    raise
+                continue
+            for (_, future), reply in zip(batch, replies, strict=True):
+                completion = Completion(reply) if isinstance(reply, str) else reply
+                if not future.done():
+                    future.set_result(Reply(completion.text, finish_reason=completion.finish_reason))

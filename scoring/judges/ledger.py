@@ -4,24 +4,27 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from sozo.data.errors import UserError
 from sozo.data.schema import utf8_safe
+from sozo.data.settings import from_validation
 from sozo.scoring.judges.protocol import Rubric, Scores, Status
 
 _START = b'{"key": "'
-# What `_checked` and `json.loads` raise at a line that is no judgement.
-_NO_JUDGEMENT = (ValueError, TypeError, KeyError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """One reply of a judge about one answer: a line of the ledger. `protocol.Reply` says what is not said here."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # of a line that is read
 
     key: str  # `judgement_key` of what was asked
     question_id: str
@@ -41,6 +44,13 @@ class Judgement:
     reply_model: str | None = None
     fingerprint: str | None = None
 
+    def __post_init__(self) -> None:
+        if (self.status is Status.OK) != bool(self.scores):
+            raise ValueError(f"status {self.status} with scores {self.scores}")
+
+
+_LINE = TypeAdapter(Judgement)
+
 
 def judgement_key(question: str, answer: str, judge: str, prompt: str, parameters: dict[str, Any]) -> str:
     """SHA-256 of all that a judgement depends on. Equal answers to one question share it, and one judgement.
@@ -55,35 +65,6 @@ def judgement_key(question: str, answer: str, judge: str, prompt: str, parameter
 def latest(judgements: Iterable[Judgement]) -> dict[str, Judgement]:
     """What holds now, by key: the last line of each. The earlier ones stay, and their tokens stay on the bill."""
     return {judgement.key: judgement for judgement in judgements}
-
-
-def _checked(row: Any, rubrics: Sequence[Rubric]) -> Judgement:
-    if not isinstance(row, dict):
-        raise TypeError("no JSON object")
-    if unknown := set(row) - {field.name for field in fields(Judgement)}:
-        raise ValueError(f"unknown column {min(unknown)}")
-    for name in ("key", "question_id", "answer_id", "judge", "prompt"):
-        if not isinstance(row.get(name), str):
-            raise TypeError(f"{name} is missing or no string")
-    status, scores = Status(str(row.get("status"))), row.get("scores")
-    if (status is Status.OK) != (scores is not None):
-        raise ValueError(f"status {status} with scores {scores}")
-    if scores is not None:
-        numbers = isinstance(scores, dict) and scores and all(type(value) is int for value in scores.values())
-        # Scores by a rubric that is not among `rubrics` are somebody else's.
-        if not numbers or not all(rubric.fits(scores) for rubric in rubrics if rubric.name == row["prompt"]):
-            raise ValueError(f"scores {scores}")
-    for name, kind in (
-        ("prompt_tokens", int),
-        ("completion_tokens", int),
-        ("cost", float | int),
-        ("reply", str),
-        ("reply_model", str),
-        ("fingerprint", str),
-    ):
-        if row.get(name) is not None and not isinstance(row[name], kind):
-            raise TypeError(f"{name} is {row[name]!r}")
-    return Judgement(**{**row, "status": status})
 
 
 class Ledger(AbstractContextManager["Ledger"]):
@@ -109,10 +90,11 @@ class Ledger(AbstractContextManager["Ledger"]):
             content = path.read_bytes()
             self.judgements = list(_parse(path, content, rubrics))
             if content and not content.endswith(b"\n"):
-                if _is_whole(content, rubrics):
+                start = content.rfind(b"\n") + 1
+                if _is_whole(content[start:]):
                     self._write(b"\n")
                 else:
-                    os.ftruncate(self._file, content.rfind(b"\n") + 1)
+                    os.ftruncate(self._file, start)
         except BaseException:
             os.close(self._file)
             raise
@@ -150,27 +132,29 @@ def read_judgements(path: Path, rubrics: Iterable[Rubric]) -> list[Judgement]:
 
 
 def _parse(path: Path, content: bytes, rubrics: tuple[Rubric, ...]) -> Iterator[Judgement]:
-    lines = content.split(b"\n")
-    if lines[-1] and not _is_whole(content, rubrics):
-        # Cut off only what can be the beginning of one of our lines: the file may be somebody else's.
-        if not (lines[-1].startswith(_START) or _START.startswith(lines[-1])):
-            raise UserError(f"{path}, line {len(lines)}: is no judgement; name another file")
-        lines.pop()
+    *lines, last = content.split(b"\n")
+    if last and _is_whole(last):
+        lines.append(last)
+    # Cut off only what can be the beginning of one of our lines: the file may be somebody else's.
+    elif not (last.startswith(_START) or _START.startswith(last)):
+        raise UserError(f"{path}, line {len(lines) + 1}: is no judgement; name another file")
     for number, line in enumerate(lines, 1):
-        if not line and number == len(lines):
-            return
+        where = f"{path}, line {number}: is no judgement"
         try:
-            yield _checked(json.loads(line), rubrics)
-        except _NO_JUDGEMENT as error:
-            detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            cause = " ".join(detail.split())[:100]
-            raise UserError(f"{path}, line {number}: is no judgement ({cause}); fix or remove the line") from error
+            judgement = _LINE.validate_json(line)
+        except ValidationError as error:
+            raise UserError(f"{from_validation(error, where)}; fix or remove the line") from error
+        # Scores by a rubric that is not among `rubrics` are somebody else's.
+        for rubric in rubrics:
+            if rubric.name == judgement.prompt and judgement.scores and not rubric.fits(judgement.scores):
+                raise UserError(f"{where} (scores {judgement.scores}); fix or remove the line")
+        yield judgement
 
 
-def _is_whole(content: bytes, rubrics: tuple[Rubric, ...]) -> bool:
-    # Is nothing missing of the last line but its end?
+def _is_whole(line: bytes) -> bool:
+    """Whether nothing is missing of a last line but its end."""
     try:
-        _checked(json.loads(content[content.rfind(b"\n") + 1 :]), rubrics)
-    except _NO_JUDGEMENT:
+        _LINE.validate_json(line)
+    except ValidationError:
         return False
     return True

@@ -1,77 +1,90 @@
-"""Judging a set of answers: what is missing is asked, everything that arrives is written down at once."""
+"""Judging: which answers a judge is asked about, and which again; what that may cost; what holds in the end."""
 
+import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
-from sozo.scoring.endpoint.pace import run_to_end
+from sozo.scoring.endpoint.pace import for_each, run_to_end
+from sozo.scoring.final_text import Ending, ending
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest
-from sozo.scoring.judges.options import JudgeSettings, Price
-from sozo.scoring.judges.protocol import Asked, Judge, Rubric, Status
-from sozo.scoring.judges.workers import Workers
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Reply, Rubric, Status, ToJudge
 
 NOT_ASKED = "not_asked"
+# So many prompts in a row without a reply, each after all its retries: the server is down, not the prompt at fault.
+GIVE_UP_AFTER = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """What holds after judging, and what all judgements of these answers in the ledger cost, earlier runs' too."""
+@dataclass
+class Bill:
+    """What became of answers that were to be judged, and what all their judgements cost, earlier runs' too."""
 
-    judgements: tuple[Judgement | None, ...]  # for each answer, in order, the one that holds; None if it was not asked
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float  # as it was written down; without what is not known
-    unknown_cost: int  # how many replies that is
-    requests: int = 0  # prompts asked in this run, second asks too
+    # Status (or NOT_ASKED) -> number of answers, those of zero too; they add up to all answers.
+    statuses: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*map(str, Status), NOT_ASKED), 0))
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    unknown_cost: int = 0  # replies whose cost is not known
     cost_at_most: float = 0.0  # all that counts towards `max_cost`, an unknown cost at the most that it can be
+    cost: float = 0.0  # as it was written down; without what is not known
+
+    def add(self, other: "Bill") -> None:
+        """Count the answers and judgements of another bill, too."""
+        for status, count in other.statuses.items():
+            self.statuses[status] += count
+        for name in ("prompt_tokens", "completion_tokens", "unknown_cost", "cost_at_most", "cost"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def to_json(self) -> dict[str, Any]:
+        """For `metrics.json`."""
+        values = {column.name: getattr(self, column.name) for column in fields(Bill)}
+        # The order in which replies arrived shows in the last digits.
+        return values | {name: round(values[name], 9) for name in ("cost_at_most", "cost")}
+
+
+@dataclass
+class Judging(Bill):
+    """What holds after judging."""
+
+    judgements: tuple[Judgement | None, ...] = ()  # for each answer, in order, the one that holds; None: not asked
+    requests: int = 0  # prompts asked in this run, second asks too
     stopped: str | None = None  # why not everything was asked; None if it was
 
-    @property
-    def statuses(self) -> dict[str, int]:
-        """How many answers have which status, those of zero too; they add up to all answers."""
-        count = Counter(str(judgement.status) if judgement else NOT_ASKED for judgement in self.judgements)
-        return {name: count[name] for name in (*map(str, Status), NOT_ASKED)}
 
+class JudgeSession:
+    """A judge as one command asks it, about the answers of several models: within one budget, with progress bars."""
 
-def judge_with_bar(
-    judge: Judge,
-    rubric: Rubric,
-    answers: Sequence[Asked],
-    ledger: Path,
-    settings: JudgeSettings,
-    max_cost: float | None,
-) -> Judging:
-    """`judge_answers` as a command does it: by its settings but for the budget that is left, with a progress bar."""
-    with responses_bar(f"judging by {judge.name}", len(answers)) as advance:
-        return judge_answers(
-            judge,
-            rubric,
-            answers,
-            ledger,
-            price=settings.price(),
-            max_cost=max_cost,
-            retry_failed=settings.retry_failed,
-            reparse=settings.reparse,
-            on_judgement=lambda judgement: advance(1, int(judgement.scores is not None)),
-        )
+    def __init__(self, judge: Judge, settings: JudgeSettings) -> None:
+        self.judge, self.settings = judge, settings
+        self.left = settings.max_cost  # of the budget; None: no limit
+
+    def judge_answers(self, rubric: Rubric, answers: Sequence[ToJudge], ledger: Path) -> Judging:
+        """What the function `judge_answers` does, for as much money as is left."""
+        settings = replace(self.settings, max_cost=self.left)
+        with responses_bar(f"judging by {self.judge.name}", len(answers)) as advance:
+
+            def show(judgement: Judgement) -> None:
+                advance(1, int(judgement.scores is not None))
+
+            judging = judge_answers(self.judge, rubric, answers, ledger, settings, on_judgement=show)
+        if self.left is not None:
+            self.left = max(0.0, self.left - judging.cost_at_most)
+        return judging
 
 
 def judge_answers(
     judge: Judge,
     rubric: Rubric,
-    answers: Sequence[Asked],
+    answers: Sequence[ToJudge],
     ledger: Path | Ledger,
+    settings: JudgeSettings | None = None,
     *,
-    price: Price | None = None,
-    max_cost: float | None = None,
-    retry_failed: bool = False,
-    reparse: bool = False,
     on_judgement: Callable[[Judgement], None] | None = None,
 ) -> Judging:
     """Ask the judge about every answer that the ledger has no judgement for.
@@ -81,90 +94,264 @@ def judge_answers(
     Args:
         ledger: The file (JSONL), which may hold other judgements too; or one that is open, for a run of many calls:
             then all that this judge was paid for by this rubric counts towards `max_cost`, whichever the answers.
-        max_cost: Nothing is sent that could bring the cost of these answers' judgements, earlier runs' included, above
-            this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server counted hold. An
-            attempt that never answered is not counted: only the server knows whether it was paid for.
-        retry_failed: Ask again for everything that has no scores.
-        reparse: Ask nobody; read the replies in the ledger once more, as they would be read today, and reckon their
-            cost by `price`.
+        settings: The prices, and what follows.
+            max_cost: Nothing is sent that could bring the cost of these answers' judgements, earlier runs' included,
+            above this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server counted hold.
+            An attempt that never answered is not counted: only the server knows whether it was paid for.
+            retry_failed: Ask again for everything that has no scores.
+            reparse: Ask nobody; read the replies in the ledger once more, as they would be read today, and reckon
+            their cost by the prices.
+        on_judgement: Called with each judgement as soon as it is in the ledger.
     """
-    check_budget(judge, price, max_cost)
+    settings = settings or JudgeSettings()
+    check_budget(judge, settings)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)
-    first: dict[str, Asked] = {}
+    by_key: dict[str, ToJudge] = {}
     for key, answer in zip(keys, answers, strict=True):
-        first.setdefault(key, answer)
+        by_key.setdefault(key, answer)
     with Ledger(ledger, (rubric,)) if isinstance(ledger, Path) else nullcontext(ledger) as opened:
         lines = opened.judgements
-        by_this, alone = (judge.name, rubric.name), isinstance(ledger, Path)
-        bill = [line for line in lines if (line.key in first if alone else (line.judge, line.prompt) == by_this)]
-        workers = Workers(judge, rubric, opened, first, bill, price, max_cost, on_judgement)
-        if reparse:
-            workers.read_again(latest(lines))
+        if isinstance(ledger, Path):
+            paid = [line for line in lines if line.key in by_key]
         else:
-            run_to_end(workers.ask_all(_in_turn(_due(lines, first, retry_failed), first)))
-        judging = judging_of(lines, keys, price, again=reparse)
-        return replace(judging, requests=workers.requests, cost_at_most=workers.budget.spent, stopped=workers.stopped)
+            paid = [line for line in lines if (line.judge, line.prompt) == (judge.name, rubric.name)]
+        asking = _Asking(judge, rubric, opened, by_key, paid, settings, on_judgement)
+        if settings.reparse:
+            asking.read_again(latest(lines))
+        else:
+            run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_failed)))
+        judging = judging_of(lines, keys, asking.price, again=settings.reparse)
+    judging.requests, judging.stopped = asking.requests, asking.stopped
+    judging.cost_at_most = asking.budget.spent
+    return judging
 
 
-def check_budget(judge: Judge, price: Price | None, max_cost: float | None) -> None:
+def check_budget(judge: Judge, settings: JudgeSettings) -> None:
     """Raise UserError if nobody could tell when `max_cost` is reached."""
-    if max_cost is not None and (price is None or judge.max_tokens is None):
+    if settings.max_cost is not None and (settings.price() is None or judge.max_tokens is None):
         needs = "the price of the judge's tokens and a limit on its replies (max_tokens)"
         raise UserError(f"max_cost needs {needs}; give both prices")
 
 
-def answer_keys(answers: Sequence[Asked], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:
+def answer_keys(answers: Sequence[ToJudge], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:
     """`judgement_key` of each answer; UserError if an id comes twice."""
-    if repeated := [row_id for row_id, number in Counter(answer.id for answer in answers).items() if number > 1]:
-        raise UserError(f"the answer id {repeated[0]!r} comes twice; make ids unique")
+    for answer_id, number in Counter(answer.id for answer in answers).items():
+        if number > 1:
+            raise UserError(f"the answer id {answer_id!r} comes twice; make ids unique")
     return tuple(judgement_key(answer.question, answer.answer, judge, prompt, parameters) for answer in answers)
 
 
 def judging_of(
-    lines: Sequence[Judgement], keys: Sequence[str], price: Price | None = None, *, again: bool = False
+    lines: Iterable[Judgement], keys: Sequence[str], price: Price | None = None, *, again: bool = False
 ) -> Judging:
     """What holds of the answers with these keys, by the lines of a ledger.
 
     `price` is for lines that have no cost; `again`, for all whose tokens are known.
     """
-    now, wanted = latest(lines), set(keys)
+    wanted = set(keys)
     lines = [line for line in lines if line.key in wanted]
-    costs = []
+    by_key = latest(lines)
+    judging = Judging(judgements=tuple(by_key.get(key) for key in keys))
+    for judgement in judging.judgements:
+        judging.statuses[str(judgement.status) if judgement else NOT_ASKED] += 1
     for line in lines:
-        now_worth = price.cost(line.prompt_tokens, line.completion_tokens) if price else None
-        costs.append(now_worth if line.cost is None or (again and now_worth is not None) else line.cost)
-    return Judging(
-        judgements=tuple(now.get(key) for key in keys),
-        prompt_tokens=sum(line.prompt_tokens or 0 for line in lines),
-        completion_tokens=sum(line.completion_tokens or 0 for line in lines),
-        cost=sum(cost or 0.0 for cost in costs),
-        unknown_cost=sum(
-            cost is None and line.status is not Status.API_ERROR for line, cost in zip(lines, costs, strict=True)
-        ),
-    )
+        judging.prompt_tokens += line.prompt_tokens or 0
+        judging.completion_tokens += line.completion_tokens or 0
+        cost = line.cost
+        if price and (again or cost is None):
+            priced = price.cost(line.prompt_tokens, line.completion_tokens)
+            cost = cost if priced is None else priced
+        judging.cost += cost or 0.0
+        judging.unknown_cost += cost is None and line.status is not Status.API_ERROR
+    return judging
 
 
-def _in_turn(due: Sequence[tuple[str, bool]], answers: Mapping[str, Asked]) -> list[tuple[str, bool]]:
-    """One of each group after the other, and within a group in order."""
-    seen: Counter[str] = Counter()
-    places = []
-    for key, _ in due:
-        group = answers[key].group
-        places.append(seen[group])
-        seen[group] += 1
-    return [item for _, item in sorted(zip(places, due, strict=True), key=lambda pair: pair[0])]
+def _due(lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_failed: bool) -> list[tuple[str, bool]]:
+    """Keys of the answers to ask about, and whether that is the second ask after an unparseable reply.
 
-
-def _due(lines: Iterable[Judgement], wanted: Iterable[str], retry_failed: bool) -> list[tuple[str, bool]]:
+    The first answers of all groups come first, then their second ones, and so on.
+    """
     history: defaultdict[str, list[Status]] = defaultdict(list)
     for line in lines:
         history[line.key].append(line.status)
+    places: Counter[str] = Counter()  # by group
     due = []
-    for key in wanted:
-        past = history[key]
-        # They come in twos, unless the process ended between the first and the second.
-        unparseable = takewhile(lambda status: status is Status.UNPARSEABLE, reversed(past))
-        second = len(list(unparseable)) % 2 == 1
-        if not past or second or (retry_failed and past[-1] is not Status.OK):
-            due.append((key, second))
-    return due
+    for key, answer in answers.items():
+        statuses = history[key]
+        # Unparseable replies come in twos, unless the process ended between the first and the second.
+        unparseable = list(takewhile(lambda status: status is Status.UNPARSEABLE, reversed(statuses)))
+        is_second = len(unparseable) % 2 == 1
+        if not statuses or is_second or (retry_failed and statuses[-1] is not Status.OK):
+            due.append((places[answer.group], key, is_second))
+            places[answer.group] += 1
+    due.sort(key=lambda ask: ask[0])
+    return [(key, is_second) for _, key, is_second in due]
+
+
+class Budget:
+    """Keeps what is spent, with the most that the requests under way can cost, within a limit (None: no limit).
+
+    >>> budget = Budget(1.0)
+    >>> budget.reserve(0.6), budget.reserve(0.6), budget.settle(0.6, 0.1), budget.reserve(0.6)
+    (True, False, None, True)
+    """
+
+    def __init__(self, limit: float | None, spent: float = 0.0) -> None:
+        self.limit, self.spent, self._reserved, self.under_way = limit, spent, 0.0, 0
+
+    def reserve(self, most: float) -> bool:
+        """Set `most` aside for a request, unless that could break the limit."""
+        if self.limit is not None and self.spent + self._reserved + most > self.limit:
+            return False
+        self._reserved += most
+        self.under_way += 1
+        return True
+
+    def settle(self, most: float, cost: float) -> None:
+        """A request for which `most` was set aside cost `cost`."""
+        self.under_way -= 1
+        self._reserved = self._reserved - most if self.under_way else 0.0  # rounding must not pile up
+        self.spent += cost
+
+
+class _Asking:
+    """As many workers as the judge takes prompts at once, and what they share: ledger, budget, the reason to stop.
+
+    `answers` are by their judgements' keys; `paid` are the earlier judgements that count towards `max_cost`.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        rubric: Rubric,
+        ledger: Ledger,
+        answers: Mapping[str, ToJudge],
+        paid: Iterable[Judgement],
+        settings: JudgeSettings,
+        on_judgement: Callable[[Judgement], None] | None,
+    ) -> None:
+        self.judge, self.rubric, self.ledger, self.answers = judge, rubric, ledger, answers
+        self.price, self.on_judgement = settings.price(), on_judgement
+        self.requests = 0  # prompts asked so far
+        self.stopped: str | None = None  # why not all are
+        self._prompts = {key: rubric.prompt(answer.question, answer.answer) for key, answer in answers.items()}
+        self.budget = Budget(settings.max_cost, sum(self._cost_for_sure(line) for line in paid))
+        self._settled, self._failed, self._errors_in_a_row = asyncio.Event(), False, 0
+        if any(line.reply and line.judge == judge.name for line in ledger.judgements):
+            judge.proven = True
+
+    async def ask_all(self, due: Sequence[tuple[str, bool]]) -> None:
+        """Ask all that is `_due`."""
+        try:
+            await for_each(due, self._judge_one, min(self.judge.concurrency, len(due)))
+        finally:
+            await self.judge.close()
+
+    async def _judge_one(self, ask: tuple[str, bool]) -> None:
+        key, is_second = ask
+        if self.stopped:
+            return
+        try:
+            status = await self._ask(key)
+            if status is Status.UNPARSEABLE and not is_second and not self._failed:
+                await self._ask(key)
+        except Exception:
+            self._failed = True
+            raise
+
+    async def _ask(self, key: str) -> Status | None:
+        most = self._most(key)
+        while not self.budget.reserve(most):
+            if not self.budget.under_way:  # waiting frees nothing
+                self.stopped = f"the next judgement could bring the cost above {self.budget.limit:g}"
+                self._settled.set()
+                return None
+            self._settled.clear()
+            await self._settled.wait()
+            if self.stopped or self._failed:  # even if there is room now: what freed it has ended the run
+                return None
+        cost = 0.0
+        try:
+            self.requests += 1
+            judgement = self._judgement(key, await self.judge.ask(self._prompts[key]))
+            cost = self._cost_for_sure(judgement)
+            self.ledger.append(judgement)
+        finally:
+            self.budget.settle(most, cost)
+            self._settled.set()
+        if self.on_judgement:
+            self.on_judgement(judgement)
+        self._errors_in_a_row = self._errors_in_a_row + 1 if judgement.status is Status.API_ERROR else 0
+        if self._errors_in_a_row >= GIVE_UP_AFTER:
+            raise UserError(
+                f"judge {self.judge.name}: {self._errors_in_a_row} prompts in a row got no reply "
+                f"(the last: {judgement.error}); fix it and run again with --retry-failed"
+            )
+        return judgement.status
+
+    def read_again(self, lines: Mapping[str, Judgement]) -> None:
+        """Write a line for each reply that is read otherwise today than it was; it costs nothing."""
+        for key in self.answers:
+            if (line := lines.get(key)) is None or line.reply is None:
+                continue
+            refused = line.status is Status.REFUSED and ending(line.finish_reason) is not Ending.FILTERED
+            reply = Reply(
+                line.reply,
+                refused,
+                line.finish_reason,
+                line.reply_id,
+                error=line.error,
+                model=line.reply_model,
+                fingerprint=line.fingerprint,
+            )
+            judgement = replace(self._judgement(key, reply), cost=0.0)
+            if (judgement.status, judgement.scores) != (line.status, line.scores):
+                self.ledger.append(judgement)
+
+    def _judgement(self, key: str, reply: Reply) -> Judgement:
+        answer, scores = self.answers[key], None
+        end = ending(reply.finish_reason)
+        if reply.refused or end is Ending.FILTERED:
+            status = Status.REFUSED
+        elif reply.error is not None:
+            status = Status.API_ERROR
+        elif end is Ending.CUT:  # and not read: what is missing might contradict
+            status = Status.TRUNCATED
+        else:
+            scores = self.rubric.read(reply.text or "") if end is Ending.WELL else None
+            status = Status.OK if scores else Status.UNPARSEABLE
+        return Judgement(
+            key,
+            answer.question_id,
+            answer.id,
+            self.judge.name,
+            self.rubric.name,
+            status,
+            scores,
+            reply.text,
+            reply.id,
+            reply.finish_reason,
+            reply.prompt_tokens,
+            reply.completion_tokens,
+            self.price.cost(reply.prompt_tokens, reply.completion_tokens) if self.price else None,
+            reply.error,
+            datetime.now(UTC).isoformat(timespec="milliseconds"),
+            reply.model,
+            reply.fingerprint,
+        )
+
+    def _most(self, key: str) -> float:
+        """The most that asking about this answer can cost; about one of an earlier run, what the longest one can."""
+        if self.price is None:
+            return 0.0
+        prompts = [self._prompts[key]] if key in self._prompts else self._prompts.values()
+        return max((self.price.at_most(prompt, self.judge.max_tokens or 0) for prompt in prompts), default=0.0)
+
+    def _cost_for_sure(self, line: Judgement) -> float:
+        """What a line cost; where that is not known, the most that it can have cost."""
+        if self.price is None or line.cost is not None:
+            return line.cost or 0.0
+        known = self.price.cost(line.prompt_tokens, line.completion_tokens)
+        if known is not None:
+            return known
+        return 0.0 if line.status is Status.API_ERROR else self._most(line.key)

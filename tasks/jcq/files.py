@@ -17,8 +17,9 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import id_column, read_objects, read_records, text_column, write_objects
 from sozo.data.schema import utf8_safe
 from sozo.scoring.final_text import Ending, ending
-from sozo.scoring.judges.ledger import Judgement, judgement_key
-from sozo.scoring.judges.protocol import Asked, Status
+from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key
+from sozo.scoring.judges.protocol import Status, ToJudge
+from sozo.scoring.judges.run import Judging, answer_keys, judging_of
 from sozo.tasks.jcq.questions import CRITERIA, Question
 from sozo.tasks.jcq.rubric import JAPANESE, JCQ_V1, parse_verdict, write_verdict
 from sozo.tasks.task import Answer
@@ -78,7 +79,7 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
     write_objects(path, [{"id": _theirs(q.id), "task": q.task, "question": q.question} for q in questions])
 
 
-def read_jcq_judgements(path: Path, judge: str, answers: Sequence[Asked]) -> tuple[Judgement | None, ...]:
+def read_jcq_judgements(path: Path, judge: str, answers: Sequence[ToJudge]) -> tuple[Judgement | None, ...]:
     """A file of judgements, one for each answer, in the order of the answers; None where the file has none.
 
     Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
@@ -100,6 +101,22 @@ def read_jcq_judgements(path: Path, judge: str, answers: Sequence[Asked]) -> tup
         status = Status.OK if scores else Status.UNPARSEABLE
         judgements[answer_id] = Judgement(key, asked.question_id, answer_id, judge, PROMPT, status, scores, reply)
     return tuple(judgements.get(asked.id) for asked in answers)
+
+
+def import_judgements(path: Path, judge: str, answers: Sequence[ToJudge], ledger: Path) -> Judging:
+    """Take the judgements of JCQ-judge's file into the ledger; an answer without one stays without.
+
+    Of equal answers to one question, which share a judgement here, a judgement with scores holds before one without,
+    and the last before the others: so those with scores are written last.
+    """
+    imported = read_jcq_judgements(path, judge, answers)
+    keys = answer_keys(answers, judge, PROMPT, PARAMETERS)
+    with Ledger(ledger, (JCQ_V1,)) as lines:
+        known = {(line.key, line.answer_id) for line in lines.judgements}  # what an earlier call had written
+        for judgement in sorted(filter(None, imported), key=lambda judgement: judgement.status is Status.OK):
+            if (judgement.key, judgement.answer_id) not in known:
+                lines.append(judgement)
+        return judging_of(lines.judgements, keys)
 
 
 def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequence[Judgement | None]) -> None:

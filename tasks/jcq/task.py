@@ -1,7 +1,8 @@
 """Japanese Creativity Questions (paper, section 3.1): open questions whose answers a judge scores by four criteria."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -9,13 +10,17 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_records
+from sozo.data.settings import setting
 from sozo.scoring.final_text import judged_part
-from sozo.scoring.judges.protocol import Asked
-from sozo.scoring.judges.run import Judging, judge_with_bar
+from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
+from sozo.scoring.judges.run import Judging
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import (
+    PARAMETERS,
+    PROMPT,
     answers_path,
+    import_judgements,
     judgements_path,
     read_answers,
     write_answers,
@@ -23,15 +28,35 @@ from sozo.tasks.jcq.files import (
     write_questions,
 )
 from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
-from sozo.tasks.jcq.judging import JcqSettings, import_judgements, judging_settings
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
 from sozo.tasks.jcq.tables import answer_states, judged_by, length_and_score, means, model_scores
 from sozo.tasks.jcq.view import JcqView
-from sozo.tasks.task import Answer, Complete, Item, Outcome, Task
+from sozo.tasks.judged import JudgedTask
+from sozo.tasks.task import Answer, Complete, Item, Outcome
 
 
-class Jcq(Task):
+@dataclass(frozen=True)
+class JcqSettings(JudgeSettings):
+    """Which questions are asked, and who judges the answers."""
+
+    questions: str | None = setting(
+        None, "JSONL file or folder, or a hub dataset (default: nlp-waseda/JCQ, split test)."
+    )
+    questions_revision: str | None = setting(
+        None, "Hub revision of the questions; their content is checked in any case."
+    )
+    any_questions: bool = setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
+    trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
+    judge_prompt: str = setting(
+        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
+    )
+    judgements: str | None = setting(
+        None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."
+    )
+
+
+class Jcq(JudgedTask):
     """The 700 questions of nlp-waseda/JCQ, or others of the same seven tasks."""
 
     name = "jcq"
@@ -44,7 +69,6 @@ class Jcq(Task):
         *(Measure(f"jcq/{task}/{criterion}", 2, group=None) for task in TASKS for criterion in CRITERIA),
     )
     max_new_tokens = 4096  # as nlp-waseda/JCQ-judge has them answered
-    scores_parts = False
     rubrics = tuple(JCQ_RUBRICS.values())
     Finished = FinishedJcq
     view = JcqView()
@@ -52,9 +76,8 @@ class Jcq(Task):
 
     def __init__(self, settings: JcqSettings | None = None) -> None:
         super().__init__(settings)
-        self.judge_settings = None if self.settings.judgements else self.settings
-        self.again = self.settings.retry_failed or self.settings.reparse
-        self._left = self.settings.max_cost  # of the budget, which is for all models of a command together
+        if self.settings.judgements:
+            self.judge_settings = None
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
@@ -72,10 +95,26 @@ class Jcq(Task):
     def deciding(self) -> dict[str, Any]:
         """The questions' content, and what the judgements' keys are made of."""
         questions = {"questions_sha256": content_hash(self.questions), "num_questions": len(self.questions)}
-        return questions | judging_settings(self.settings, self.judge)
+        if self.settings.judgements:
+            return questions | self._imported(self.settings.judgements)
+        prompt, judge = self.settings.judge_prompt, self.known_judge
+        if prompt not in JCQ_RUBRICS:
+            raise UserError(f"judge_prompt must be one of {', '.join(JCQ_RUBRICS)}, not {prompt}")
+        return questions | {"judge": {"model": judge.name, "prompt": prompt, **judge.parameters}}
 
-    def facts(self) -> dict[str, Any]:
-        return self.settings.facts(self.judge)
+    def _imported(self, judgements: str) -> dict[str, Any]:
+        """What decides the judgements where they come from JCQ-judge's file, and nobody is asked."""
+        settings = self.settings
+        for field in fields(settings):
+            asks = field.name.startswith(("judge_", "price_")) or field.name in ("max_cost", "retry_failed", "reparse")
+            if asks and field.name != "judge_model" and getattr(settings, field.name) != field.default:
+                raise UserError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")
+        try:
+            digest = hashlib.sha256(Path(judgements).read_bytes()).hexdigest()
+        except OSError as error:
+            remedy = "give JCQ-judge's file of judgements"
+            raise UserError(f"{judgements}: cannot be read ({error.strerror}); {remedy}") from error
+        return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
 
     def read_answers(self, path: Path, source: str | None) -> Sequence[Answer]:
         """Answers in the form of nlp-waseda/JCQ-judge; they are judged as they are."""
@@ -109,14 +148,10 @@ class Jcq(Task):
         refuse(texts, held_out(), "questions of the JCQ benchmark")
 
     def _judge(self, answers: Sequence[Answer], ledger: Path) -> Judging:
-        settings, judge, asked = self.settings, self.judge, asked_of(self.questions, answers)
+        settings, to_judge = self.settings, answers_to_judge(self.questions, answers)
         if settings.judgements:
-            return import_judgements(settings, asked, ledger)
-        assert judge is not None  # `deciding` has refused to begin without one
-        judged = judge_with_bar(judge, JCQ_RUBRICS[settings.judge_prompt], asked, ledger, settings, self._left)
-        if self._left is not None:
-            self._left = max(0.0, self._left - judged.cost_at_most)
-        return judged
+            return import_judgements(Path(settings.judgements), settings.judge_model, to_judge, ledger)
+        return self.session.judge_answers(JCQ_RUBRICS[settings.judge_prompt], to_judge, ledger)
 
     def _metrics(self, run: Complete, source: str, answers: Sequence[Answer], judged: Judging) -> dict[str, Any]:
         scores = model_scores(self.questions, answers, judged.judgements)
@@ -128,17 +163,12 @@ class Jcq(Task):
             "judge": self.settings.judge_model,
             "prompt": self.settings.judge_prompt,
             "num_questions": len(scores.questions),
-            "statuses": judged.statuses,
             "judged_by": judged_by(judged.judgements),
             "answer_states": answer_states(answers),
             "length": length_and_score(answers, judged.judgements),
             "means": {name: run.interval(column) for name, column in columns.items()},
             "by_task": {"rows": [source], "columns": [*TASKS, "mean"], "cells": [by_task]},
-            "prompt_tokens": judged.prompt_tokens,
-            "completion_tokens": judged.completion_tokens,
-            "cost": round(judged.cost, 9),  # the order of arrival shows in the last digits
-            "unknown_cost": judged.unknown_cost,
-            "cost_at_most": round(judged.cost_at_most, 9),
+            **judged.to_json(),
         }
 
 
@@ -148,11 +178,13 @@ def held_out() -> frozenset[str]:
     return frozenset(files(__package__).joinpath("held_out.txt").read_text("ascii").split())
 
 
-def asked_of(questions: Iterable[Question], answers: Sequence[Answer]) -> list[Asked]:
+def answers_to_judge(questions: Iterable[Question], answers: Sequence[Answer]) -> list[ToJudge]:
     """Each answer with its question."""
     by_id = {question.id: question for question in questions}
     for answer in answers:
         if answer.item not in by_id:
             raise UserError(f"answer {answer.id!r} is to question {answer.item!r}, which is not among the questions")
     pairs = [(answer, by_id[answer.item]) for answer in answers]
-    return [Asked(answer.id, answer.item, question.question, answer.text, question.task) for answer, question in pairs]
+    return [
+        ToJudge(answer.id, answer.item, question.question, answer.text, question.task) for answer, question in pairs
+    ]

@@ -1,13 +1,27 @@
-"""Who judges ideas: a plain judge, or one judge for each expert, who is shown what she gave before."""
+"""Who judges ideas: a plain judge, or one judge for each expert, who is shown what she gave before; and how.
+
+They judge in the stages of the paper's experts: a later criterion is asked only where the gate before it was passed.
+"""
 
 import json
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any
 
-from sozo.data.rubrics import Criterion
-from sozo.scoring.judges.criterion import examples_text
+from sozo.data.errors import UserError
+from sozo.data.ratings import read_any_ratings
+from sozo.data.rubrics import Criterion, load_rubric
+from sozo.data.settings import hint
+from sozo.scoring.judges.criterion import criterion_rubric, examples_text, read_verdict
+from sozo.scoring.judges.ledger import Judgement
+from sozo.scoring.judges.protocol import ToJudge
+from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
+from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents, trial_ideas, trial_patents
+from sozo.tasks.pbig.rows import Opinion, gate, in_stages
 
 PLAIN = "judge"  # who judges where nobody is imitated
 
@@ -18,7 +32,7 @@ class Rated:
 
     patent: str  # the patent's id
     text: str  # patent and idea, as a prompt shows them
-    scores: Mapping[str, int]  # by criterion
+    scores: dict[str, int]  # by criterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +51,118 @@ class Expert:
         continued asks the same.
         """
         name = criterion.name if criterion else ""
-        rated = [one for one in self.history if one.patent != patent and (not name or name in one.scores)]
-        draw = random.Random(f"{self.name}\0{name}\0{patent}").sample(rated, min(self.shots, len(rated)))
-        return examples_text((one.text, one.scores[name] if name else json.dumps(dict(one.scores))) for one in draw)
+        pool = [idea for idea in self.history if idea.patent != patent and (not name or name in idea.scores)]
+        chosen = random.Random(f"{self.name}\0{name}\0{patent}").sample(pool, min(self.shots, len(pool)))
+        return examples_text((idea.text, idea.scores[name] if name else json.dumps(idea.scores)) for idea in chosen)
 
     def describe(self) -> list[Any]:
         """What decides a judge's prompts, as JSON values."""
-        return [self.name, self.shots, [[one.patent, one.text, dict(one.scores)] for one in self.history]]
+        return [self.name, self.shots, [[idea.patent, idea.text, idea.scores] for idea in self.history]]
 
 
 def plain(criteria: Sequence[Criterion]) -> Expert:
     """Nobody's point of view."""
     return Expert(PLAIN, tuple(criteria))
+
+
+def load_experts(
+    names: Sequence[str],
+    criteria: Sequence[Criterion],
+    shots: int,
+    *,
+    ratings: str | None = None,
+    ideas: str | None = None,
+    patents: str | None = None,
+) -> tuple[Expert, ...]:
+    """The experts of these names, each with those of `criteria` that she rated and with all that she gave.
+
+    Without any file, they are the trial's, who are a rule.
+
+    >>> (expert,) = load_experts(["B1"], load_rubric("pbig").criteria, 3)
+    >>> [criterion.name for criterion in expert.criteria][:2], len(expert.history)
+    (['specificity', 'need_validity_b2b'], 36)
+    """
+    if not names or len(set(names)) < len(names) or not all(names):
+        raise UserError(f"experts must be names of raters, each once, not {', '.join(names)!r}")
+    if shots < 1:
+        raise UserError(f"shots must be at least 1, not {shots}")
+    if ratings and ideas and patents:
+        of_patents = read_patents(Path(patents))
+        rated_ideas = read_ideas(Path(ideas), {patent.id for patent in of_patents})
+        source: AbstractContextManager[Path] = nullcontext(Path(ratings))
+    elif ratings or ideas or patents:
+        raise UserError("the files of ratings, of the ideas and of their patents go together; give all three")
+    else:
+        of_patents, rated_ideas = trial_patents(), trial_ideas()
+        source = as_file(files("sozo.data").joinpath("pbig_trial", "ratings.csv"))
+    patent_of = {patent.id: patent for patent in of_patents}
+    idea_of = {idea.id: idea for idea in rated_ideas}
+    histories: dict[str, dict[str, Rated]] = {}  # rater -> idea -> what she gave it
+    with source as path:
+        for line in read_any_ratings(path, load_rubric("pbig")):
+            idea = idea_of.get(line.item)
+            if idea is None:
+                raise UserError(f"{path}: rates the item {line.item!r}, which is not among the ideas; give its line")
+            history = histories.setdefault(line.rater, {})
+            if idea.id not in history:
+                history[idea.id] = Rated(idea.patent, rated_text(patent_of[idea.patent], idea), {})
+            history[idea.id].scores[line.criterion] = int(line.score)
+    experts = []
+    for name in names:
+        if name not in histories:
+            near = hint(name, histories, f"; {', '.join(sorted(histories))} rated")
+            raise UserError(f"{path}: holds no rating by {name}{near}")
+        rated = tuple(histories[name].values())
+        rated_criteria = {criterion for example in rated for criterion in example.scores}
+        own = tuple(criterion for criterion in criteria if criterion.name in rated_criteria)
+        experts.append(Expert(name, own, rated, shots))
+    return tuple(experts)
+
+
+Opinions = dict[tuple[str, str], Opinion]  # by the expert's name and the idea's id
+
+
+def judge_in_stages(
+    session: JudgeSession, experts: Sequence[Expert], ideas: Sequence[ToJudge], ledger: Path
+) -> tuple[Opinions, Judging]:
+    """Ask what the ledger lacks, stage by stage: the opinions, and all judging together.
+
+    Of each of `ideas`, the question's id is the patent's; the question itself will be the expert's examples.
+    """
+    ledger.touch()  # also where no answer is an idea and nobody is asked: it is one of the run's files
+    opinions: Opinions = {}
+    for expert in experts:
+        names = tuple(criterion.name for criterion in expert.criteria)
+        opinions |= {(expert.name, idea.id): Opinion(names) for idea in ideas}
+    total = Judging()
+    criteria = {criterion.name: criterion for expert in experts for criterion in expert.criteria}
+    for criterion in in_stages(criteria.values()):
+        to_judge, about = [], []
+        for expert in experts:
+            for idea in ideas:
+                opinion = opinions[expert.name, idea.id]
+                if criterion in expert.criteria and gate(criterion, opinion.scores):
+                    examples = expert.examples(idea.question_id, criterion)
+                    row_id = f"{idea.id} {expert.name}"
+                    to_judge.append(replace(idea, id=row_id, question=examples, group=expert.name))
+                    about.append(opinion)
+        if not to_judge:
+            continue
+        judging = session.judge_answers(criterion_rubric(criterion), to_judge, ledger)
+        total.add(judging)
+        for opinion, judgement in zip(about, judging.judgements, strict=True):
+            _note(opinion, criterion, judgement)
+        if judging.stopped:  # which gates are open is not known beyond this
+            total.stopped = judging.stopped
+            break
+    return opinions, total
+
+
+def _note(opinion: Opinion, criterion: Criterion, judgement: Judgement | None) -> None:
+    if judgement is None or judgement.scores is None:
+        opinion.failed[criterion.name] = NOT_ASKED if judgement is None else str(judgement.status)
+        return
+    opinion.scores[criterion.name] = judgement.scores[criterion.name]
+    verdict = read_verdict(judgement.reply or "", criterion)
+    if verdict:
+        opinion.notes[criterion.name] = {"reason": verdict.reason, "confidence": verdict.confidence}

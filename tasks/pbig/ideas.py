@@ -1,4 +1,4 @@
-"""Product ideas from patents (PBIG-DATA, section 3.1): a patent, an idea with its limits, their files and their texts.
+"""Product ideas from patents (PBIG-DATA, section 3.1): a patent, an idea with its limits, their files and texts.
 
 Neither the paper's patents nor its ideas are part of this package. `data/pbig_trial/` holds 24 technologies and 72
 ideas that were invented for sozo; they are no patents, and they never enter training data.
@@ -6,6 +6,7 @@ ideas that were invented for sozo; they are no patents, and they never enter tra
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.jsonl import id_column, read_records, text_column, write_objects
 from sozo.data.schema import utf8_safe
+from sozo.scoring.final_text import final_text, one_json
 
 # An idea's fields and the most characters of each (section 3.1).
 LIMITS = {"title": 100, "description": 300, "implementation": 300, "differentiation": 300}
@@ -52,6 +54,48 @@ def cut_to_limits(fields: Mapping[str, str]) -> tuple[dict[str, str], tuple[str,
     """
     over = tuple(name for name, limit in LIMITS.items() if len(fields[name]) > limit)
     return {name: fields[name][:limit] for name, limit in LIMITS.items()}, over
+
+
+class PbigReason(StrEnum):
+    """Why a text is no idea, in the order in which the rules are applied: the first that fails is given."""
+
+    REASONING = "reasoning"  # that never ends
+    NO_JSON = "no_json"  # not one JSON value, or a key comes twice
+    NOT_FOUR_FIELDS = "not_four_fields"  # no object with exactly the four keys
+    NO_TEXT = "no_text"  # a field is no string, or blank
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What became of an answer: an idea's fields, or a reason."""
+
+    fields: Mapping[str, str] | None  # each within its limit
+    reason: PbigReason | None = None
+    cut: tuple[str, ...] = ()  # the fields that were too long
+
+
+def parse_idea(text: str) -> Parsed:
+    """The idea that a text is, after any reasoning and but for a code fence.
+
+    A field over its limit is cut, as the shared task's organisers did, and named.
+
+    >>> parse_idea('{"title": "枕", "description": "眠る", "implementation": "縫う", "differentiation": "軽い"}').reason
+    >>> str(parse_idea("よい枕です。").reason), str(parse_idea("{}").reason)
+    ('no_json', 'not_four_fields')
+    """
+    final = final_text(text)
+    if final is None:
+        return Parsed(None, PbigReason.REASONING)
+    try:
+        values = one_json(final)
+    except ValueError:
+        return Parsed(None, PbigReason.NO_JSON)
+    if not isinstance(values, dict) or set(values) != set(LIMITS):
+        return Parsed(None, PbigReason.NOT_FOUR_FIELDS)
+    if not all(isinstance(value, str) and value.strip() for value in values.values()):
+        return Parsed(None, PbigReason.NO_TEXT)
+    fields, cut = cut_to_limits({name: utf8_safe(value.strip()) for name, value in values.items()})
+    return Parsed(fields, cut=cut)
 
 
 def patent_text(patent: Patent) -> str:
@@ -103,11 +147,6 @@ def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
 def write_patents(path: Path, patents: Collection[Patent]) -> None:
     """Write patents as `read_patents` reads them."""
     write_objects(path, map(asdict, patents))
-
-
-def write_ideas(path: Path, ideas: Collection[Idea]) -> None:
-    """Write ideas as `read_ideas` reads them; what was cut stays named."""
-    write_objects(path, map(asdict, ideas))
 
 
 def trial_patents() -> tuple[Patent, ...]:

@@ -1,16 +1,16 @@
-"""A judged answer as a line of `ideas.jsonl`, and its values by the task's measures."""
+"""What an idea's scores are worth, and a judged answer as a line of `ideas.jsonl` with its values by the measures."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from sozo.data.jsonl import read_objects, write_objects
 from sozo.data.rubrics import Criterion, load_rubric
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import Measure
-from sozo.tasks.pbig.staged import Opinion
-from sozo.tasks.pbig.worth import worth
 
 CRITERIA: tuple[Criterion, ...] = load_rubric("pbig").criteria
 # Shares of ideas that pass a gate, by the criterion that it is: what an idea must have to be rated further.
@@ -24,6 +24,63 @@ MEASURES = (
     Measure(DISTANCE),
     Measure(SAME_TITLE, share=True, better=-1),
 )
+
+
+def gate(criterion: Criterion, scores: Mapping[str, int]) -> bool | None:
+    """Whether the scores let a criterion be rated; None while a score that decides it is missing."""
+    above = criterion.above or {}
+    known = [scores[name] > least for name, least in above.items() if name in scores]
+    if not all(known):
+        return False
+    return True if len(known) == len(above) else None
+
+
+def in_stages(criteria: Iterable[Criterion]) -> list[Criterion]:
+    """The criteria in the order in which they can be asked: first those without a gate, then what is behind these.
+
+    >>> [criterion.name for criterion in in_stages(CRITERIA)][-2:]
+    ['innovativeness', 'competitive_advantage']
+    """
+    stage: dict[str, int] = {}
+    for criterion in criteria:
+        stage[criterion.name] = max((stage[name] + 1 for name in criterion.above or ()), default=0)
+    return sorted(criteria, key=lambda criterion: stage[criterion.name])
+
+
+def worth(
+    scores: Mapping[str, int], criteria: Sequence[Criterion], weights: Mapping[str, float] | None = None
+) -> float | None:
+    """The weighted mean over `criteria` of how far up its scale each score is, 0 to 1; behind a closed gate 0.
+
+    None if a score that should be there is missing: a judgement failed, which is not the idea's fault. `weights` are
+    by criterion, 1 where they say nothing.
+
+    >>> first, second = CRITERIA[:2]
+    >>> worth({"specificity": 3, "technical_validity": 4}, [first, second])
+    0.8333333333333333
+    >>> worth({"specificity": 1}, [first, second]), worth({"specificity": 4}, [first, second])
+    (0.0, None)
+    """
+    total = share = 0.0
+    for criterion in criteria:
+        weight = (weights or {}).get(criterion.name, 1.0)
+        total += weight
+        if gate(criterion, scores) is False:
+            continue
+        if criterion.name not in scores:
+            return None
+        share += weight * (scores[criterion.name] - criterion.lowest) / (criterion.highest - criterion.lowest)
+    return share / total
+
+
+@dataclass
+class Opinion:
+    """What one expert's judge says of one idea."""
+
+    criteria: tuple[str, ...]  # what the expert rates
+    scores: dict[str, int] = field(default_factory=dict)  # by criterion
+    notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # criterion -> reason and confidence
+    failed: dict[str, str] = field(default_factory=dict)  # criterion -> the status of a judgement without score
 
 
 @dataclass(frozen=True)
@@ -49,14 +106,16 @@ class JudgedIdea:
 
     def values(self) -> dict[str, float]:
         """By the measures' names, each the mean over the experts who have it; not what takes several ideas."""
-        every = [opinion.scores for opinion in self.opinions.values()]
-        values = {
-            name: _mean(float(s[gate] > _passing(gate)) if gate in s else None for s in every)
-            for gate, name in GATES.items()
-        }
-        values[WORTH] = _mean(self.worth(expert) for expert in self.opinions)
-        values |= {name: _mean(s.get(criterion) for s in every) for criterion, name in BY_CRITERION.items()}
-        return {name: value for name, value in values.items() if value is not None}
+        collected: defaultdict[str, list[float]] = defaultdict(list)
+        for expert, opinion in self.opinions.items():
+            for criterion, score in opinion.scores.items():
+                collected[BY_CRITERION[criterion]].append(score)
+                if criterion in GATES:
+                    collected[GATES[criterion]].append(float(score > _passing(criterion)))
+            worth_to_expert = self.worth(expert)
+            if worth_to_expert is not None:
+                collected[WORTH].append(worth_to_expert)
+        return {name: fmean(values) for name, values in collected.items()}
 
     def worth(self, expert: str) -> float | None:
         """What it is worth to an expert, 0 to 1, by the criteria that she rates; None without her scores."""
@@ -68,11 +127,6 @@ class JudgedIdea:
 def _passing(gate: str) -> int:
     """The score above which an idea is rated further."""
     return min(criterion.above[gate] for criterion in CRITERIA if criterion.above and gate in criterion.above)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
 
 
 def write_rows(path: Path, rows: Iterable[JudgedIdea]) -> None:

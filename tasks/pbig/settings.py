@@ -11,7 +11,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import PromptName, prompt
 from sozo.data.settings import setting
 from sozo.scoring.embeddings import DEFAULT_ENCODER, WordVectors, make_encoder
-from sozo.scoring.judges.options import JudgeSettings
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks.pbig.ideas import Patent, read_patents, trial_patents
 
 # The language of the prompt, and so of the ideas: whose text asks for one.

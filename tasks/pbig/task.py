@@ -1,6 +1,7 @@
 """PBIG: product ideas from patents, rated in stages by a judge, or by a judge for each expert."""
 
 import json
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -8,19 +9,26 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
 from sozo.data.prompts import fill
 from sozo.data.schema import utf8_safe
+from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
+from sozo.scoring.judges.protocol import ToJudge
+from sozo.scoring.judges.run import Judging
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.pbig.answer import parse_idea
-from sozo.tasks.pbig.experts import Expert, plain
+from sozo.tasks.judged import JudgedTask
+from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts, plain
 from sozo.tasks.pbig.finished import LEDGER, PATENTS, ROWS, TOGETHER, FinishedPbig, run_of
-from sozo.tasks.pbig.history import load_experts
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Patent,
+    idea_text,
+    parse_idea,
     patent_text,
     rated_text,
     read_ideas,
@@ -30,13 +38,11 @@ from sozo.tasks.pbig.ideas import (
 )
 from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, JudgedIdea, write_rows
 from sozo.tasks.pbig.settings import PbigSettings, digest
-from sozo.tasks.pbig.spread import distances, same_titles
-from sozo.tasks.pbig.staged import Staged, Target, judge_in_stages
 from sozo.tasks.pbig.view import PbigView
-from sozo.tasks.task import Answer, Complete, Item, Outcome, Task
+from sozo.tasks.task import Answer, Complete, Item, Outcome
 
 
-class Pbig(Task):
+class Pbig(JudgedTask):
     """One product idea for each patent, or several to see how far apart they are.
 
     >>> len(Pbig().items())
@@ -48,17 +54,10 @@ class Pbig(Task):
     Settings = PbigSettings
     measures = MEASURES
     max_new_tokens = 2048  # four fields of 1,000 characters in all
-    scores_parts = False
     rubrics = tuple(criterion_rubric(criterion) for criterion in CRITERIA)
     Finished = FinishedPbig
     view = PbigView()
     settings: PbigSettings
-
-    def __init__(self, settings: PbigSettings | None = None) -> None:
-        super().__init__(settings)
-        self.judge_settings = self.settings
-        self.again = self.settings.retry_failed or self.settings.reparse
-        self._left = self.settings.max_cost  # of the budget, which is for all models of a command together
 
     @cached_property
     def patents(self) -> tuple[Patent, ...]:
@@ -85,9 +84,7 @@ class Pbig(Task):
 
     def deciding(self) -> dict[str, Any]:
         """The patents' content, the language, who judges by whose history, and what tells ideas apart."""
-        self.settings.price()  # raises before anybody is asked if it is half a price
-        if self.judge is None:
-            raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
+        judge = self.known_judge
         names = [expert.name for expert in self.experts if expert.history]
         histories = [expert.describe() for expert in self.experts]
         return {
@@ -98,11 +95,8 @@ class Pbig(Task):
             "history_sha256": digest(histories) if names else None,
             "embedding_model": self.settings.pbig_embedding_model,
             "embedding_revision": self.settings.pbig_embedding_revision,
-            "judge": {"model": self.judge.name, "prompt": PROMPT, **self.judge.parameters},
+            "judge": {"model": judge.name, "prompt": PROMPT, **judge.parameters},
         }
-
-    def facts(self) -> dict[str, Any]:
-        return self.settings.facts(self.judge)
 
     def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
         """A file of ideas (`read_ideas`), or of answers as they were written (columns item and text)."""
@@ -118,17 +112,14 @@ class Pbig(Task):
 
     def finish(self, run: Complete) -> Outcome:
         """Have the ideas judged, as far as the ledger lacks judgements; means, and how far ideas are apart."""
-        assert self.judge is not None  # `deciding` has refused to begin without one
         parsed = [parse_idea(answer.text) for answer in run.answers]
         texts = {patent.id: patent for patent in self.patents}
-        targets = [
-            Target(answer.id, answer.item, rated_text(texts[answer.item], idea.fields))
+        ideas = [
+            ToJudge(answer.id, answer.item, "", rated_text(texts[answer.item], idea.fields))
             for answer, idea in zip(run.answers, parsed, strict=True)
             if idea.fields is not None
         ]
-        judged = judge_in_stages(self.judge, self.experts, targets, run.folder / LEDGER, self.settings, self._left)
-        if self._left is not None:
-            self._left = max(0.0, self._left - judged.bill.cost_at_most)
+        opinions, judging = judge_in_stages(self.session, self.experts, ideas, run.folder / LEDGER)
         rows = [
             JudgedIdea(
                 id=answer.id,
@@ -138,15 +129,15 @@ class Pbig(Task):
                 reason=idea.reason and str(idea.reason),
                 fields=idea.fields,
                 cut=idea.cut,
-                opinions={e.name: judged.opinions[e.name, answer.id] for e in self.experts} if idea.fields else {},
+                opinions={e.name: opinions[e.name, answer.id] for e in self.experts} if idea.fields else {},
             )
             for answer, idea in zip(run.answers, parsed, strict=True)
         ]
         write_patents(run.folder / PATENTS, self.patents)
         write_rows(run.folder / ROWS, rows)
-        return Outcome(self._metrics(run, rows, judged), judged.stopped)
+        return Outcome(self._metrics(run, rows, judging), judging.stopped)
 
-    def _metrics(self, run: Complete, rows: Sequence[JudgedIdea], judged: Staged) -> dict[str, Any]:
+    def _metrics(self, run: Complete, rows: Sequence[JudgedIdea], judging: Judging) -> dict[str, Any]:
         by_patent: defaultdict[str, list[Mapping[str, str]]] = defaultdict(list)
         for row in rows:
             if row.fields:
@@ -174,8 +165,7 @@ class Pbig(Task):
             "measures": measures,
             "experts": {name: run.interval(values) for name, values in worths.items()},
             **metrics,
-            **{name: value for name, value in asdict(judged.bill).items() if name != "cost"},
-            "cost": round(judged.bill.cost, 9),  # the order of arrival shows in the last digits
+            **judging.to_json(),
         }
 
     @classmethod
@@ -192,3 +182,32 @@ def _held_out() -> frozenset[str]:
     """What is long enough to be nobody else's: abstracts, claims, and ideas' descriptions."""
     texts = [text for patent in trial_patents() for text in (patent.abstract, *patent.claims)]
     return frozenset(fingerprint(text) for text in (*texts, *(idea.description for idea in trial_ideas())))
+
+
+def distances(ideas: Mapping[str, Sequence[Mapping[str, str]]], vectors: WordVectors) -> dict[str, float]:
+    """Patent -> mean cosine distance over all pairs of its ideas, 0 to 2; of those with two ideas or more."""
+    result = {}
+    for patent, fields in ideas.items():
+        rows = [row for row in vectors.rows([idea_text(idea) for idea in fields]) if row >= 0]
+        if len(rows) > 1:
+            result[patent] = float(mean_pairwise_distance(vectors.matrix, np.array([rows]))[0])
+    return result
+
+
+def same_titles(ideas: Mapping[str, Sequence[Mapping[str, str]]]) -> dict[str, float]:
+    """Patent -> share of its ideas whose title another one has too; of those with two ideas or more.
+
+    >>> same_titles({"p": [{"title": "枕"}, {"title": " 枕"}, {"title": "布"}], "q": [{"title": "枕"}]})
+    {'p': 0.6666666666666666}
+    """
+    result = {}
+    for patent, fields in ideas.items():
+        titles = [_plain(idea["title"]) for idea in fields]
+        count = Counter(titles)
+        if len(titles) > 1:
+            result[patent] = sum(count[title] > 1 for title in titles) / len(titles)
+    return result
+
+
+def _plain(title: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", title).casefold().split())

@@ -12,7 +12,7 @@ from typing import Any
 from sozo.data.prompts import fill, prompt, sat_messages
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.final_text import final_text
-from sozo.scoring.judges.protocol import Asked, Rubric, Scores
+from sozo.scoring.judges.protocol import Rubric, Scores, ToJudge
 from sozo.scoring.measure import Estimate, Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.sat.compliance import keeps_conditions
@@ -80,11 +80,11 @@ class FinishedSat(Finished):
         means = super().by_item(measure)
         return {story: means.get(story) for story in self.stories}
 
-    def to_judge(self) -> Iterator[Asked]:
+    def to_judge(self) -> Iterator[ToJudge]:
         """What is judged is what is embedded: a judge that reads the reasoning too judges something else."""
         for row in self.rewrites:
             text, reason = what_counts(row.text)
-            yield Asked(row.id, row.story_id, self.stories[row.story_id].text, "" if reason else text)
+            yield ToJudge(row.id, row.story_id, self.stories[row.story_id].text, "" if reason else text)
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
         scorer = SatScorer(make_encoder(encoder, texts=True), tuple(self.stories.values()), cache_dir=cache)

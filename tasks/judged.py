@@ -1,0 +1,36 @@
+"""A task whose answers a judge scores."""
+
+from functools import cached_property
+from typing import Any
+
+from sozo.scoring.judges.protocol import Judge, JudgeSettings
+from sozo.scoring.judges.run import JudgeSession
+from sozo.tasks.task import Task
+
+
+class JudgedTask(Task):
+    """Base class of tasks that are scored all at once, by the judge that their settings name."""
+
+    scores_parts = False
+    settings: JudgeSettings
+
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__(settings)
+        self.judge_settings = self.settings
+        self.again = self.settings.retry_failed or self.settings.reparse
+
+    @cached_property
+    def session(self) -> JudgeSession:
+        """The judge, with a budget for all models of a command together."""
+        return JudgeSession(self.known_judge, self.settings)
+
+    @property
+    def known_judge(self) -> Judge:
+        """The judge, which must be there before anybody is asked; so must both of its prices, or none."""
+        self.settings.price()
+        if self.judge is None:
+            raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
+        return self.judge
+
+    def facts(self) -> dict[str, Any]:
+        return {"judge": self.settings.record(self.judge)} if self.judge else {}

@@ -25,7 +25,7 @@ _CALLS = 3  # so many calls in a row with too many failures end a run
 
 
 class IdeaReward(JudgeReward):
-    """Reward function: what an idea is worth to one expert or to several (`sozo.tasks.pbig.worth`), 0 to `scale`.
+    """Reward function: what an idea is worth to one expert or to several (`sozo.tasks.pbig.rows.worth`), 0 to `scale`.
 
     The judge is asked by all axes at once, about each distinct idea once for each expert. A text that is no idea gets
     None and nobody is asked: its form is `idea_format_reward`'s. An idea of which a judgement failed gets the mean of

@@ -40,12 +40,12 @@ def test_a_profile_is_text_a_file_or_a_mapping(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{key: x}", "unknown setting: key"),
+        ("{key: x}", "unknown key key"),
         ("nowhere.yaml", "cannot be read"),
         ("{key_env: [}", "no valid YAML"),
-        ("{timeout: -1}", "timeout of an endpoint must be above 0"),
+        ("{timeout: -1}", "timeout: Input should be greater than 0"),
         ("{temperature: warm}", "must be a number or none"),
-        ("{extra_body: 3}", "extra_body of an endpoint must be a mapping"),
+        ("{extra_body: 3}", "extra_body: Input should be a valid dictionary"),
         ("{key_env: sk-abcdef0123456789}", "not the key"),
     ],
 )

@@ -63,8 +63,8 @@ class Criterion:
 class RatingRubric:
     """Criteria in their order; one that is rated only after others stands behind them."""
 
+    name: str
     criteria: Annotated[tuple[Criterion, ...], Field(min_length=1)]
-    name: str = ""
     title: str = ""
 
     def __post_init__(self) -> None:
@@ -123,9 +123,10 @@ def load_rubric(source: str | Path) -> RatingRubric:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
         raise UserError(f"{where}: not YAML; write a rubric as data/rubrics/jcq.yaml does") from error
-    if isinstance(content, dict) and isinstance(content.get("criteria"), list):
+    if isinstance(content, dict):
         content |= {"name": content.get("name") or path.stem, "title": content.get("title") or ""}
-        for row in content["criteria"]:
+        rows = content.get("criteria")
+        for row in rows if isinstance(rows, list) else ():
             if isinstance(row, dict) and not row.get("title"):
                 row["title"] = row.get("name")
     try:

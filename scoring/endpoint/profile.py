@@ -3,12 +3,14 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import pydantic
+from pydantic import ConfigDict, Field, StrictFloat, StrictInt, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.settings import settings_of
+from sozo.data.settings import from_validation
 
 KEY_ENV = "OPENAI_API_KEY"
 NONE = "none"  # of a setting that is not to be sent
@@ -16,9 +18,9 @@ NONE = "none"  # of a setting that is not to be sent
 HELP = "file, or text such as '{key_env: MY_KEY, temperature: none}': docs/endpoints.md"
 
 
-@dataclass(frozen=True, slots=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
 class Profile:
-    """A block of YAML; what is not said (None) is as the role has it.
+    """A block of YAML; what is not said (None) defaults to the role's value.
 
     >>> read_profile("{key_env: MY_KEY, temperature: none, extra_body: {top_k: 1}}").decoder({"temperature": 0.0})
     {'top_k': 1}
@@ -27,28 +29,24 @@ class Profile:
     base_url: str | None = None  # up to /v1
     server: str | None = None  # what it is called in records, for one whose address moves (a job on a cluster)
     key_env: str = KEY_ENV  # the environment's variable that holds the key, which is sent to this role's server only
-    temperature: float | str | None = None  # `none` sends no temperature (and no top_p or seed): for models without
+    # `none` sends no temperature (and no top_p or seed): for models without.
+    temperature: Any = None
     limit_name: str | None = None  # what the limit on new tokens is called, `none` sends no limit
-    timeout: float | None = None  # seconds for one attempt
-    concurrency: int | None = None  # requests under way at once
-    batch_size: int | None = None  # words in a request (encoders)
+    timeout: Annotated[StrictFloat, Field(gt=0)] | None = None  # seconds for one attempt
+    concurrency: Annotated[StrictInt, Field(gt=0)] | None = None  # requests under way at once
+    batch_size: Annotated[StrictInt, Field(gt=0)] | None = None  # words in a request (encoders)
     reasoning_effort: str | None = None
-    extra_body: Mapping[str, Any] | None = None  # what else each request holds, over everything else
+    extra_body: dict[str, Any] | None = None  # what else each request holds, over everything else
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.key_env) or (
             self.key_env not in os.environ and len(self.key_env) > 24 and re.search(r"\d", self.key_env)
         ):
             # Not shown: it may be the key itself.
-            raise UserError("key_env must be the name of an environment variable that holds the key, not the key")
-        numbers = {"timeout": self.timeout, "concurrency": self.concurrency, "batch_size": self.batch_size}
-        for name, value in numbers.items():
-            if value is not None and not (type(value) in (int, float) and value > 0):
-                raise UserError(f"{name} of an endpoint must be above 0, not {value}")
-        if not (self.temperature in (None, NONE) or type(self.temperature) in (int, float)):
-            raise UserError(f"temperature of an endpoint must be a number or {NONE}, not {self.temperature}")
-        if self.extra_body is not None and not isinstance(self.extra_body, Mapping):
-            raise UserError(f"extra_body of an endpoint must be a mapping, not {self.extra_body!r}")
+            raise ValueError("key_env must be the name of an environment variable that holds the key, not the key")
+        # An integer stays one: it is written into the keys of judgements.
+        if self.temperature not in (None, NONE) and type(self.temperature) not in (int, float):
+            raise ValueError(f"temperature must be a number or {NONE}, not {self.temperature}")
 
     def decoder(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The decoder's part of a request, made of the role's own `settings` (None is not sent).
@@ -93,7 +91,7 @@ def read_profile(text: Any) -> Profile:
             ) from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise UserError("endpoint: no valid YAML; write it like {key_env: MY_KEY, timeout: 60}") from error
-    if not isinstance(text, Mapping):
-        names = ", ".join(field.name for field in fields(Profile))
-        raise UserError(f"endpoint: must be a mapping with any of {names}")
-    return settings_of(Profile, dict(text))
+    try:
+        return TypeAdapter(Profile).validate_python(text)
+    except ValidationError as error:
+        raise from_validation(error, "endpoint", Profile.__dataclass_fields__) from error

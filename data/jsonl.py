@@ -39,6 +39,10 @@ def _filled(text: str) -> str:
 Id = Annotated[str, PlainValidator(_named)]
 Text = Annotated[str, PlainValidator(_text)]
 FilledText = Annotated[Text, AfterValidator(_filled)]
+# The same without lone surrogates, which can be neither sent nor written.
+SafeId = Annotated[Id, AfterValidator(utf8_safe)]
+SafeText = Annotated[Text, AfterValidator(utf8_safe)]
+SafeFilledText = Annotated[FilledText, AfterValidator(utf8_safe)]
 
 
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)

@@ -227,7 +227,7 @@ def test_the_papers_size_and_the_most_that_it_costs():
     ratings = [Rated(f"r{k % 8}", f"i{k}", f"p{k}", "d", c, 1, t) for k, t in enumerate(texts) for c in "abcdefgh"][
         :3109
     ]
-    criteria = [type(CRITERION)(c, 1, 5) for c in "abcdefgh"]
+    criteria = [type(CRITERION)(c, (1, 5)) for c in "abcdefgh"]
     size = estimate(ratings, ratings, CONDITIONS, criteria, 3, Price(1.0, 2.0), 100)
     assert size.predictions == 83_943
     assert size.requests == 83_943  # nobody rated what another one did

@@ -59,9 +59,9 @@ def test_a_field_over_its_limit_is_cut_and_named(tmp_path):
         ({**IDEA, "id": "k", "patent": "r"}, "line 2: an idea of the patent 'r', which is not among"),
         ({**IDEA}, "line 2: the id 'i' comes twice"),
         ({**IDEA, "id": "k", "title": " "}, "line 2: the idea 'k' has no title"),
-        ({**IDEA, "id": "k", "title": 3}, "line 2: the column title is no string"),
-        ({"id": "k", "patent": "p", "title": "枕"}, "line 2: the column description is missing"),
-        ({**IDEA, "id": "k", "cut": "title"}, "line 2: the column cut"),
+        ({**IDEA, "id": "k", "title": 3}, "line 2: title: is no string"),
+        ({"id": "k", "patent": "p", "title": "枕"}, "line 2: description: is missing"),
+        ({**IDEA, "id": "k", "cut": "title"}, "line 2: cut: Input should be a valid list"),
         ('{"id": "k", "patent": "p", "title": "a", "title": "b"}\n', "line 2: not JSON (the key 'title' comes twice)"),
     ],
 )
@@ -75,10 +75,10 @@ def test_a_bad_idea_is_one_line_with_its_place(tmp_path, line, message):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"id": "p", "title": "枕"}, "line 1: the column abstract is missing"),
-        ({"id": "p", "title": "枕", "abstract": "\n"}, "line 1: the patent 'p' has no abstract"),
-        ({"id": "p", "title": "枕", "abstract": "a", "claims": [1]}, "line 1: the column claims"),
-        ({"title": "枕", "abstract": "a"}, "line 1: the column id is missing"),
+        ({"id": "p", "title": "枕"}, "line 1: abstract: is missing"),
+        ({"id": "p", "title": "枕", "abstract": "\n"}, "line 1: abstract: is blank"),
+        ({"id": "p", "title": "枕", "abstract": "a", "claims": [1]}, "line 1: claims 1: is no string"),
+        ({"title": "枕", "abstract": "a"}, "line 1: id: is missing"),
     ],
 )
 def test_a_bad_patent_is_one_line_with_its_place(tmp_path, row, message):

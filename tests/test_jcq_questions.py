@@ -48,7 +48,7 @@ def test_trial_questions_are_five_for_each_task_and_marked():
 
 def test_trial_questions_are_not_the_benchmark(tmp_path):
     path = write(tmp_path / "t.jsonl", [asdict(question) for question in trial_questions()])
-    with pytest.raises(UserError, match="5 questions of the task 'unusual uses'"):
+    with pytest.raises(UserError, match="these 35 questions are not word for word"):
         load_questions(path)
     assert load_questions(path, complete=False) == trial_questions()
 
@@ -81,12 +81,12 @@ def test_one_changed_word_is_not_the_benchmark(tmp_path, pinned):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"id": 2, "task": "situation"}', "line 2: the column question"),
-        (b'{"id": 2, "task": "situation", "question": " "}', "line 2: the column question"),
-        (b'{"id": 2, "task": "stories", "question": "q"}', "line 2: the task is 'stories'"),
-        (b'{"id": 2, "task": ["situation"], "question": "q"}', "line 2: the task is"),
-        (b'{"id": true, "task": "situation", "question": "q"}', "line 2: the column id"),
-        (b'{"id": null, "task": "situation", "question": "q"}', "line 2: the column id"),
+        (b'{"id": 2, "task": "situation"}', "line 2: question: is"),
+        (b'{"id": 2, "task": "situation", "question": " "}', "line 2: question: is"),
+        (b'{"id": 2, "task": "stories", "question": "q"}', "line 2: task: Input should be 'unusual uses'"),
+        (b'{"id": 2, "task": ["situation"], "question": "q"}', "line 2: task: Input should be"),
+        (b'{"id": true, "task": "situation", "question": "q"}', "line 2: id: is neither"),
+        (b'{"id": null, "task": "situation", "question": "q"}', "line 2: id: is neither"),
         (b'{"id": "1", "task": "situation", "question": "q"}', "the id '1' comes 2 times"),
         (b"[1]", "line 2: not a JSON object"),
         (b'{"id": 2,', "line 2: not JSON"),

@@ -5,14 +5,16 @@ ideas that were invented for sozo; they are no patents, and they never enter tra
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, StringConstraints
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import id_column, read_records, text_column, write_objects
+from sozo.data.jsonl import Id, SafeFilledText, SafeId, SafeText, read_records, record_of, write_objects
 from sozo.data.schema import utf8_safe
 from sozo.scoring.final_text import final_text, one_json
 
@@ -20,30 +22,35 @@ from sozo.scoring.final_text import final_text, one_json
 LIMITS = {"title": 100, "description": 300, "implementation": 300, "differentiation": 300}
 
 
+def _listed(claims: Any) -> Any:
+    return [claims] if isinstance(claims, str) and claims else claims or ()
+
+
 @dataclass(frozen=True, slots=True)
 class Patent:
     """What an idea starts from: a patent, or a technology that stands in for one."""
 
-    id: str  # its publication number; unique among the patents
-    title: str
-    abstract: str
-    claims: tuple[str, ...] = ()
-    description: str = ""
-    domain: str = ""  # the paper's: NLP, CS, MatChem
+    id: SafeId  # its publication number; unique among the patents
+    title: SafeFilledText
+    abstract: SafeFilledText
+    claims: Annotated[tuple[SafeText, ...], BeforeValidator(_listed)] = ()
+    description: SafeText = ""
+    domain: SafeText = ""  # the paper's: NLP, CS, MatChem
 
 
 @dataclass(frozen=True, slots=True)
 class Idea:
     """A product idea from one patent, each field within its limit."""
 
-    id: str  # unique among the ideas
-    patent: str  # the patent's id
-    title: str
-    description: str
-    implementation: str
-    differentiation: str
-    source: str = ""  # who had it
-    cut: tuple[str, ...] = ()  # the fields that were longer than their limits, and end there
+    id: SafeId  # unique among the ideas
+    patent: Id  # the patent's id
+    title: SafeText
+    description: SafeText
+    implementation: SafeText
+    differentiation: SafeText
+    source: SafeText = ""  # who had it
+    # The fields that were longer than their limits, and end there.
+    cut: tuple[Annotated[str, StringConstraints(pattern=f"^({'|'.join(LIMITS)})$")], ...] = ()
 
 
 def cut_to_limits(fields: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -131,14 +138,27 @@ def rated_text(patent: Patent, idea: Idea | Mapping[str, str]) -> str:
 
 def read_patents(path: Path) -> tuple[Patent, ...]:
     """The patents of a JSONL file: columns id, title and abstract; claims (a string or a list), description, domain."""
-    return read_records(path, _patent, "patents", '{"id": "...", "title": "...", "abstract": "..."}')
+
+    def patent(where: str, row: dict[str, Any]) -> Patent:
+        return record_of(Patent, _known(row), where)
+
+    return read_records(path, patent, "patents", '{"id": "...", "title": "...", "abstract": "..."}')
 
 
 def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
     """The ideas of a JSONL file, in order: columns id, patent (one of the ids `patents`) and the fields of `LIMITS`."""
 
     def idea(where: str, row: dict[str, Any]) -> Idea:
-        return _idea(where, row, patents)
+        read = record_of(Idea, _known(row), where)
+        if read.patent not in patents:
+            missing = f"an idea of the patent {read.patent!r}, which is not among the patents"
+            raise UserError(f"{where}: {missing}; give its file")
+        fields, over = cut_to_limits(asdict(read))
+        for name, text in fields.items():
+            if not text.strip():
+                raise UserError(f"{where}: the idea {read.id!r} has no {name}; write one or leave the line out")
+        cut = tuple(name for name in LIMITS if name in over or name in read.cut)
+        return replace(read, **fields, cut=cut)
 
     fields = ", ".join(f'"{name}": "..."' for name in LIMITS)
     return read_records(path, idea, "ideas", f'{{"id": "...", "patent": "...", {fields}}}')
@@ -169,28 +189,6 @@ def trial_ideas() -> tuple[Idea, ...]:
         return read_ideas(packaged, {patent.id for patent in trial_patents()})
 
 
-def _patent(where: str, row: dict[str, Any]) -> Patent:
-    patent_id, claims = id_column(row, "id", where), row.get("claims") or ()
-    claims = (claims,) if isinstance(claims, str) else tuple(claims) if isinstance(claims, list) else claims
-    if not (isinstance(claims, tuple) and all(isinstance(claim, str) for claim in claims)):
-        raise UserError(f"{where}: the column claims is neither a string nor a list of strings; fix it")
-    named = {name: utf8_safe(text_column(row, name, where)) for name in ("title", "abstract")}
-    for name, text in named.items():
-        if not text.strip():
-            raise UserError(f"{where}: the patent {patent_id!r} has no {name}; write one or leave the line out")
-    more = {name: utf8_safe(text_column(row, name, where, "")) for name in ("description", "domain")}
-    return Patent(utf8_safe(patent_id), **named, claims=tuple(map(utf8_safe, claims)), **more)
-
-
-def _idea(where: str, row: dict[str, Any], patents: Collection[str]) -> Idea:
-    idea_id, patent = id_column(row, "id", where), id_column(row, "patent", where)
-    if patent not in patents:
-        raise UserError(f"{where}: an idea of the patent {patent!r}, which is not among the patents; give its file")
-    fields, over = cut_to_limits({name: utf8_safe(text_column(row, name, where)) for name in LIMITS})
-    if blank := next((name for name in LIMITS if not fields[name].strip()), None):
-        raise UserError(f"{where}: the idea {idea_id!r} has no {blank}; write one or leave the line out")
-    before = row.get("cut") or []  # as an earlier reading left it
-    if not (isinstance(before, list) and all(name in LIMITS for name in map(str, before))):
-        raise UserError(f"{where}: the column cut names other than {', '.join(LIMITS)}; leave it out")
-    over = tuple(name for name in LIMITS if name in over or name in before)
-    return Idea(utf8_safe(idea_id), patent, **fields, source=utf8_safe(text_column(row, "source", where, "")), cut=over)
+def _known(row: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a line that say something."""
+    return {name: value for name, value in row.items() if value is not None}

@@ -65,7 +65,7 @@ def draw_answers(
     pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
     wait()
     pinned = pinned or generator.pinned()
-    writer = load_generator(pinned, keep=folder.responses, find_frontier=task.frontier, accepts=task.accepts)
+    writer = load_generator(pinned, keep=folder.responses, task=task)
     if processes.first:
         model = Path(pinned.model)
         loaded = {

@@ -15,8 +15,7 @@ from sozo.data.run_folder import RunFolder
 from sozo.data.settings import deciding, setting
 from sozo.eval.terminal import PageRun, print_page
 from sozo.models.nouns import read_nouns
-from sozo.tasks import task_types
-from sozo.tasks.task import Task
+from sozo.tasks import Dat
 
 VALUES, PAGE = "frontier.json", "frontier.md"
 NAMES = {"free": "lists that are as random as they can be", "independent": "words that do not look at one another"}
@@ -58,8 +57,7 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
     folder = RunFolder(output, {"task": "frontier", **deciding(options), "strengths": strengths and list(strengths)})
     if folder.metrics() is not None and all((output / name).is_file() for name in (VALUES, PAGE)):
         return PageRun(output, (output / PAGE).read_text("utf-8"), (VALUES, PAGE), True)
-    task = next(kind for kind in task_types().values() if kind.frontier is not Task.frontier)
-    frontier = task().frontier(read_nouns(options.nouns), options.embedding_model)
+    frontier = Dat().frontier(read_nouns(options.nouns), options.embedding_model)
     wanted = sorted({float(strength) for strength in strengths or frontier.strengths()})
     folder.start(frontier.describe(), {})
     rows: list[dict[str, Any]] = []

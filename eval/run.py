@@ -16,6 +16,7 @@ from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
 from sozo.eval.summary import summarise_measures
 from sozo.models.settings import OF_NOUNS, GeneratorSettings
 from sozo.scoring.statistics import mean_interval
+from sozo.tasks import Dat
 from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.task import Answer, Complete, Outcome, Task
 
@@ -39,7 +40,7 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
     """
     items = task.items()
     sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens, task.temperature)
-    if generator.backend in OF_NOUNS and not task.random_nouns:
+    if generator.backend in OF_NOUNS and not isinstance(task, Dat):
         raise UserError(f"lists of nouns are no answer to {task.name}; give a language model as --model")
     if sampling.trials and world_size() > 1:
         launch = "run without accelerate launch, or give num_responses"

@@ -1,37 +1,39 @@
 """From the settings of who writes to a generator: what the backend needs is imported and loaded here."""
 
 import os
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError, require
 from sozo.models.generator import Generator
-from sozo.models.nouns import Accepts, FrontierNouns, RandomNouns, read_nouns
+from sozo.models.nouns import FrontierNouns, RandomNouns, read_nouns
 from sozo.models.settings import FRONTIER, RANDOM, GeneratorSettings
 from sozo.models.transformers_model import TransformersGenerator, fitting_slots
 from sozo.models.weights import load_model
+from sozo.tasks import Dat
+from sozo.tasks.task import Task
 
 
 def load_generator(
     settings: GeneratorSettings,
     *,
     keep: Path | None = None,
-    find_frontier: Callable[[Sequence[str], str | None], Any] | None = None,
-    accepts: Accepts | None = None,
+    task: Task | None = None,
 ) -> Generator:
     """The generator that `settings` name; `keep` is for `sozo.models.openai_endpoint`, the others draw at no price.
 
-    `find_frontier` and `accepts` are `Task.frontier` and `Task.accepts` of the task that is asked.
+    `task` is what is asked: lists of nouns are answers to DAT alone.
     """
     settings = settings.settled().pinned()
     name = settings.source or settings.model
     if settings.backend == RANDOM:
-        return RandomNouns(read_nouns(settings.nouns), name=name, accepts=accepts)
+        return RandomNouns(
+            read_nouns(settings.nouns), name=name, accepts=task.accepts if isinstance(task, Dat) else None
+        )
     if settings.strength is not None:
-        frontier = find_frontier and find_frontier(read_nouns(settings.nouns), settings.frontier_encoder)
-        if not frontier:
+        if not isinstance(task, Dat):
             raise UserError(f"there is no {FRONTIER} here; give a language model as --model")
+        frontier = task.frontier(read_nouns(settings.nouns), settings.frontier_encoder)
         return FrontierNouns(frontier, settings.strength, settings.word_strength, name=name)
     if settings.backend == "openai":
         from sozo.models.openai_endpoint import OpenAIGenerator

@@ -11,7 +11,7 @@ from sozo.data.errors import UserError
 from sozo.data.record import read_json
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
-from sozo.tasks.dat.task import Dat
+from sozo.tasks.dat.task import Dat as Dat  # named by whatever is about lists of nouns alone
 from sozo.tasks.finished import Finished
 from sozo.tasks.jcq.task import Jcq
 from sozo.tasks.pbig.task import Pbig

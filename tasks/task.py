@@ -12,7 +12,6 @@ from sozo.tasks.finished import ITEM_SEPARATOR, Finished, item_of
 from sozo.tasks.view import View
 
 if TYPE_CHECKING:
-    from sozo.scoring.guard import Guard
     from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
 
 
@@ -99,7 +98,6 @@ class Task:
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
     control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
-    random_nouns: ClassVar[bool] = False  # whether ten random nouns are an answer
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
     Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
@@ -118,24 +116,6 @@ class Task:
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
-
-    def together(self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: Any = None) -> dict[str, float]:
-        """What scored answers show only together, by name (`TASK/...`), for a training that is evaluated as it goes.
-
-        `guard` is an encoder that nobody trains on, `frontier` one of this task's (`Task.frontier`), where given.
-        """
-        return {}
-
-    def frontier(self, nouns: Sequence[str], encoder: str | None) -> Any:
-        """Lists of nouns that are as random as they can be at their mean score (`sozo.models.nouns.Frontier`), or None.
-
-        `encoder` None takes the one that scores.
-        """
-        return None
-
-    def accepts(self, texts: Sequence[str]) -> Sequence[bool]:
-        """Of lists of nouns, whether each can be scored: random ones that cannot are drawn again."""
-        return [True] * len(texts)
 
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 

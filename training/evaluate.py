@@ -11,7 +11,7 @@ from sozo.data.errors import UserError
 from sozo.data.settings import from_json, from_validation, settings_of
 from sozo.models.nouns import read_nouns
 from sozo.scoring.guard import Guard
-from sozo.tasks import task_type
+from sozo.tasks import Dat, task_type
 from sozo.tasks.task import Item, Row, Task
 
 _BATCH = 64  # answers that one process draws at once
@@ -105,11 +105,12 @@ class EvaluateSettings(BaseModel):
 
     @cached_property
     def frontiers(self) -> dict[str, Any]:
-        """Each task's frontier by the task's name; None of a task without one."""
+        """DAT's frontier, by the task's name."""
         if self.frontier is None:
             return {}
         nouns = read_nouns(None if self.frontier == "jumandic" else self.frontier)
-        return {evaluated.task.name: evaluated.task.frontier(nouns, None) for evaluated in self.evaluated}
+        tasks = (evaluated.task for evaluated in self.evaluated)
+        return {task.name: task.frontier(nouns) for task in tasks if isinstance(task, Dat)}
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""
@@ -123,8 +124,9 @@ class EvaluateSettings(BaseModel):
         for measure in task.measures:
             if known := [row.values[measure.name] for row in rows if measure.name in row.values]:
                 values[measure.name] = sum(known) / len(known)
-        together = task.together(rows, self.second, self.frontiers.get(task.name))
-        return {name: float(value) for name, value in (values | together).items()}
+        if isinstance(task, Dat):
+            values |= task.together(rows, self.second, self.frontiers.get(task.name))
+        return {name: float(value) for name, value in values.items()}
 
 
 def read_evaluate(settings: Any) -> EvaluateSettings | None:

@@ -16,7 +16,7 @@ from trl import SFTTrainer
 
 from sozo.data.errors import UserError
 from sozo.models.nouns import FrontierNouns, read_nouns
-from sozo.tasks import read_run, task_type
+from sozo.tasks import Dat, read_run
 from sozo.training.shared_prompt import response_logits
 
 _IGNORED, _END = -100, -1
@@ -112,9 +112,8 @@ def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets
     if any(run.loaded["decoder"] != runs[0].loaded["decoder"] for run in runs):
         raise UserError("word_targets needs responses of one frontier; these are of several")
     settings = runs[0].settings
-    kind = task_type(runs[0].task)
-    own = {field.name: settings[field.name] for field in fields(kind.Settings) if field.name in settings}
-    frontier = kind(kind.Settings(**own)).frontier(read_nouns(settings["nouns"]), settings["frontier_encoder"])
+    own = {field.name: settings[field.name] for field in fields(Dat.Settings) if field.name in settings}
+    frontier = Dat(Dat.Settings(**own)).frontier(read_nouns(settings["nouns"]), settings["frontier_encoder"])
     generator = FrontierNouns(frontier, settings["strength"], settings["word_strength"], name="frontier")
     targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns))
     for answer in generator.answer([""] * _CHECKED, 0, 0):

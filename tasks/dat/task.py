@@ -35,7 +35,6 @@ class Dat(Task):
     measures = (Measure("dat", per_item=False, paper="mean"), Measure("dat/valid", share=True, per_item=False))
     max_new_tokens = 256
     batch_size = 1024
-    random_nouns = True
     Finished = FinishedDat
     view = DatView()
     settings: DatSettings
@@ -73,10 +72,12 @@ class Dat(Task):
             values["dat/above_frontier"] -= reached
         return values
 
-    def frontier(self, nouns: Sequence[str], encoder: str | None) -> NounFrontier:
+    def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> NounFrontier:
+        """Lists of these nouns that are as random as they can be at their mean score, by default that of this task."""
         return NounFrontier(nouns, self.scorer.vectors, encoder)
 
-    def accepts(self, texts: Sequence[str]) -> Sequence[bool]:
+    def accepts(self, texts: Sequence[str]) -> list[bool]:
+        """Of each response whether it is valid: random lists that are not are drawn again."""
         return (self.scorer.score(texts).codes == 0).tolist()
 
     def describe(self) -> dict[str, Any]:

@@ -100,25 +100,25 @@ class Pbig(JudgedTask):
 
     def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
         """A file of ideas (`read_ideas`), or of answers as they were written (columns item and text)."""
-        first = next((row for _, row in read_objects(path)), {})
-        if "text" in first:
+        rows = [row for _, row in read_objects(path)]
+        if rows and "text" in rows[0]:
             return super().read_answers(path, source)
-        ideas = read_ideas(path, {patent.id for patent in self.patents})
-        # As they stand, so that what is too long is cut and counted as a model's is.
-        rows = (row for _, row in read_objects(path))
-        written = [json.dumps({name: row[name] for name in LIMITS}, ensure_ascii=False) for row in rows]
-        pairs = zip(ideas, written, strict=True)
-        return [Answer(i.id, i.patent, utf8_safe(text), source or i.source or path.name) for i, text in pairs]
+        answers = []
+        for idea, row in zip(read_ideas(path, {patent.id for patent in self.patents}), rows, strict=True):
+            # As it stands, so that what is too long is cut and counted as a model's is.
+            text = json.dumps({name: row[name] for name in LIMITS}, ensure_ascii=False)
+            answers.append(Answer(idea.id, idea.patent, utf8_safe(text), source or idea.source or path.name))
+        return answers
 
     def finish(self, run: Complete) -> Outcome:
         """Have the ideas judged, as far as the ledger lacks judgements; means, and how far ideas are apart."""
-        parsed = [parse_idea(answer.text) for answer in run.answers]
-        texts = {patent.id: patent for patent in self.patents}
-        ideas = [
-            ToJudge(answer.id, answer.item, "", rated_text(texts[answer.item], idea.fields))
-            for answer, idea in zip(run.answers, parsed, strict=True)
-            if idea.fields is not None
-        ]
+        patents = {patent.id: patent for patent in self.patents}
+        parsed, ideas = [], []
+        for answer in run.answers:
+            idea = parse_idea(answer.text)
+            parsed.append(idea)
+            if idea.fields is not None:
+                ideas.append(ToJudge(answer.id, answer.item, "", rated_text(patents[answer.item], idea.fields)))
         opinions, judging = judge_in_stages(self.session, self.experts, ideas, run.folder / LEDGER)
         rows = [
             JudgedIdea(
@@ -143,38 +143,46 @@ class Pbig(JudgedTask):
             if row.fields:
                 by_patent[row.item].append(row.fields)
         several = {patent: ideas for patent, ideas in by_patent.items() if len(ideas) > 1}
-        apart = distances(several, self.settings.vectors()) if several else {}
-        metrics: dict[str, Any] = {TOGETHER[DISTANCE]: apart, TOGETHER[SAME_TITLE]: same_titles(several)}
-        finished, reasons = run_of(run.folder, metrics), Counter(row.status for row in rows if row.status)
-        measures = {}
+        together = {
+            TOGETHER[DISTANCE]: distances(several, self.settings.vectors()) if several else {},
+            TOGETHER[SAME_TITLE]: same_titles(several),
+        }
+        finished, measures = run_of(run.folder, together), {}
         for measure in self.measures:
             values = [value for value in finished.by_item(measure).values() if value is not None]
             interval = run.interval(values, share=measure.share)
             n, of = finished.counts(measure)
-            measures[measure.name] = {**{name: interval[name] for name in ("mean", "low", "high")}, "n": n, "of": of}
-        worths = {e.name: [w for row in rows if (w := row.worth(e.name)) is not None] for e in self.experts}
+            measures[measure.name] = {name: interval[name] for name in ("mean", "low", "high")} | {"n": n, "of": of}
+        experts = {}
+        for expert in self.experts:
+            worths = [row.worth(expert.name) for row in rows]
+            experts[expert.name] = run.interval([worth for worth in worths if worth is not None])
         return {
             "source": run.source or "",
-            "judge": self.judge.name if self.judge else "",
+            "judge": self.known_judge.name,
             "prompt": PROMPT,
             "num_items": len(self.patents),
             "num_answers": len(rows),
             "valid": sum(row.reason is None for row in rows),
-            "reasons": dict(sorted(reasons.items())),
+            "reasons": dict(sorted(Counter(row.status for row in rows if row.status).items())),
             "cut": {name: sum(name in row.cut for row in rows) for name in LIMITS},
             "measures": measures,
-            "experts": {name: run.interval(values) for name, values in worths.items()},
-            **metrics,
+            "experts": experts,
+            **together,
             **judging.to_json(),
         }
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The trial's technologies and ideas, in whatever prompt, column or answer they stand."""
-        texts = [t for item in items for t in (item.prompt, *item.columns.values()) if isinstance(t, str)]
-        parts = [part.partition(": ")[2] for text in texts for part in text.splitlines()]
-        ideas = [parse_idea(text).fields or {} for text in texts]
-        refuse([*texts, *parts, *(field for idea in ideas for field in idea.values())], _held_out(), "the PBIG trial")
+        texts = []
+        for item in items:
+            for text in (item.prompt, *item.columns.values()):
+                if isinstance(text, str):
+                    # A prompt's lines name what they show ("Abstract: ..."); an answer is JSON.
+                    shown = [line.partition(": ")[2] for line in text.splitlines()]
+                    texts += [text, *shown, *(parse_idea(text).fields or {}).values()]
+        refuse(texts, _held_out(), "the PBIG trial")
 
 
 @cache
@@ -185,7 +193,7 @@ def _held_out() -> frozenset[str]:
 
 
 def distances(ideas: Mapping[str, Sequence[Mapping[str, str]]], vectors: WordVectors) -> dict[str, float]:
-    """Patent -> mean cosine distance over all pairs of its ideas, 0 to 2; of those with two ideas or more."""
+    """Patent -> mean cosine distance over all pairs of its ideas, 0 to 2; `ideas` are two or more of each patent."""
     result = {}
     for patent, fields in ideas.items():
         rows = [row for row in vectors.rows([idea_text(idea) for idea in fields]) if row >= 0]
@@ -195,19 +203,13 @@ def distances(ideas: Mapping[str, Sequence[Mapping[str, str]]], vectors: WordVec
 
 
 def same_titles(ideas: Mapping[str, Sequence[Mapping[str, str]]]) -> dict[str, float]:
-    """Patent -> share of its ideas whose title another one has too; of those with two ideas or more.
+    """Patent -> share of its ideas whose title another one has too.
 
-    >>> same_titles({"p": [{"title": "枕"}, {"title": " 枕"}, {"title": "布"}], "q": [{"title": "枕"}]})
+    >>> same_titles({"p": [{"title": "枕"}, {"title": " 枕"}, {"title": "布"}]})
     {'p': 0.6666666666666666}
     """
     result = {}
     for patent, fields in ideas.items():
-        titles = [_plain(idea["title"]) for idea in fields]
-        count = Counter(titles)
-        if len(titles) > 1:
-            result[patent] = sum(count[title] > 1 for title in titles) / len(titles)
+        titles = ["".join(unicodedata.normalize("NFKC", idea["title"]).casefold().split()) for idea in fields]
+        result[patent] = sum(titles.count(title) > 1 for title in titles) / len(titles)
     return result
-
-
-def _plain(title: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", title).casefold().split())

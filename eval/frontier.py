@@ -8,16 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from sozo.data.errors import UserError
-from sozo.data.markdown import number, table
 from sozo.data.progress import responses_bar
-from sozo.data.record import read_json, write_json, write_whole
-from sozo.data.run_folder import RunFolder
+from sozo.data.record import read_json, write_json
 from sozo.data.settings import deciding, setting
+from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
 from sozo.models.nouns import read_nouns
+from sozo.scoring.measure import Measure
+from sozo.scoring.table import Cell
 from sozo.tasks import Dat
 
-VALUES, PAGE = "frontier.json", "frontier.md"
+VALUES = "frontier.json"
 NAMES = {"free": "lists that are as random as they can be", "independent": "words that do not look at one another"}
 Curves = dict[str, list[tuple[float, float]]]  # name -> (unique words, mean) by growing strength
 _ABOUT = """\
@@ -54,9 +55,10 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
     """
     if options.lists < 2 or options.seed < 0 or not all(0 <= s < float("inf") for s in strengths or ()):
         raise UserError("the frontier needs 2 lists or more, a seed of 0 or more, and strengths of 0 or more")
-    folder = RunFolder(output, {"task": "frontier", **deciding(options), "strengths": strengths and list(strengths)})
-    if folder.metrics() is not None and all((output / name).is_file() for name in (VALUES, PAGE)):
-        return PageRun(output, (output / PAGE).read_text("utf-8"), (VALUES, PAGE), True)
+    settings = {"task": "frontier", **deciding(options), "strengths": strengths and list(strengths)}
+    folder = PageFolder(output, settings, "frontier", [VALUES])
+    if finished := folder.finished():
+        return finished
     frontier = Dat().frontier(read_nouns(options.nouns), options.embedding_model)
     wanted = sorted({float(strength) for strength in strengths or frontier.strengths()})
     folder.start(frontier.describe(), {})
@@ -65,17 +67,14 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
         for strength in wanted:
             path = output / "rows" / f"{strength:g}.json"
             if not path.is_file():
-                path.parent.mkdir(exist_ok=True)
                 free = not rows or rows[-1]["free"] is not None
                 write_json(path, asdict(frontier.point(strength, options.lists, options.seed, free=free)))
             rows.append(read_json(path))
             advance(1, None)
     facts = {**frontier.describe(), "lists": options.lists, "seed": options.seed}
-    page = f"# The frontier\n\n{_ABOUT.format(**facts)}\n{_table(rows)}\n{_end(rows)}"
-    write_json(output / VALUES, {**facts, "rows": rows})
-    write_whole(output / PAGE, page.encode())
-    folder.finish({"rows": len(rows)})
-    return PageRun(output, page, (VALUES, PAGE), False)
+    folder.add(VALUES, {**facts, "rows": rows})
+    parts = ["# The frontier\n", _ABOUT.format(**facts), page_table([_row(row) for row in rows]), _end(rows)]
+    return folder.publish("\n".join(parts), {"rows": len(rows)})
 
 
 def read_curves(values: Mapping[str, Any]) -> Curves:
@@ -96,20 +95,15 @@ def curves_beside(runs: Iterable[Path], lists: int, encoder: str | None) -> Curv
     return {}
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> str:
-    names = ("mean", "unique words", "perplexity")
-    headings = ["Strength", *(f"{kind}: {name}" for kind in ("Free lists", "Independent words") for name in names)]
-    return table([*headings, "Starts differ by"], [_cells(row) for row in rows])
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    cells = [f"{row['strength']:g}"]
-    for kind in ("free", "independent"):
-        at = row[kind]
-        counts = [f"{at[name]:,.0f}" for name in ("unique_words", "perplexity")] if at else ["–", "–"]
-        cells += [number(at and at["mean"], 4), *counts]
-    differ = row["starts_differ"]
-    return [*cells, "–" if differ is None else f"{differ:+.5f} in {row['sweeps']} sweeps"]
+def _row(row: dict[str, Any]) -> PageRow:
+    cells: dict[str, Cell] = {}
+    for kind, name in (("free", "Free lists"), ("independent", "Independent words")):
+        point = row[kind] or {}
+        cells[f"{name}: mean"] = Cell(point.get("mean"), Measure("mean", 4))
+        cells[f"{name}: unique words"] = Cell(point.get("unique_words"))
+        cells[f"{name}: perplexity"] = Cell(point.get("perplexity"))
+    differ = Cell(row["starts_differ"], Measure("difference", 5), signed=True, below=(f"{row['sweeps']} sweeps",))
+    return {"Strength": f"{row['strength']:g}", **cells, "Starts differ by": Cell() if differ.value is None else differ}
 
 
 def _end(rows: Sequence[dict[str, Any]]) -> str:

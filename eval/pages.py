@@ -23,7 +23,7 @@ class PageFolder(RunFolder):
     def __init__(self, path: Path, settings: dict[str, Any], name: str, files: Sequence[str] = ()) -> None:
         super().__init__(path, settings)
         self.page = f"{name}.md"
-        self.files = ["config.json", "metrics.json", self.page, *files]
+        self.files = ["config.json", "metrics.json", *files, self.page]
 
     def finished(self) -> PageRun | None:
         """What an earlier call has written; None where it did not finish, or the folder has lost a file."""

@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 
 from expert_world import RUBRIC, world
+from sozo.eval.experts.command import ExpertSettings
 from sozo.eval.experts.histories import conditions_of
-from sozo.eval.experts.run import ExpertSettings, judge_experts
+from sozo.eval.experts.run import judge_experts
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge

@@ -13,7 +13,7 @@ from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.endpoint import LocalJudge
 
 CRITERION = Criterion("worth", (1, 5), title="Worth")
-RUBRIC = RatingRubric("world", (CRITERION,))
+RUBRIC = RatingRubric(name="world", criteria=(CRITERION,))
 EXPERTS = tuple(product(range(3), (-1, 0, 1)))  # (feature, offset)
 _IDEA = re.compile(r"heat (\d), noise (\d), price (\d)(?:\nScore: (\d))?")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sozo.eval.experts.alphas import pooled, within
+from sozo.eval.experts.analysis import pooled, within
 from sozo.eval.experts.histories import Rated
 from sozo.scoring.guard import gain
 from sozo.scoring.measure import normal_interval

@@ -16,16 +16,22 @@ from hypothesis import strategies as st
 
 from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from sozo.data.errors import UserError
-from sozo.eval.experts.alphas import difference, pooled, within
-from sozo.eval.experts.analysis import OTHERS, SHIFTED
-from sozo.eval.experts.asks import ask_for_all, asks
-from sozo.eval.experts.dummies import own_median
-from sozo.eval.experts.estimate import estimate
-from sozo.eval.experts.figures import reasons_figure
+from sozo.eval.experts.analysis import OTHERS, SHIFTED, difference, own_median, pooled, within
+from sozo.eval.experts.asks import (
+    LOW_CONFIDENCE,
+    NO_VOTES,
+    TIE,
+    UNPARSEABLE,
+    ask_for_all,
+    asking_size,
+    asks,
+    predict,
+)
+from sozo.eval.experts.command import ExpertSettings
 from sozo.eval.experts.histories import HISTORIES, Condition, Pools, Rated, conditions_of, sample_ratings
+from sozo.eval.experts.page import reasons_figure
 from sozo.eval.experts.reasons import reasons_of
-from sozo.eval.experts.run import ExpertSettings, judge_experts, seeded_judges
-from sozo.eval.experts.votes import LOW_CONFIDENCE, NO_VOTES, TIE, UNPARSEABLE, predict
+from sozo.eval.experts.run import judge_experts, seeded_judges
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.judges.criterion import Verdict
 from sozo.scoring.judges.protocol import JudgeSettings, Price
@@ -98,7 +104,7 @@ def test_the_page_says_what_pooling_hides_and_whether_more_than_a_habit_was_lear
     dummy, zero = by_name["own median 10"], by_name["diff 10"]
     assert dummy["pooled"]["alpha"] > zero["pooled"]["alpha"]
     assert dummy["within"]["alpha"] < zero["within"]["alpha"]
-    assert re.search(r"the dummy own median 10 \(0\.\d\d; within -?0\.\d\d\) beats .*diff 10 \(0", page)
+    assert re.search(r"the dummy own median 10 \(0\.\d\d; within −?0\.\d\d\) beats .*diff 10 \(0", page)
     assert "worth: same 10 beats the dummy own median 10 within experts: more than a habit." in page
     assert {OTHERS, SHIFTED} <= set(by_name)
     gap = next(c for c in values["compared"] if (c["first"], c["second"]) == ("same 10", "diff 10"))["within"]
@@ -180,7 +186,7 @@ def test_votes_that_do_not_count():
 
 
 def test_a_world_without_experts_has_no_difference(monkeypatch):
-    monkeypatch.setattr("sozo.eval.experts.alphas.PERMUTATIONS", 1)
+    monkeypatch.setattr("sozo.eval.experts.analysis.PERMUTATIONS", 1)
     held = 0
     for seed in range(40):
         ratings = world(seed, 0.3, experts=[(0, 0)] * 9)
@@ -228,10 +234,10 @@ def test_the_papers_size_and_the_most_that_it_costs():
         :3109
     ]
     criteria = [type(CRITERION)(c, (1, 5)) for c in "abcdefgh"]
-    size = estimate(ratings, ratings, CONDITIONS, criteria, 3, Price(1.0, 2.0), 100)
+    size = asking_size(ratings, ratings, CONDITIONS, criteria, 3, Price(1.0, 2.0), 100)
     assert size.predictions == 83_943
     assert size.requests == 83_943  # nobody rated what another one did
-    assert "3,109 ratings x 9 conditions x 3 seeds = 83,943 requests" in size.lines(3109, 9, 3)[0]
+    assert "3,109 ratings x 9 conditions x 3 seeds = 83,943 requests" in size.lines()[0]
     assert size.cost == pytest.approx((size.prompt_bytes + 64 * 83_943 + 2 * 100 * 83_943) / 1e6)
 
 

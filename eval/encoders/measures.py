@@ -1,12 +1,36 @@
 """What can be said of an encoder without a model: does it see what people see, and what is its distance made of."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from sozo.data.categories import categories, domains
+from sozo.data.jumandic import load_nouns
 from sozo.scoring.distance import mean_pairwise_distance, paired_distance
+from sozo.scoring.embeddings import Encoder, WordVectors
+from sozo.scoring.embeddings.derived import random_lists
+from sozo.scoring.statistics import pearson
 
+PAIRS = 1_000_000
 _CHUNK = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One encoder."""
+
+    name: str
+    revision: str
+    dimensions: int
+    nouns: int  # of the random baseline's that it has a vector for
+    same_category: float  # AUC; see `auc_of_sharing`
+    same_domain: float
+    mean: float  # of the scores of random lists
+    std: float  # their standard deviation (ddof = 1)
+    common_direction: float  # see `common_direction_share`
+    r: dict[str, float | None]  # Pearson's, with every encoder's scores of the same lists
 
 
 def labels_of(words: Sequence[str], label: Callable[[str], Iterable[str]]) -> np.ndarray:
@@ -35,7 +59,7 @@ def auc_of_sharing(unit: np.ndarray, labels: np.ndarray, pairs: int, seed: int) 
     `labels` as of `labels_of`; `pairs` random pairs are looked at.
     """
     labelled = np.flatnonzero(labels)
-    left, right = (labelled[side] for side in random_pairs(len(labelled), pairs, seed))
+    left, right = labelled[np.stack(random_pairs(len(labelled), pairs, seed))]
     starts = range(0, pairs, _CHUNK)  # a million pairs of vectors would fill the memory
     parts = [paired_distance(unit, left[i : i + _CHUNK], right[i : i + _CHUNK]) for i in starts]
     return auc(-np.concatenate(parts), (labels[left] & labels[right]) != 0)
@@ -47,11 +71,11 @@ def auc(values: np.ndarray, positive: np.ndarray) -> float:
     >>> auc(np.array([3.0, 1.0, 2.0, 1.0]), np.array([True, True, False, False]))
     0.625
     """
-    from scipy.stats import rankdata
+    from scipy.stats import mannwhitneyu
 
-    ranks = rankdata(values)
-    count = int(positive.sum())
-    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * (len(values) - count)))
+    first, second = values[positive], values[~positive]
+    pairs_in_order = mannwhitneyu(first, second, method="asymptotic").statistic
+    return float(pairs_in_order / (len(first) * len(second)))
 
 
 def common_direction_share(unit: np.ndarray, lists: np.ndarray) -> float:
@@ -65,5 +89,41 @@ def common_direction_share(unit: np.ndarray, lists: np.ndarray) -> float:
     along = (unit @ (mean / np.linalg.norm(mean)))[lists]
     k = lists.shape[1]
     part = ((along**2).sum(axis=1) - along.sum(axis=1) ** 2) / (k * (k - 1))
-    both = np.cov(part, mean_pairwise_distance(unit, lists))
-    return float(both[0, 1] / both[1, 1])
+    covariances = np.cov(part, mean_pairwise_distance(unit, lists))
+    return float(covariances[0, 1] / covariances[1, 1])
+
+
+def measure_encoders(
+    encoders: Sequence[Encoder], cache: Path | None, lists: int, seed: int
+) -> tuple[list[Measured], dict[str, int]]:
+    """Each encoder's numbers, and of how many nouns, lists and pairs they are.
+
+    The nouns are those of the random baseline that all the encoders have a vector for.
+    """
+    nouns = load_nouns()
+    units = [WordVectors(encoder, cache).unit(nouns) for encoder in encoders]
+    shared = np.flatnonzero(np.all([unit.any(axis=1) for unit in units], axis=0))
+    words = [nouns[k] for k in shared]
+    by_category, by_domain = labels_of(words, categories), labels_of(words, domains)
+    random = random_lists(len(words), lists, seed)
+    scores = {}
+    for encoder, unit in zip(encoders, units, strict=True):
+        scores[encoder.name] = mean_pairwise_distance(unit[shared], random).astype(np.float64)
+    measured = []
+    for encoder, unit in zip(encoders, units, strict=True):
+        own, vectors = scores[encoder.name], unit[shared]
+        measured.append(
+            Measured(
+                name=encoder.name,
+                revision=encoder.revision,
+                dimensions=unit.shape[1],
+                nouns=int(unit.any(axis=1).sum()),
+                same_category=auc_of_sharing(vectors, by_category, PAIRS, seed),
+                same_domain=auc_of_sharing(vectors, by_domain, PAIRS, seed),
+                mean=float(own.mean()),
+                std=float(own.std(ddof=1)),
+                common_direction=common_direction_share(vectors, random),
+                r={name: pearson(own, theirs).r for name, theirs in scores.items()},
+            )
+        )
+    return measured, {"nouns": len(words), "of": len(nouns), "lists": lists, "pairs": PAIRS}

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from sozo.data.markdown import number, plain, table
-from sozo.data.record import write_whole
-from sozo.data.run_folder import RunFolder
-from sozo.eval.encoders.measured import PAIRS, Measured, measure_encoders
+from sozo.eval.encoders.measures import PAIRS, Measured, measure_encoders
+from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.embeddings.derived import NUM_LISTS
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import SHARE
+from sozo.scoring.table import Cell
 
-PAGE = "encoders.md"
-_FILES = ("config.json", "metrics.json", PAGE)
+_AUC, _SCORE, _R = Measure("auc", 3), Measure("score", 4), Measure("r", 2)
 _ABOUT = """\
 Over the {nouns:,} of the random baseline's {of:,} nouns that all these encoders have a vector for. *Same category* and
 *same domain* are AUCs over {pairs:,} random pairs of nouns that people sorted (JumanDIC): how well nearness tells those
@@ -39,31 +39,31 @@ def encoders(
 def compare_encoders(names: Sequence[str], output: Path, *, cache: Path | None, lists: int, seed: int) -> PageRun:
     """Measure encoders (names as in `make_encoder`) and write `encoders.md` and `metrics.json`, numbers unrounded."""
     names = list(dict.fromkeys(names))
-    folder = RunFolder(output, {"task": "encoders", "encoders": names, "lists": lists, "pairs": PAIRS, "seed": seed})
-    if folder.metrics() is not None and (output / PAGE).is_file():
-        return PageRun(output, (output / PAGE).read_text("utf-8"), _FILES, True)
-    made = [make_encoder(name, cache=cache) for name in names]
-    folder.start({"revisions": {encoder.name: encoder.revision for encoder in made}}, {})
-    measured, counts = measure_encoders(made, cache, lists, seed)
-    page = to_markdown(measured, counts)
-    write_whole(output / PAGE, page.encode())
-    folder.finish({**counts, "encoders": [asdict(one) for one in measured]})
-    return PageRun(output, page, _FILES, False)
-
-
-def to_markdown(measured: Sequence[Measured], counts: dict[str, int]) -> str:
-    """The encoders' numbers, and how far their scores of random lists agree."""
-    headings = ("Encoder", "Nouns", "Same category", "Same domain", "Mean", "Sd", "Common direction")
-    rows = [
-        [
-            *(plain(one.name), f"{one.nouns:,}", number(one.same_category), number(one.same_domain)),
-            *(number(one.mean, 4), number(one.std, 4), f"{one.common_direction:.1%}"),
-        ]
-        for one in measured
-    ]
-    parts = ["# Encoders\n", _ABOUT.format(**counts), table(headings, rows)]
+    settings = {"task": "encoders", "encoders": names, "lists": lists, "pairs": PAIRS, "seed": seed}
+    folder = PageFolder(output, settings, "encoders")
+    if finished := folder.finished():
+        return finished
+    encoders = [make_encoder(name, cache=cache) for name in names]
+    folder.start({"revisions": {encoder.name: encoder.revision for encoder in encoders}}, {})
+    measured, counts = measure_encoders(encoders, cache, lists, seed)
+    parts = ["# Encoders\n", _ABOUT.format(**counts), page_table([_row(encoder) for encoder in measured])]
     if len(measured) > 1:
-        agreeing = [[plain(one.name), *(number(r, 2) for r in one.r.values())] for one in measured]
         parts += ["## Pearson's r of their scores of the same random lists\n"]
-        parts += [table(("", *(plain(one.name) for one in measured)), agreeing)]
-    return "\n".join(parts)
+        parts.append(page_table([_correlations(encoder) for encoder in measured]))
+    return folder.publish("\n".join(parts), {**counts, "encoders": [asdict(encoder) for encoder in measured]})
+
+
+def _row(encoder: Measured) -> PageRow:
+    return {
+        "Encoder": encoder.name,
+        "Nouns": encoder.nouns,
+        "Same category": Cell(encoder.same_category, _AUC),
+        "Same domain": Cell(encoder.same_domain, _AUC),
+        "Mean": Cell(encoder.mean, _SCORE),
+        "Sd": Cell(encoder.std, _SCORE),
+        "Common direction": Cell(encoder.common_direction, SHARE),
+    }
+
+
+def _correlations(encoder: Measured) -> PageRow:
+    return {"Encoder": encoder.name, **{name: Cell(r, _R) for name, r in encoder.r.items()}}

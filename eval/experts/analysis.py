@@ -1,20 +1,54 @@
-"""What the predictions are worth: rows of Figure 1 with the dummies beside them, and differences on common ratings."""
+"""What predictions are worth: alphas with the experts, dummies that ask nobody, and differences on common ratings.
 
+A prediction and the expert's score are two raters of one unit. Pooled over all experts, a prediction that only knows
+how strict each expert is agrees with them; within each expert it does not.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import fmean, median_low
 from typing import Any
 
 import numpy as np
 
 from sozo.data.rubrics import Criterion
-from sozo.eval.experts.alphas import Difference, Value, difference, pooled, within
-from sozo.eval.experts.asks import Votes
-from sozo.eval.experts.dummies import others_median, own_median, shifted
+from sozo.eval.experts.asks import Prediction
 from sozo.eval.experts.histories import Condition, Pools, Rated
-from sozo.eval.experts.votes import Prediction, predict
 from sozo.scoring.statistics import holm
+from sozo.scoring.statistics.agreement import coincidences, disagreement, jackknife_interval, krippendorff_alpha
+from sozo.scoring.statistics.means import mean_interval
 
+FEWEST_EXPERTS = 5  # for an interval
+PERMUTATIONS = 2000
+OTHERS, SHIFTED = "others' median", "zero, shifted"  # dummies
+Scores = Mapping[str, int]  # predicted, by rating id
 Predictions = Mapping[tuple[str, str], Prediction]  # by condition and rating
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An alpha with its 95% interval over experts; None where there is none."""
+
+    alpha: float | None
+    low: float | None
+    high: float | None
+    experts: int  # within: those with an alpha
+    n: int  # predictions
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one prediction's alphas within experts are above another's, on the ratings that both predict."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    p: float | None  # two-sided: how often a difference as large comes of swapping the two within ratings
+    experts: int
+    n: int
+    of: int  # ratings
+    p_holm: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +98,103 @@ class Result:
 
 
 def own_name(shots: int) -> str:
-    """What the first dummy is called."""
+    """What the dummy is called that repeats the median of so many of the expert's own scores."""
     return f"own median {shots}"
 
 
-OTHERS, SHIFTED = "others' median", "zero, shifted"
+def own_median(ratings: Sequence[Rated], pools: Pools, shots: int) -> dict[str, int]:
+    """The expert's median over the same examples that a judge with her own history is shown (of the first seed)."""
+    shown = {rating.id: pools.examples(rating, Condition("same", shots), 0) for rating in ratings}
+    return _medians(shown)
 
 
-def predictions(votes: Votes, of: Sequence[Rated], conditions: Sequence[Condition], min_confidence: int) -> Predictions:
-    """A prediction for each condition and rating."""
-    keys = [(condition.name, rating.id) for condition in conditions for rating in of]
-    return {key: predict(votes.by_rating.get(key, ()), min_confidence) for key in keys}
+def others_median(ratings: Sequence[Rated], pools: Pools) -> dict[str, int]:
+    """The median over all other experts' scores of the criterion, of other patents' ideas in the domain."""
+    return _medians({rating.id: pools.pool(rating, "diff") for rating in ratings})
+
+
+def _medians(examples: Mapping[str, Sequence[Rated]]) -> dict[str, int]:
+    """Of an even number the lower one of the two in the middle; none without examples."""
+    return {name: median_low(rating.score for rating in shown) for name, shown in examples.items() if shown}
+
+
+def shifted(ratings: Sequence[Rated], zero: Scores, criterion: Criterion) -> dict[str, int]:
+    """The zero-shot prediction moved by the expert's mean distance from it on her other ideas, within the scale."""
+    predicted = [rating for rating in ratings if rating.id in zero]
+    result = {}
+    for rating in predicted:
+        own = [r for r in predicted if r.rater == rating.rater and r.patent != rating.patent and r.item != rating.item]
+        if own:
+            moved = math.floor(zero[rating.id] + fmean(r.score - zero[r.id] for r in own) + 0.5)
+            result[rating.id] = min(criterion.highest, max(criterion.lowest, moved))
+    return result
+
+
+def by_expert(ratings: Sequence[Rated], predicted: Scores) -> dict[str, np.ndarray]:
+    """Expert -> her scores and the predictions of them, shape (2, ratings with a prediction)."""
+    pairs: dict[str, list[tuple[int, int]]] = {}
+    for rating in ratings:
+        if rating.id in predicted:
+            pairs.setdefault(rating.rater, []).append((rating.score, predicted[rating.id]))
+    return {rater: np.array(of_rater, np.float64).T for rater, of_rater in pairs.items()}
+
+
+def within(ratings: Sequence[Rated], predicted: Scores, level: str, least: int) -> Value:
+    """The mean of the experts' alphas, of those with `least` predictions or more, and Student's interval over them."""
+    pairs = by_expert(ratings, predicted)
+    alphas = [krippendorff_alpha(pair, level, least).alpha for pair in pairs.values()]
+    known = [alpha for alpha in alphas if alpha is not None]
+    return Value(*_over_experts(known), len(known), sum(pair.shape[1] for pair in pairs.values()))
+
+
+def _over_experts(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """Mean with the ends of its interval, which needs five experts."""
+    interval = mean_interval(values)
+    if len(values) < FEWEST_EXPERTS:
+        return interval.mean, None, None
+    return interval.mean, interval.low, interval.high
+
+
+def pooled(ratings: Sequence[Rated], predicted: Scores, level: str, least: int) -> Value:
+    """Alpha of all ratings at once, with a jackknife over experts: another set of experts could give another one."""
+    pairs = by_expert(ratings, predicted)
+    if not pairs:
+        return Value(None, None, None, 0, 0)
+    every = np.concatenate(list(pairs.values()), axis=1)
+    alpha = krippendorff_alpha(every, level, least).alpha
+    low = high = None
+    if alpha is not None and len(pairs) >= FEWEST_EXPERTS:
+        values = np.unique(every)
+        sums = np.stack([coincidences(pair, values).sum(axis=0) for pair in pairs.values()])
+        low, high = jackknife_interval(alpha, 1 - disagreement(sums.sum(axis=0) - sums, values, level), 2.0)
+    return Value(alpha, low, high, len(pairs), every.shape[1])
+
+
+def difference(ratings: Sequence[Rated], first: Scores, second: Scores, level: str, least: int) -> Difference:
+    """The mean over experts of alpha of `first` minus that of `second`, Student's interval, and a permutation p."""
+    common = [rating for rating in ratings if rating.id in first and rating.id in second]
+    rng = np.random.default_rng(0)
+    gaps, permuted = list[float](), np.zeros(PERMUTATIONS)
+    ours, theirs = by_expert(common, first), by_expert(common, second)
+    for rater, pair in ours.items():
+        if pair.shape[1] < least:
+            continue
+        values = np.unique(np.concatenate([pair, theirs[rater]]))
+        units = [coincidences(side, values).reshape(pair.shape[1], -1) for side in (pair, theirs[rater])]
+        swap = (rng.random((PERMUTATIONS + 1, pair.shape[1])) < 0.5).astype(np.float64)
+        swap[0] = 0  # as it is
+        moved = swap @ (units[1] - units[0])
+        shape = (PERMUTATIONS + 1, len(values), len(values))
+        sums = [(units[0].sum(axis=0) + moved).reshape(shape), (units[1].sum(axis=0) - moved).reshape(shape)]
+        gap = disagreement(sums[1], values, level) - disagreement(sums[0], values, level)
+        if not np.isnan(gap[0]):  # else one of the two has no alpha
+            gaps.append(float(gap[0]))
+            permuted += np.nan_to_num(gap[1:])
+    counts = (len(gaps), len(common), len(ratings))
+    if not gaps:
+        return Difference(None, None, None, None, *counts)
+    as_far = int((np.abs(permuted / len(gaps)) >= abs(fmean(gaps)) - 1e-12).sum())
+    return Difference(*_over_experts(gaps), (1 + as_far) / (1 + PERMUTATIONS), *counts)
 
 
 def analyse(
@@ -82,64 +202,46 @@ def analyse(
     of: Sequence[Rated],
     conditions: Sequence[Condition],
     criteria: Sequence[Criterion],
-    votes: Votes,
-    predicted: Predictions,
+    predictions: Predictions,
     *,
     seeds: int,
     level: str,
     least: int,
     min_confidence: int,
 ) -> Result:
-    """Alphas of every condition and dummy, and the differences that the paper's claim is about."""
+    """Alphas of every condition and dummy on the ratings `of`, and the differences that the paper's claim is about."""
     pools, rows, compared = Pools(ratings), list[Row](), list[Compared]()
     shots = sorted({condition.shots for condition in conditions if condition.shots})
     for criterion in criteria:
         part = [rating for rating in of if rating.criterion == criterion.name]
         if not part:
             continue
-        scores: dict[str, Mapping[str, int]] = {}
+        ways: dict[str, Scores] = {}
+        votes: dict[str, tuple[float, float]] = {}  # of all that were to be asked, those that counted, and unread ones
         for condition in conditions:
-            given = [(rating.id, predicted[condition.name, rating.id].score) for rating in part]
-            scores[condition.name] = {name: score for name, score in given if score is not None}
-        dummies: dict[str, Mapping[str, int]] = {own_name(n): own_median(part, pools, n) for n in shots or (1,)}
-        dummies[OTHERS] = others_median(part, pools)
-        if scores.get("zero"):
-            dummies[SHIFTED] = shifted(part, scores["zero"], {criterion.name: (criterion.lowest, criterion.highest)})
-        for name, given_scores in (scores | dummies).items():
-            shares = (None, None) if name in dummies else _shares(votes, predicted, part, name, seeds)
-            rows.append(_row(criterion.name, name, name in dummies, part, given_scores, shares, level, least))
+            predicted = {rating.id: predictions[condition.name, rating.id] for rating in part}
+            ways[condition.name] = {name: p.score for name, p in predicted.items() if p.score is not None}
+            total = len(part) * seeds
+            counts = [sum(p.kept for p in predicted.values()), sum(p.unread for p in predicted.values())]
+            votes[condition.name] = (counts[0] / total, counts[1] / total)
+        for n in shots or (1,):
+            ways[own_name(n)] = own_median(part, pools, n)
+        ways[OTHERS] = others_median(part, pools)
+        if ways.get("zero"):
+            ways[SHIFTED] = shifted(part, ways["zero"], criterion)
+        for name, scores in ways.items():
+            gaps = np.array([abs(rating.score - scores[rating.id]) for rating in part if rating.id in scores])
+            shares = [float(np.mean(values)) if len(gaps) else None for values in (gaps == 0, gaps <= 1, gaps)]
+            alphas = (within(part, scores, level, least), pooled(part, scores, level, least))
+            kept = votes.get(name, (None, None))
+            rows.append(Row(criterion.name, name, name not in votes, *alphas, len(gaps), len(part), *shares, *kept))
         for n in shots:
-            for first, second in ((f"same {n}", f"diff {n}"), (f"same {n}", "zero"), (f"same {n}", own_name(n))):
-                every = scores | dummies
-                if first in every and second in every:
-                    gap = difference(part, every[first], every[second], level, least)
+            first = f"same {n}"
+            for second in (f"diff {n}", "zero", own_name(n)):
+                if first in ways and second in ways:
+                    gap = difference(part, ways[first], ways[second], level, least)
                     compared.append(Compared(criterion.name, first, second, gap))
-    corrected = holm([one.within.p for one in compared])
-    compared = [replace(o, within=replace(o.within, p_holm=p)) for o, p in zip(compared, corrected, strict=True)]
-    return Result(tuple(rows), tuple(compared), level, min_confidence)
-
-
-def _row(
-    criterion: str,
-    name: str,
-    dummy: bool,
-    part: Sequence[Rated],
-    predicted: Mapping[str, int],
-    shares: tuple[float | None, float | None],
-    level: str,
-    least: int,
-) -> Row:
-    gaps = np.array([abs(rating.score - predicted[rating.id]) for rating in part if rating.id in predicted])
-    exact, near, error = (float(np.mean(values)) if len(gaps) else None for values in (gaps == 0, gaps <= 1, gaps))
-    alphas = (within(part, predicted, level, least), pooled(part, predicted, level, least))
-    return Row(criterion, name, dummy, *alphas, len(gaps), len(part), exact, near, error, *shares)
-
-
-def _shares(
-    votes: Votes, predicted: Predictions, part: Sequence[Rated], condition: str, seeds: int
-) -> tuple[float, float]:
-    """Of all votes that were to be asked, those that counted, and those that could not be read."""
-    of = len(part) * seeds
-    kept = sum(predicted[condition, rating.id].kept for rating in part)
-    unread = sum(vote is None for rating in part for vote in votes.by_rating.get((condition, rating.id), ()))
-    return kept / of, unread / of
+    corrected = []
+    for pair, p in zip(compared, holm([pair.within.p for pair in compared]), strict=True):
+        corrected.append(replace(pair, within=replace(pair.within, p_holm=p)))
+    return Result(tuple(rows), tuple(corrected), level, min_confidence)

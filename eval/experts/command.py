@@ -1,5 +1,7 @@
 """`sozo experts`: from the command line to a run."""
 
+from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
 
@@ -7,9 +9,24 @@ import typer
 
 from sozo.data.errors import UserError
 from sozo.data.rubrics import FOR_IDEAS, load_rubric
-from sozo.eval.experts.run import ExpertSettings
+from sozo.data.settings import setting
 from sozo.eval.terminal import print_lines, print_page
 from sozo.scoring.judges.protocol import JudgeSettings
+
+
+@dataclass(frozen=True)
+class ExpertSettings:
+    """How often a judge is asked, of which ratings, and how the votes are counted."""
+
+    judge_seeds: int = setting(3, "Votes of the judge on every rating, each with a seed of its own.")
+    judge_temperature: float = setting(0.7, "Of the judge; it is asked with top_p 0.8 too.")
+    min_confidence: int = setting(80, "Votes below this do not count; another value asks nobody again.", decides=False)
+    max_ratings: int | None = setting(None, "Predict so many ratings only, alike of each expert and criterion.")
+    level: str = setting("ordinal", "Of measurement: nominal, ordinal, interval or ratio.", decides=False)
+    least: int = setting(10, "Predictions of an expert that her alpha needs.", decides=False)
+    reasons_embedding_model: str | None = setting(
+        None, "Encoder of the judge's reasons, such as ja-ginza: are they alike where experts agree?", decides=False
+    )
 
 
 def experts(
@@ -31,17 +48,17 @@ def experts(
 ) -> None:
     """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
     from sozo.eval.agreement.ratings import check_level
-    from sozo.eval.experts.estimate import estimate
-    from sozo.eval.experts.histories import HISTORIES, conditions_of, sample_ratings
+    from sozo.eval.experts.asks import asking_size
+    from sozo.eval.experts.histories import HISTORIES, conditions_of, read_rated, sample_ratings
     from sozo.eval.experts.run import judge_experts, seeded_judges
-    from sozo.eval.experts.source import read_rated, trial_rated
 
     check_level(settings.level)
     scale, conditions = load_rubric(rubric), conditions_of(history or HISTORIES, shots or (1, 2, 5, 10))
     if trial:
         if ratings or ideas or patents:
             raise UserError("--trial has its own --ratings, --ideas and --patents; leave these out")
-        rated = trial_rated(scale)
+        with as_file(files("sozo.data").joinpath("pbig_trial")) as folder:
+            rated = read_rated(folder / "ratings.csv", folder / "ideas.jsonl", folder / "technologies.jsonl", scale)
     elif ratings is None or ideas is None or patents is None:
         raise UserError("give --ratings, --ideas and --patents, or --trial")
     else:
@@ -49,8 +66,8 @@ def experts(
     price, seeds = judging.price(), settings.judge_seeds
     if dry_run:
         of = rated if settings.max_ratings is None else sample_ratings(rated, settings.max_ratings)
-        size = estimate(rated, of, conditions, scale.criteria, seeds, price, judging.judge_max_tokens)
-        print_lines(size.lines(len(of), len(conditions), seeds))
+        size = asking_size(rated, of, conditions, scale.criteria, seeds, price, judging.judge_max_tokens)
+        print_lines(size.lines())
         return
     if output is None:
         raise UserError("give an --output folder, or --dry-run")

@@ -1,10 +1,15 @@
 """Which scored examples a judge is shown before it predicts an expert's score: the rules that keep the answer out."""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sozo.data.errors import UserError
+from sozo.data.ratings import read_any_ratings
+from sozo.data.rubrics import RatingRubric
+from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents
 
 HISTORIES = ("zero", "diff", "same")
 
@@ -51,8 +56,10 @@ def conditions_of(histories: Sequence[str], shots: Sequence[int]) -> tuple[Condi
             raise UserError(f"--history must be of {', '.join(HISTORIES)}, not {history}")
     if not histories or (set(histories) != {"zero"} and not shots) or min(shots, default=1) < 1:
         raise UserError("give a --history, and --shots of 1 or more examples")
-    made = [Condition(h, n) for h in dict.fromkeys(histories) for n in (dict.fromkeys(shots) if h != "zero" else (0,))]
-    return tuple(made)
+    conditions: list[Condition] = []
+    for history in dict.fromkeys(histories):
+        conditions += [Condition(history, n) for n in (dict.fromkeys(shots) if history != "zero" else (0,))]
+    return tuple(conditions)
 
 
 class Pools:
@@ -74,7 +81,8 @@ class Pools:
             for other in self._by_criterion[target.criterion]
             if other.patent != target.patent
             and other.item != target.item
-            and (other.rater == target.rater if history == "same" else _is_colleague(other, target))
+            and (other.rater == target.rater) == (history == "same")
+            and (history == "same" or other.domain == target.domain)
         ]
 
     def examples(self, target: Rated, condition: Condition, seed: int) -> list[Rated]:
@@ -86,17 +94,34 @@ class Pools:
         return draw.sample(pool, min(condition.shots, len(pool)))
 
 
-def _is_colleague(other: Rated, target: Rated) -> bool:
-    return other.rater != target.rater and other.domain == target.domain
-
-
-def sample_ratings(ratings: Sequence[Rated], most: int, seed: int = 0) -> list[Rated]:
+def sample_ratings(ratings: Sequence[Rated], most: int) -> list[Rated]:
     """At most so many ratings, as alike as possible from each expert and criterion, in their order."""
-    shuffled = random.Random(seed).sample(ratings, len(ratings))
-    turns: dict[tuple[str, str], int] = {}
+    shuffled = random.Random(0).sample(ratings, len(ratings))
+    count: Counter[tuple[str, str]] = Counter()
     turn = {}
     for rating in shuffled:
-        key = (rating.rater, rating.criterion)
-        turns[key] = turn[rating.id] = turns.get(key, 0) + 1
+        group = (rating.rater, rating.criterion)
+        count[group] += 1
+        turn[rating.id] = count[group]
     kept = {rating.id for rating in sorted(shuffled, key=lambda rating: turn[rating.id])[:most]}
     return [rating for rating in ratings if rating.id in kept]
+
+
+def read_rated(path: Path, ideas: Path, patents: Path, rubric: RatingRubric) -> list[Rated]:
+    """The ratings of the file `path`, in order, with what was rated; a domain that it does not say is the patent's."""
+    patent_of = {patent.id: patent for patent in read_patents(patents)}
+    by_id = {idea.id: idea for idea in read_ideas(ideas, patent_of)}
+    result: dict[str, Rated] = {}
+    for rating in read_any_ratings(path, rubric):
+        if (idea := by_id.get(rating.item)) is None:
+            raise UserError(f"{path}: rates the item {rating.item!r}, which is not among the ideas; give its line")
+        patent = patent_of[idea.patent]
+        if rating.patent not in ("", patent.id):
+            two = f"is of the patent {rating.patent!r}, and of {patent.id!r} among the ideas"
+            raise UserError(f"{path}: the item {rating.item!r} {two}; correct one of them")
+        domain, text = rating.domain or patent.domain, rated_text(patent, idea)
+        rated = Rated(rating.rater, rating.item, patent.id, domain, rating.criterion, int(rating.score), text)
+        if rated.id in result:
+            raise UserError(f"{path}: {rated.rater!r} rates {rated.criterion} of {rated.item!r} twice; keep one")
+        result[rated.id] = rated
+    return list(result.values())

@@ -1,13 +1,24 @@
-"""A judge for each expert, for readers: tables in Markdown, and what they say."""
+"""A judge for each expert, for readers: tables in Markdown, what they say, and Figures 1 and 3."""
 
+import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from sozo.data.markdown import bullets, number, plain, table
-from sozo.eval.experts.alphas import Value
-from sozo.eval.experts.analysis import Result, Row, own_name
+import numpy as np
+
+from sozo.data.markdown import bullets, plain
+from sozo.eval.experts.analysis import OTHERS, Compared, Result, Row, Value, own_name
 from sozo.eval.experts.asks import Votes
 from sozo.eval.experts.reasons import Reasons
+from sozo.eval.pages import PageRow, page_table
+from sozo.eval.report.svg import BASELINE, series, standalone, svg
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import P_VALUE, SHARE, cost_line, n_of, number
+from sozo.scoring.table import Cell
 
+_ALPHA, _R = Measure("alpha", 2), Measure("r", 3)
+_COLOURS = {"zero": series(0), "diff": series(1), "same": series(2)}
+_WIDE = 4  # panels side by side
 _ABOUT = """\
 Krippendorff's alpha ({level}) between an expert's scores and a judge's predictions of them. *Within*: alpha for each
 expert, then the mean, with Student's interval over experts. *Pooled*: all experts' ratings at once, with a jackknife
@@ -30,103 +41,166 @@ def experts_page(result: Result, votes: Votes, notes: Sequence[str], alike: Sequ
     """The page of a run; `notes` say what was asked."""
     parts = ["# A judge for each expert\n", bullets(plain(note) for note in [*notes, *_bill(votes)])]
     parts += ["## What it says\n", bullets(plain(line) for line in verdicts(result)) or "Nothing yet.\n"]
-    parts += ["## Agreement with the experts\n", _ABOUT.format(**{k: getattr(result, k) for k in _NAMES})]
-    headings = ("Criterion", "Prediction", "Alpha within", "Experts", "Alpha pooled", "n of N", "Same score")
-    shares = ("At most 1 apart", "Mean error", "Votes kept", "Unreadable")
-    parts.append(table((*headings, *shares), [_cells(row) for row in result.rows]))
-    rows = []
-    for one in result.compared:
-        gap = one.within
-        of = f"{gap.n:,} of {gap.of:,}"
-        numbers = [
-            _interval(gap.mean, gap.low, gap.high, "+"),
-            number(gap.p, 4),
-            number(gap.p_holm, 4),
-            f"{gap.experts}",
-        ]
-        rows.append([plain(one.criterion), plain(f"{one.first} - {one.second}"), *numbers, of])
-    if rows:
-        columns = ("Criterion", "Difference", "Alpha within", "p", "p (Holm)", "Experts", "n of N")
-        parts += ["## Differences\n", _ABOUT_DIFFERENCES, table(columns, rows)]
+    about = _ABOUT.format(level=result.level, min_confidence=result.min_confidence)
+    parts += ["## Agreement with the experts\n", about, page_table([_row(row) for row in result.rows])]
+    if result.compared:
+        parts += ["## Differences\n", _ABOUT_DIFFERENCES, page_table([_compared(pair) for pair in result.compared])]
     if alike:
-        found = [
-            [plain(one.condition), f"{len(one.points):,}", number(one.r), number(one.p, 4), one.reason or ""]
-            for one in alike
-        ]
-        parts += ["## Reasons\n", _ABOUT_REASONS, table(("Prediction", "Pairs", "r", "p", "Why not"), found)]
+        parts += ["## Reasons\n", _ABOUT_REASONS, page_table([_reasons(condition) for condition in alike])]
     return "\n".join(parts)
-
-
-_NAMES = ("level", "min_confidence")
 
 
 def verdicts(result: Result) -> Iterator[str]:
     """In words: whether the expert's own examples taught more than a habit, and where pooling hides that."""
-    for one in result.compared:
-        if not (one.second.startswith("own median") and one.second == own_name(_most(result))):
+    dummies = [row.name for row in result.rows if row.name.startswith("own median")]
+    most = own_name(max((int(name.rpartition(" ")[2]) for name in dummies), default=1))
+    for pair in result.compared:
+        if pair.second != most:
             continue
-        gap = one.within
+        gap, dummy = pair.within, f"the dummy {pair.second}"
         if gap.mean is None:
-            yield f"{one.criterion}: too few ratings in common to say whether {one.first} beats the dummy {one.second}."
+            yield f"{pair.criterion}: too few ratings in common to say whether {pair.first} beats {dummy}."
         elif gap.low is not None and gap.low > 0:
-            yield f"{one.criterion}: {one.first} beats the dummy {one.second} within experts: more than a habit."
+            yield f"{pair.criterion}: {pair.first} beats {dummy} within experts: more than a habit."
         else:
-            yield (
-                f"{one.criterion}: it is not shown that {one.first} beats the dummy {one.second} within experts: "
-                "it may have learned a habit and no more."
-            )
+            not_shown = f"it is not shown that {pair.first} beats {dummy} within experts"
+            yield f"{pair.criterion}: {not_shown}: it may have learned a habit and no more."
     for criterion in dict.fromkeys(row.criterion for row in result.rows):
-        dummy = result.row(criterion, own_name(_most(result)))
-        if dummy is None or dummy.pooled.alpha is None:
+        row = result.row(criterion, most)
+        if row is None or row.pooled.alpha is None:
             continue
-        hidden = []
-        for row in result.rows:
-            if row.criterion == criterion and not row.dummy and row.pooled.alpha is not None:
-                better = (row.within.alpha or 0) > (dummy.within.alpha or 0)
-                if dummy.pooled.alpha > row.pooled.alpha and better:
-                    hidden.append(f"{row.name} ({row.pooled.alpha:.2f}; within {number(row.within.alpha, 2)})")
+        hidden = [_both(other) for other in result.rows if other.criterion == criterion and _hidden(other, row)]
         if hidden:
+            beaten = f"pooled over experts, the dummy {_both(row)} beats {', '.join(hidden)}"
             yield (
-                f"{criterion}: pooled over experts, the dummy {dummy.name} ({dummy.pooled.alpha:.2f}; within "
-                f"{number(dummy.within.alpha, 2)}) beats {', '.join(hidden)}, and within experts it beats none of "
-                "these: a pooled alpha pays for knowing how strict an expert is."
+                f"{criterion}: {beaten}, and within experts it beats none of these: a pooled alpha pays for knowing "
+                "how strict an expert is."
             )
 
 
-def _most(result: Result) -> int:
-    return max(
-        (int(row.name.rpartition(" ")[2]) for row in result.rows if row.name.startswith("own median")), default=1
-    )
+def _hidden(row: Row, dummy: Row) -> bool:
+    """Whether a dummy is ahead of a judge when pooled, and behind it within experts."""
+    if row.dummy or row.pooled.alpha is None:
+        return False
+    better = (row.within.alpha or 0) > (dummy.within.alpha or 0)
+    return better and (dummy.pooled.alpha or 0) > row.pooled.alpha
 
 
-def _cells(row: Row) -> list[str]:
-    shares = [_share(value) for value in (row.exact, row.within_one)]
-    votes = [_share(value) for value in (row.kept, row.unparseable)]
-    name = plain(row.name) + (" (dummy)" if row.dummy else "")
-    alphas = [_alpha(row.within), f"{row.within.experts}", _alpha(row.pooled)]
-    return [plain(row.criterion), name, *alphas, f"{row.n:,} of {row.of:,}", *shares, number(row.error, 2), *votes]
+def _both(row: Row) -> str:
+    return f"{row.name} ({number(row.pooled.alpha, _ALPHA)}; within {number(row.within.alpha, _ALPHA)})"
 
 
-def _alpha(value: Value) -> str:
-    return _interval(value.alpha, value.low, value.high)
+def _row(row: Row) -> PageRow:
+    shares = {"Same score": row.exact, "At most 1 apart": row.within_one}
+    votes = {"Votes kept": row.kept, "Unreadable": row.unparseable}
+    return {
+        "Criterion": row.criterion,
+        "Prediction": row.name + (" (dummy)" if row.dummy else ""),
+        "Alpha within": _alpha(row.within),
+        "Experts": row.within.experts,
+        "Alpha pooled": _alpha(row.pooled),
+        "n of N": n_of(row.n, row.of),
+        **{heading: Cell(share, SHARE) for heading, share in shares.items()},
+        "Mean error": Cell(row.error, _ALPHA),
+        **{heading: Cell(share, SHARE) for heading, share in votes.items()},
+    }
 
 
-def _interval(mean: float | None, low: float | None, high: float | None, sign: str = "") -> str:
-    if mean is None:
-        return "–"
-    return f"{mean:{sign}.2f}" + ("" if low is None or high is None else f" ({low:{sign}.2f} to {high:{sign}.2f})")
+def _alpha(value: Value) -> Cell:
+    return Cell(value.alpha, _ALPHA, value.low, value.high)
 
 
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
+def _compared(pair: Compared) -> PageRow:
+    gap = pair.within
+    return {
+        "Criterion": pair.criterion,
+        "Difference": f"{pair.first} - {pair.second}",
+        "Alpha within": Cell(gap.mean, _ALPHA, gap.low, gap.high, signed=True),
+        "p": Cell(gap.p, P_VALUE),
+        "p (Holm)": Cell(gap.p_holm, P_VALUE),
+        "Experts": gap.experts,
+        "n of N": n_of(gap.n, gap.of),
+    }
+
+
+def _reasons(condition: Reasons) -> PageRow:
+    return {
+        "Prediction": condition.condition,
+        "Pairs": len(condition.points),
+        "r": Cell(condition.r, _R),
+        "p": Cell(condition.p, P_VALUE),
+        "Why not": condition.reason or "",
+    }
 
 
 def _bill(votes: Votes) -> Iterator[str]:
-    cost = f"{votes.unknown_cost:,} replies of unknown cost" if votes.unknown_cost else f"cost {votes.cost:.4f}"
-    yield f"The judge's tokens: {votes.prompt_tokens:,} in, {votes.completion_tokens:,} out, {cost}."
+    bill = votes.bill
+    cost = cost_line(bill.prompt_tokens, bill.completion_tokens, bill.cost, bill.unknown_cost)
+    yield f"The judge's bill: {cost}."
     for name, statuses in votes.statuses.items():
         shown = votes.examples[name] / max(1, statuses.total())
         counts = ", ".join(f"{status} {n:,}" for status, n in sorted(statuses.items()))
         yield f"{name}: {counts}; {shown:.1f} examples shown on average."
     if votes.stopped:
         yield f"Not finished: {votes.stopped}."
+
+
+def alpha_figure(result: Result, shots: Sequence[int]) -> bytes:
+    """Figure 1 as SVG: the curves of zero, diff and same, and of the dummies; a panel for each criterion."""
+    criteria = list(dict.fromkeys(row.criterion for row in result.rows))
+    columns = min(_WIDE, len(criteria)) or 1
+    lines = math.ceil(len(criteria) / columns) or 1
+
+    def draw(axes: Any) -> None:
+        figure = axes.figure
+        axes.remove()
+        panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
+        handles: dict[str, Any] = {}
+        for panel, criterion in zip(panels.flat, criteria, strict=False):
+            panel.set_title(criterion, fontsize=9)
+            panel.set_xlabel("examples")
+            for name, points in _curves(result, criterion, shots).items():
+                style = {"color": BASELINE, "linestyle": "--"}
+                if name in _COLOURS:
+                    style = {"color": _COLOURS[name], "marker": "o"}
+                (handles[name],) = panel.plot(*zip(*points, strict=True), **style)
+        for panel in panels.flat[len(criteria) :]:
+            panel.set_visible(False)
+        panels[0][0].set_ylabel("alpha within experts")
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False)
+
+    size = (3.4 * columns + 0.6, 2.8 * lines + 0.5)
+    return standalone(svg(draw, size, "experts", "Alpha within experts by number of examples"))
+
+
+def _curves(result: Result, criterion: str, shots: Sequence[int]) -> dict[str, list[tuple[int, float]]]:
+    """Name -> points (examples, alpha within experts); what is shown no examples is a level line."""
+    ends = (min(shots), max(shots)) if shots else (0, 1)
+    places = {(name, x): name for name in ("zero", OTHERS) for x in ends}
+    for x in sorted(shots):
+        places |= {("diff", x): f"diff {x}", ("same", x): f"same {x}", ("own median", x): own_name(x)}
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for (curve, x), name in places.items():
+        row = result.row(criterion, name)
+        if row is not None and row.within.alpha is not None:
+            curves.setdefault(curve, []).append((x, row.within.alpha))
+    return curves
+
+
+def reasons_figure(alike: Sequence[Reasons]) -> bytes:
+    """Figure 3 as SVG: pairs of experts, with the line through those of each condition that has a correlation."""
+
+    def draw(axes: Any) -> None:
+        for condition in alike:
+            x, y = np.array([(point.cosine, point.alpha) for point in condition.points]).reshape(-1, 2).T
+            correlation = "" if condition.r is None else f" (r = {condition.r:.3f})"
+            colour = _COLOURS[condition.condition.partition(" ")[0]]
+            axes.scatter(x, y, s=14, color=colour, label=condition.condition + correlation)
+            if condition.r is not None:
+                ends = np.array([x.min(), x.max()])
+                axes.plot(ends, np.polyval(np.polyfit(x, y, 1), ends), color=colour)
+        axes.set_xlabel("mean cosine of the judges' reasons")
+        axes.set_ylabel("mean alpha of the two experts")
+        axes.legend(frameon=False)
+
+    return standalone(svg(draw, (6.4, 4.2), "reasons", "Agreement of experts by likeness of their judges' reasons"))

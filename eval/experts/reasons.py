@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 
 from sozo.eval.experts.asks import Votes
 from sozo.eval.experts.histories import Condition, Rated
@@ -38,68 +39,56 @@ class Reasons:
 
 
 def reasons_of(
-    of: Sequence[Rated], votes: Votes, condition: Condition, vectors: WordVectors, level: str, least: int, seed: int = 0
+    of: Sequence[Rated], votes: Votes, condition: Condition, vectors: WordVectors, level: str, least: int
 ) -> Reasons:
     """Pairs of experts with `least` ideas in common or more; a judge's reason is that of its first readable vote."""
-    by_rater: dict[str, dict[tuple[str, str], tuple[int, str | None]]] = {}
+    rows = []
     for rating in of:
-        given = votes.by_rating.get((condition.name, rating.id), ())
-        text = next((vote.reason for vote in given if vote is not None and vote.reason.strip()), None)
-        by_rater.setdefault(rating.rater, {})[rating.item, rating.criterion] = rating.score, text
-    raters, points = list(by_rater), list[Point]()
-    for a, b in combinations(raters, 2):
-        common = [key for key in by_rater[a] if key in by_rater[b]]
-        if len({item for item, _ in common}) < least or (alpha := _alpha(by_rater, a, b, common, level)) is None:
+        given = [vote.reason for vote in votes.by_rating.get((condition.name, rating.id), ()) if vote is not None]
+        reason = next((text for text in given if text.strip()), None)
+        rows.append((rating.rater, rating.item, rating.criterion, rating.score, reason))
+    table = pd.DataFrame(rows, columns=["rater", "item", "criterion", "score", "reason"])
+    wide = table.pivot(index=["item", "criterion"], columns="rater")
+    points = []
+    for a, b in combinations(table.rater.unique(), 2):
+        scores = wide["score"][[a, b]].dropna()
+        if scores.index.get_level_values("item").nunique() < least:
             continue
-        texts = [(by_rater[a][key][1], by_rater[b][key][1]) for key in common]
-        both = [(ours, theirs) for ours, theirs in texts if ours is not None and theirs is not None]
-        left, right = (np.array(vectors.rows([pair[side] for pair in both]), np.int64) for side in (0, 1))
+        by_criterion = [part.to_numpy().T for _, part in scores.groupby("criterion")]
+        alphas = [alpha for pair in by_criterion if (alpha := krippendorff_alpha(pair, level).alpha) is not None]
+        texts = wide["reason"].loc[scores.index, [a, b]].dropna()
+        left, right = (np.array(vectors.rows(texts[rater]), np.int64) for rater in (a, b))
         good = (left >= 0) & (right >= 0)
-        if good.any():
+        if alphas and good.any():
             distances = paired_distance(vectors.matrix, left[good], right[good])
-            points.append(Point(a, b, alpha, float(1 - distances.mean()), int(good.sum())))
-    return _correlated(condition.name, tuple(points), seed)
+            points.append(Point(a, b, float(np.mean(alphas)), float(1 - distances.mean()), int(good.sum())))
+    return _correlated(condition.name, tuple(points))
 
 
-def _alpha(
-    by_rater: dict[str, dict[tuple[str, str], tuple[int, str | None]]],
-    a: str,
-    b: str,
-    common: Sequence[tuple[str, str]],
-    level: str,
-) -> float | None:
-    alphas = []
-    for criterion in dict.fromkeys(name for _, name in common):
-        keys = [key for key in common if key[1] == criterion]
-        scores = [[by_rater[rater][key][0] for key in keys] for rater in (a, b)]
-        if (alpha := krippendorff_alpha(scores, level).alpha) is not None:
-            alphas.append(alpha)
-    return float(np.mean(alphas)) if alphas else None
-
-
-def _correlated(condition: str, points: tuple[Point, ...], seed: int) -> Reasons:
+def _correlated(condition: str, points: tuple[Point, ...]) -> Reasons:
     if len(points) < FEWEST_PAIRS:
         reason = f"{len(points)} pairs of experts with enough ideas in common: a correlation needs {FEWEST_PAIRS}"
         return Reasons(condition, points, None, None, reason)
-    raters = {name: k for k, name in enumerate(dict.fromkeys(n for p in points for n in (p.first, p.second)))}
-    places = np.array([(raters[point.first], raters[point.second]) for point in points]).T
-    cosines, alphas = (np.full((len(raters), len(raters)), np.nan) for _ in range(2))
-    for matrix, values in ((cosines, [p.cosine for p in points]), (alphas, [p.alpha for p in points])):
-        matrix[places[0], places[1]] = matrix[places[1], places[0]] = values
-    x, found = cosines[places[0], places[1]], alphas[places[0], places[1]]
-    if np.ptp(x) < 1e-9 or np.ptp(found) < 1e-9:
-        what = "all pairs' reasons are as alike" if np.ptp(x) < 1e-9 else "all pairs agree as much"
-        return Reasons(condition, points, None, None, what)
-    r, rng, count = _pearson(x, found), np.random.default_rng(seed), 0
+    cosine, alpha = (np.array([getattr(point, name) for point in points]) for name in ("cosine", "alpha"))
+    for values, reason in ((cosine, "all pairs' reasons are as alike"), (alpha, "all pairs agree as much")):
+        if np.ptp(values) < 1e-9:
+            return Reasons(condition, points, None, None, reason)
+    number = {name: k for k, name in enumerate(dict.fromkeys(n for p in points for n in (p.first, p.second)))}
+    first, second = np.array([(number[point.first], number[point.second]) for point in points]).T
+    matrix = np.full((len(number), len(number)), np.nan)  # NaN where two share too little
+    matrix[first, second] = matrix[second, first] = alpha
+    r, rng, as_far = _pearson(cosine, alpha), np.random.default_rng(0), 0
     for _ in range(PERMUTATIONS):
-        order = rng.permutation(len(raters))
-        moved = alphas[order[places[0]], order[places[1]]]  # NaN where these two share too little
-        count += abs(_pearson(x, moved)) >= abs(r) - 1e-12
-    return Reasons(condition, points, r, (1 + count) / (1 + PERMUTATIONS))
+        order = rng.permutation(len(number))
+        as_far += abs(_pearson(cosine, matrix[order[first], order[second]])) >= abs(r) - 1e-12
+    return Reasons(condition, points, r, (1 + as_far) / (1 + PERMUTATIONS))
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> float:
-    known = ~np.isnan(y)
-    a, b = x[known] - x[known].mean() if known.any() else x[:0], y[known] - y[known].mean() if known.any() else y[:0]
+    """Of the pairs without NaN; 0 where one side does not vary."""
+    x, y = x[~np.isnan(y)], y[~np.isnan(y)]
+    if not len(x):
+        return 0.0
+    a, b = x - x.mean(), y - y.mean()
     scale = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / scale if scale > 0 else 0.0

@@ -3,45 +3,29 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
-from sozo.data.record import write_json, write_whole
 from sozo.data.rubrics import RatingRubric
-from sozo.data.run_folder import RunFolder
-from sozo.data.settings import setting
-from sozo.eval.experts.analysis import Predictions, analyse, predictions
-from sozo.eval.experts.asks import Votes, ask_for_all
-from sozo.eval.experts.figures import alpha_figure, reasons_figure
+from sozo.eval.experts.analysis import Predictions, analyse
+from sozo.eval.experts.asks import Votes, ask_for_all, predict
+from sozo.eval.experts.command import ExpertSettings
 from sozo.eval.experts.histories import Condition, Rated, sample_ratings
-from sozo.eval.experts.page import experts_page
+from sozo.eval.experts.page import alpha_figure, experts_page, reasons_figure
 from sozo.eval.experts.reasons import Reasons, reasons_of
+from sozo.eval.pages import PageFolder
 from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
+from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 
-PAGE, VALUES, CURVES, REASONS = "experts.md", "experts.json", "alpha-by-shots.svg", "reasons.svg"
+VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
-
-
-@dataclass(frozen=True)
-class ExpertSettings:
-    """How often a judge is asked, of which ratings, and how the votes are counted."""
-
-    judge_seeds: int = setting(3, "Votes of the judge on every rating, each with a seed of its own.")
-    judge_temperature: float = setting(0.7, "Of the judge; it is asked with top_p 0.8 too.")
-    min_confidence: int = setting(80, "Votes below this do not count; another value asks nobody again.", decides=False)
-    max_ratings: int | None = setting(None, "Predict so many ratings only, alike of each expert and criterion.")
-    level: str = setting("ordinal", "Of measurement: nominal, ordinal, interval or ratio.", decides=False)
-    least: int = setting(10, "Predictions of an expert that her alpha needs.", decides=False)
-    reasons_embedding_model: str | None = setting(
-        None, "Encoder of the judge's reasons, such as ja-ginza: are they alike where experts agree?", decides=False
-    )
 
 
 def seeded_judges(settings: JudgeSettings, seeds: int, temperature: float) -> list[Judge]:
@@ -82,39 +66,34 @@ def judge_experts(
     of = list(ratings) if settings.max_ratings is None else sample_ratings(ratings, settings.max_ratings)
     criteria = [c for c in rubric.criteria if any(rating.criterion == c.name for rating in of)]
     content = json.dumps([asdict(rating) for rating in ratings]).encode()
-    parameters = [judge.parameters for judge in judges]
-    folder = RunFolder(
-        output,
-        {
-            "task": "experts",
-            "ratings_sha256": hashlib.sha256(content).hexdigest(),
-            "predicted": len(of),
-            "conditions": [condition.name for condition in conditions],
-            "prompts": [criterion_rubric(criterion).name for criterion in criteria],
-            "judge": {"model": judges[0].name, "parameters": parameters},
-        },
-    )
+    config = {
+        "task": "experts",
+        "ratings_sha256": hashlib.sha256(content).hexdigest(),
+        "predicted": len(of),
+        "conditions": [condition.name for condition in conditions],
+        "prompts": [criterion_rubric(criterion).name for criterion in criteria],
+        "judge": {"model": judges[0].name, "parameters": [judge.parameters for judge in judges]},
+    }
+    folder = PageFolder(output, config, "experts", [LEDGER])
     folder.reopen()
     folder.start({}, {"judge": judges[0].describe()})
     votes = ask_for_all(ratings, of, conditions, criteria, judges, output / LEDGER, judging)
-    predicted = predictions(votes, of, conditions, settings.min_confidence)
+    predictions = {}
+    for key in ((condition.name, rating.id) for condition in conditions for rating in of):
+        predictions[key] = predict(votes.by_rating.get(key, ()), settings.min_confidence)
     how = {name: getattr(settings, name) for name in ("level", "least", "min_confidence")}
-    result = analyse(ratings, of, conditions, criteria, votes, predicted, seeds=len(judges), **how)
+    result = analyse(ratings, of, conditions, criteria, predictions, seeds=len(judges), **how)
+    alike = _reasons(of, conditions, votes, settings)
+    folder.add(VALUES, {**result.to_json(), "reasons": [asdict(condition) for condition in alike]})
+    write_objects(output / PREDICTIONS, _prediction_lines(of, conditions, votes, predictions))
+    folder.files.append(PREDICTIONS)
+    folder.add(CURVES, alpha_figure(result, sorted({c.shots for c in conditions if c.shots})))
+    if alike:
+        folder.add(REASONS, reasons_figure(alike))
     notes = [f"{len(of):,} of {len(ratings):,} ratings, {len(conditions)} conditions, {len(judges)} votes each"]
     notes.append(f"Judge: {judges[0].name}. Asked now: {votes.requests:,}; the rest was in the ledger or is equal.")
-    alike = _reasons(of, conditions, votes, settings)
-    page = experts_page(result, votes, notes, alike)
-    write_json(output / VALUES, {**result.to_json(), "reasons": [asdict(one) for one in alike]})
-    write_objects(output / PREDICTIONS, prediction_lines(of, conditions, votes, predicted))
-    write_whole(output / CURVES, alpha_figure(result, sorted({c.shots for c in conditions if c.shots})))
-    write_whole(output / PAGE, page.encode())
-    files = ["config.json", "metrics.json", VALUES, PAGE, PREDICTIONS, CURVES, LEDGER]
-    if alike:
-        write_whole(output / REASONS, reasons_figure(alike))
-        files.append(REASONS)
-    if votes.stopped is None:
-        folder.finish({**votes.to_json(), "min_confidence": settings.min_confidence})
-    return PageRun(output, page, tuple(files), False, votes.stopped)
+    metrics = {**votes.to_json(), "min_confidence": settings.min_confidence}
+    return folder.publish(experts_page(result, votes, notes, alike), metrics, votes.stopped)
 
 
 def _reasons(
@@ -123,20 +102,19 @@ def _reasons(
     """Figure 3 of each history with the most examples that it was given."""
     if settings.reasons_embedding_model is None:
         return []
-    from sozo.scoring.embeddings import WordVectors, make_encoder
-
     vectors = WordVectors(make_encoder(settings.reasons_embedding_model, texts=True))
-    most = {condition.history: condition for condition in sorted(conditions, key=lambda one: one.shots)}
-    return [reasons_of(of, votes, one, vectors, settings.level, settings.least) for one in most.values()]
+    most = {condition.history: condition for condition in sorted(conditions, key=lambda condition: condition.shots)}
+    return [reasons_of(of, votes, each, vectors, settings.level, settings.least) for each in most.values()]
 
 
-def prediction_lines(
-    of: Sequence[Rated], conditions: Sequence[Condition], votes: Votes, predicted: Predictions
+def _prediction_lines(
+    of: Sequence[Rated], conditions: Sequence[Condition], votes: Votes, predictions: Predictions
 ) -> Iterator[dict[str, Any]]:
     """One line for each condition and rating."""
     for condition in conditions:
         for rating in of:
-            key, said = (condition.name, rating.id), predicted[condition.name, rating.id]
+            key = (condition.name, rating.id)
             line = {name: getattr(rating, name) for name in ("rater", "item", "domain", "criterion", "score")}
+            prediction = {"prediction": predictions[key].score, "reason": predictions[key].reason}
             given = [vote and asdict(vote) for vote in votes.by_rating.get(key, ())]
-            yield {"condition": condition.name, **line, "prediction": said.score, "reason": said.reason, "votes": given}
+            yield {"condition": condition.name, **line, **prediction, "votes": given}

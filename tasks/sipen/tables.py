@@ -1,9 +1,9 @@
 """The paper's Tables 4 to 6 and what they need beside them: which answers were given, controls, constant answers."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from sozo.scoring.statistics.proportions import Share, grouped_share, holm, mcnemar
 from sozo.tasks.sipen.items import (
@@ -34,111 +34,93 @@ class Reply:
     answer: str | None  # one of `ANSWERS`; None if it is none of the options: wrong by every label, and counted
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """A row of Table 5 or 6: the implicature accuracy (the share of No) in two places, on the premises with both."""
-
-    expression: str  # in the premise, or a category
-    direction: str  # of both places; empty where it is what differs
-    first: Share
-    second: Share
-    only_first: int  # premises with No in the first place alone
-    only_second: int
-    p: float  # McNemar's exact test
-    p_holm: float  # corrected for the table's rows
-
-
-def right(reply: Reply, labels: Mapping[str, str]) -> bool | None:
-    """Whether an answer is that of its direction; None of a direction without a label."""
-    label = labels.get(reply.item.direction)
-    return None if label is None else reply.answer == label
+def tables(replies: Sequence[Reply], items: Sequence[SipenItem]) -> dict[str, Any]:
+    """What `metrics.json` holds beside the measures (JSON values): `replies` to `items`, a share as `Share` has it."""
+    given_answers = Counter((reply.item.direction, reply.answer or OTHER) for reply in replies)
+    directions = [name for name in DIRECTIONS if any(reply.item.direction == name for reply in replies)]
+    steps = _contrasts(replies, STRONGER, (STRONGER, 1), (STRONGER, 2))
+    steps += _contrasts(replies, WEAKER, (WEAKER, 1), (WEAKER, 2))
+    return {
+        "answers": {name: {a: given_answers[name, a] for a in (*ANSWERS, OTHER)} for name in directions},
+        "constant": _constant(replies),
+        "constant_scores": {answer: _constant_scores(items, answer) for answer in ANSWERS},
+        "controls": {d: asdict(accuracy(replies, {d: CONTROL[d]})) for d in directions if d in CONTROL},
+        "accuracy": {category: _accuracies(replies, category) for category in _categories(replies)},
+        "steps": _corrected(steps),  # Table 5: one step against two in the same direction
+        # Table 6: stronger against weaker, one step away.
+        "directions": _corrected(_contrasts(replies, "", (STRONGER, 1), (WEAKER, 1))),
+    }
 
 
-def share(replies: Iterable[Reply], holds: Callable[[Reply], bool | None]) -> Share:
-    """Of the replies of which something holds or not, the share of which it does; premises are what is independent."""
-    by_premise: dict[str, list[bool]] = {}
-    for reply in replies:
-        if (said := holds(reply)) is not None:
-            by_premise.setdefault(reply.item.premise_id, []).append(said)
-    return grouped_share([(sum(said), len(said)) for said in by_premise.values()])
+def accuracy(replies: Iterable[Reply], labels: Mapping[str, str]) -> Share:
+    """The share of right answers to items of the directions in `labels`, which name the right one of each."""
+    return _share((reply, reply.answer == labels[reply.item.direction]) for reply in replies if _in(reply, labels))
 
 
-def accuracy(replies: Sequence[Reply]) -> dict[str, dict[str, Share]]:
-    """Table 4: category -> accuracy by implicature, by entailment, and the share that is right by neither."""
-    table = {}
-    for category in categories(replies):
-        own = [r for r in replies if r.item.category == category and r.item.direction in IMPLICATURE]
-        by_label = {name: share(own, partial(right, labels=labels)) for name, labels in LABELS.items()}
-        neither = share(own, lambda r: not any(right(r, labels) for labels in LABELS.values()))
-        table[category] = {**by_label, "neither": neither}
-    return table
+def _in(reply: Reply, labels: Mapping[str, str]) -> bool:
+    return reply.item.direction in labels
 
 
-def categories(replies: Iterable[Reply]) -> list[str]:
+def _share(verdicts: Iterable[tuple[Reply, bool]]) -> Share:
+    """The share of which something holds; premises are what is independent."""
+    by_premise: defaultdict[str, list[bool]] = defaultdict(list)
+    for reply, holds in verdicts:
+        by_premise[reply.item.premise_id].append(holds)
+    return grouped_share([(sum(of_premise), len(of_premise)) for of_premise in by_premise.values()])
+
+
+def _categories(replies: Iterable[Reply]) -> list[str]:
     """Those that hypotheses have, the paper's first."""
-    own = dict.fromkeys(reply.item.category for reply in replies if reply.item.direction in IMPLICATURE)
+    own = dict.fromkeys(reply.item.category for reply in replies if _in(reply, IMPLICATURE))
     return sorted(own, key=lambda name: CATEGORIES.index(name) if name in CATEGORIES else len(CATEGORIES))
 
 
-def control_accuracy(replies: Sequence[Reply]) -> dict[str, Share]:
-    """Direction -> accuracy on controls; those that there are."""
-    asked = [name for name in CONTROL if any(reply.item.direction == name for reply in replies)]
-    return {name: share(replies, partial(right, labels={name: CONTROL[name]})) for name in asked}
+def _accuracies(replies: Iterable[Reply], category: str) -> dict[str, Any]:
+    """A row of Table 4: accuracy by implicature, by entailment, and the share that is right by neither."""
+    own = [reply for reply in replies if reply.item.category == category and _in(reply, IMPLICATURE)]
+    right = [{labels[reply.item.direction] for labels in LABELS.values()} for reply in own]
+    neither = _share((reply, reply.answer not in answers) for reply, answers in zip(own, right, strict=True))
+    return {name: asdict(accuracy(own, labels)) for name, labels in LABELS.items()} | {"neither": asdict(neither)}
 
 
-def given_answers(replies: Iterable[Reply]) -> dict[str, dict[str, int]]:
-    """Direction -> answer -> how often it was given."""
-    count = Counter((reply.item.direction, reply.answer or OTHER) for reply in replies)
-    asked = [name for name in DIRECTIONS if any(direction == name for direction, _ in count)]
-    return {name: {answer: count[name, answer] for answer in (*ANSWERS, OTHER)} for name in asked}
-
-
-def constant_answer(replies: Sequence[Reply]) -> str | None:
+def _constant(replies: Sequence[Reply]) -> str | None:
     """The answer that is nearly every one, `OTHER` too; None if there is none."""
-    ((answer, n),) = Counter(reply.answer or OTHER for reply in replies).most_common(1) or [("", 0)]
-    return answer if n and n >= _CONSTANT * len(replies) else None
+    for answer, n in Counter(reply.answer or OTHER for reply in replies).most_common(1):
+        if n >= _CONSTANT * len(replies):
+            return answer
+    return None
 
 
-def constant_scores(items: Sequence[SipenItem]) -> dict[str, dict[str, float | None]]:
-    """What always giving one answer scores: answer -> accuracy on hypotheses by either label, and on controls."""
-    scores: dict[str, dict[str, float | None]] = {}
-    for answer in ANSWERS:
-        replies = [Reply(item, answer) for item in items]
-        by_label = {name: share(replies, partial(right, labels=labels)) for name, labels in LABELS.items()}
-        controls = share(replies, partial(right, labels=CONTROL))
-        scores[answer] = {name: cell.value for name, cell in (by_label | {"controls": controls}).items()}
-    return scores
+def _constant_scores(items: Sequence[SipenItem], answer: str) -> dict[str, float | None]:
+    """What always giving one answer scores: accuracy on hypotheses by either label, and on controls."""
+    replies = [Reply(item, answer) for item in items]
+    return {name: accuracy(replies, labels).value for name, labels in (LABELS | {"controls": CONTROL}).items()}
 
 
-def step_table(replies: Sequence[Reply]) -> list[Contrast]:
-    """Table 5: one step against two in the same direction."""
-    return _table(replies, [(direction, (direction, 1), (direction, 2)) for direction in (STRONGER, WEAKER)])
+def _contrasts(replies: Sequence[Reply], direction: str, first: Place, second: Place) -> list[dict[str, Any]]:
+    """Rows of Table 5 or 6: the implicature accuracy (the share of No) in two places, on the premises with both.
 
-
-def direction_table(replies: Sequence[Reply]) -> list[Contrast]:
-    """Table 6: stronger against weaker, one step away."""
-    return _table(replies, [("", (STRONGER, 1), (WEAKER, 1))])
-
-
-def _table(replies: Sequence[Reply], places: Sequence[tuple[str, Place, Place]]) -> list[Contrast]:
-    """Categories first, then their expressions; with McNemar's p corrected over the rows."""
-    rows = [row for direction, first, second in places for row in _contrasts(replies, direction, first, second)]
-    corrected = holm([row.p for row in rows])
-    return [replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True) if p is not None]
-
-
-def _contrasts(replies: Sequence[Reply], direction: str, first: Place, second: Place) -> Iterator[Contrast]:
-    said: dict[str, dict[str, dict[Place, bool]]] = {}  # row -> premise -> place -> whether the answer is No
-    for category in categories(replies):
-        said[category] = {}
+    Categories come first, then expressions. `direction` is that of both places, empty where it is what differs; p is by
+    McNemar's exact test, `only_first` are premises with No in the first place alone.
+    """
+    is_no: dict[str, dict[str, dict[Place, bool]]] = {category: {} for category in _categories(replies)}
     for reply in replies:
         item, place = reply.item, (reply.item.direction, reply.item.steps)
-        for row in (item.category, item.expression.lower()):
-            if place in (first, second) and row:  # of several answers to one item the first counts
-                said.setdefault(row, {}).setdefault(item.premise_id, {}).setdefault(place, reply.answer == NO)
-    for row, premises in said.items():
+        for name in (item.category, item.expression.lower()):
+            if place in (first, second) and name:  # of several answers to one item the first counts
+                is_no.setdefault(name, {}).setdefault(item.premise_id, {}).setdefault(place, reply.answer == NO)
+    rows: list[dict[str, Any]] = []
+    for name, premises in is_no.items():
         pairs = [(by_place[first], by_place[second]) for by_place in premises.values() if len(by_place) == 2]
         if len(pairs) >= _LEAST_PREMISES:
-            sides = [grouped_share([(int(pair[k]), 1) for pair in pairs]) for k in (0, 1)]
-            alone = [sum(pair == which for pair in pairs) for which in ((True, False), (False, True))]
-            yield Contrast(row, direction, sides[0], sides[1], alone[0], alone[1], p := mcnemar(alone[0], alone[1]), p)
+            shares = [asdict(grouped_share([(int(pair[k]), 1) for pair in pairs])) for k in (0, 1)]
+            only_first, only_second = pairs.count((True, False)), pairs.count((False, True))
+            row: dict[str, Any] = {"expression": name, "direction": direction, "first": shares[0], "second": shares[1]}
+            row |= {"only_first": only_first, "only_second": only_second, "p": mcnemar(only_first, only_second)}
+            rows.append(row)
+    return rows
+
+
+def _corrected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a table with `p_holm`, corrected for all of them."""
+    return [row | {"p_holm": p} for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True)]

@@ -16,16 +16,7 @@ from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, UNPARSEABLE, FinishedSipen
 from sozo.tasks.sipen.items import CONTROL, FORMS, Form, SipenItem, content_hash, read_items, trial_items
 from sozo.tasks.sipen.personabank import sipen_items
-from sozo.tasks.sipen.tables import (
-    LABELS,
-    accuracy,
-    constant_answer,
-    constant_scores,
-    control_accuracy,
-    direction_table,
-    given_answers,
-    step_table,
-)
+from sozo.tasks.sipen.tables import LABELS, tables
 from sozo.tasks.sipen.view import SipenView
 from sozo.tasks.task import Answer, Complete, Control, Item, Outcome, Row, Task
 
@@ -126,13 +117,7 @@ class Sipen(Task):
                 "valid": sum(reply.answer is not None for reply in replies),
                 "reasons": {"unparseable": sum(reply.answer is None for reply in replies)},
                 "measures": estimates,
-                "answers": given_answers(replies),
-                "constant": constant_answer(replies),
-                "constant_scores": constant_scores(self.asked),
-                "controls": {name: asdict(cell) for name, cell in control_accuracy(replies).items()},
-                "accuracy": {c: {n: asdict(cell) for n, cell in row.items()} for c, row in accuracy(replies).items()},
-                "steps": [asdict(row) for row in step_table(replies)],
-                "directions": [asdict(row) for row in direction_table(replies)],
+                **tables(replies, self.asked),
             }
         )
 

@@ -1,7 +1,7 @@
 """One task by one model, or by answers that exist already, into one folder: what is missing is done, nothing else."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from sozo.eval.answered import answers_digest, read_answers, score_parts
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
 from sozo.eval.summary import summarise_measures
 from sozo.models.settings import OF_NOUNS, GeneratorSettings
-from sozo.scoring.statistics import mean_interval
 from sozo.tasks import Dat
 from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.task import Answer, Complete, Outcome, Task
@@ -93,10 +92,9 @@ def _finish(
     if task.Finished is Finished:
         rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
         write_objects(folder.path / ITEMS, rows)
-    complete = Complete(
-        folder.path, source, lambda values, **kind: asdict(mean_interval(values, **kind)), answers, trials
+    outcome = task.finish(Complete(folder.path, source, answers, trials)) or Outcome(
+        summarise_measures(task, folder.path, source)
     )
-    outcome = task.finish(complete) or Outcome(summarise_measures(task, folder.path, source))
     metrics, stopped = outcome.metrics, outcome.stopped
     if trials:
         metrics |= {"trials": trials, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}

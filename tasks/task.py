@@ -52,9 +52,6 @@ class Complete:
 
     folder: Path
     source: str | None  # who answered; None leaves it to the answers
-    # Values -> a JSON object with `mean`, `low`, `high` and `n`: handed in, since statistics are above this room. Of
-    # values that are shares it takes `share=True`.
-    interval: Callable[..., dict[str, Any]]
     answers: Sequence[Answer] = ()  # all, in order; empty for a task that scores part by part
     trials: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
 

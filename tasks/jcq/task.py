@@ -15,6 +15,7 @@ from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import Judging
 from sozo.scoring.measure import Measure
+from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import (
     PARAMETERS,
@@ -166,7 +167,7 @@ class Jcq(JudgedTask):
             "judged_by": judged_by(judged.judgements),
             "answer_states": answer_states(answers),
             "length": length_and_score(answers, judged.judgements),
-            "means": {name: run.interval(column) for name, column in columns.items()},
+            "means": {name: asdict(mean_interval(column)) for name, column in columns.items()},
             "by_task": {"rows": [source], "columns": [*TASKS, "mean"], "cells": [by_task]},
             **judged.to_json(),
         }

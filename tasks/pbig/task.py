@@ -20,6 +20,7 @@ from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import Judging
+from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts, plain
@@ -150,13 +151,13 @@ class Pbig(JudgedTask):
         finished, measures = run_of(run.folder, together), {}
         for measure in self.measures:
             values = [value for value in finished.by_item(measure).values() if value is not None]
-            interval = run.interval(values, share=measure.share)
+            interval = asdict(mean_interval(values, share=measure.share))
             n, of = finished.counts(measure)
             measures[measure.name] = {name: interval[name] for name in ("mean", "low", "high")} | {"n": n, "of": of}
         experts = {}
         for expert in self.experts:
             worths = [row.worth(expert.name) for row in rows]
-            experts[expert.name] = run.interval([worth for worth in worths if worth is not None])
+            experts[expert.name] = asdict(mean_interval([worth for worth in worths if worth is not None]))
         return {
             "source": run.source or "",
             "judge": self.known_judge.name,

@@ -10,7 +10,8 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.settings import setting
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.statistics import mean_interval
 from sozo.tasks.finished import ITEMS
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, UNPARSEABLE, FinishedSipen
@@ -89,7 +90,7 @@ class Sipen(Task):
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         replies = [self.form.read(answer.text) for answer in answers]
-        return [_row(str(item.columns["direction"]), said) for item, said in zip(items, replies, strict=True)]
+        return [_row(str(item.columns["direction"]), reply) for item, reply in zip(items, replies, strict=True)]
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
@@ -106,8 +107,9 @@ class Sipen(Task):
         estimates = {}
         for measure in self.measures:
             values = [value for value in finished.by_item(measure).values() if value is not None]
-            interval, (n, of) = run.interval(values, share=True), finished.counts(measure)
-            estimates[measure.name] = {name: interval[name] for name in ("mean", "low", "high")} | {"n": n, "of": of}
+            interval = mean_interval(values, share=True)
+            estimate = Estimate(interval.mean, interval.low, interval.high, *finished.counts(measure))
+            estimates[measure.name] = asdict(estimate)
         return Outcome(
             {
                 "source": run.source,

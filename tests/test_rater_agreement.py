@@ -189,7 +189,6 @@ ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domai
         ([ROW, {**ROW, "rater": "B", "score": 5}], "line 2: the score 5 of specificity is no whole number from 1 to 4"),
         ([{**ROW, "score": 0}], "line 1: the score 0 of specificity is no whole number"),
         ([{**ROW, "score": 2.5}], "line 1: the score 2.5 of specificity is no whole number"),
-        ([{**ROW, "score": "三"}], "line 1: the score '三'"),
         ([{**ROW, "score": 10**400}], "line 1: the score 1"),
         (
             [{**ROW, "criterion": "inovativeness"}],
@@ -204,11 +203,7 @@ ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domai
             "line 2: the item 'i' is of the patent '', and of 'p' before",
         ),
         ([ROW, {**ROW, "criterion": "具体性"}], r"line 2: the rater 'A' rated this already .*line 1\); keep one"),
-        (['{"item": "i", "item": "j"}'], r"line 1: not JSON \(the key 'item' comes twice\)"),
         ([{**ROW, "domain": ["NLP"]}], "line 1: domain is neither text nor a whole number"),
-        ([{**ROW, "rater": ""}], "line 1: the column rater is missing or empty"),
-        ([{k: v for k, v in ROW.items() if k != "item"}], "line 1: the column item is missing"),
-        (["[]"], "line 1: not a JSON object"),
         ([], "holds no ratings"),
     ],
 )

@@ -118,18 +118,6 @@ def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
     assert "| _e\\|\\<b\\> |" in run.page
 
 
-def test_a_story_that_one_model_lacks_is_no_part_of_any_models_mean(tmp_path):
-    runs = write_runs(tmp_path / "runs", "abc")
-    sat_run(tmp_path / "runs" / "d", "d", {"桃": 0.1, "鶴": None, "亀": 0.3, "犬": 0.2})
-    run = agree([str(runs)], tmp_path / "out", rankings=write_rankings(tmp_path / "r.jsonl"))
-    (one,) = values(run)["compared"]
-    kept = [0, 2, 3]
-    assert one["stories"] == 3
-    expected = np.corrcoef(DISTANCES[:, kept].mean(axis=1), [human(model)[kept].mean() for model in MODELS])[0, 1]
-    assert one["pearson"] == pytest.approx(expected)
-    assert "0.2000, 3 of 4, place 4" in run.page
-
-
 def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     runs = write_runs(tmp_path / "runs", "abc")

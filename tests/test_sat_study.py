@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from fakes import FakeJudge
 from sozo.data.errors import UserError
@@ -22,8 +21,16 @@ from sozo.data.prompts import prompt
 from sozo.data.published import load
 from sozo.data.ratings import RANKING, Rating, read_rankings
 from sozo.eval.agreement import appendix_c
-from sozo.eval.agreement.appendix_c import agreement, agreement_curve, aligned, people_table, rank_models, score_table
-from sozo.eval.agreement.run import Graded, grade_answers
+from sozo.eval.agreement.appendix_c import (
+    Graded,
+    agreement,
+    agreement_curve,
+    aligned,
+    grade_answers,
+    people_table,
+    rank_models,
+    score_table,
+)
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.scoring.judges.protocol import JudgeSettings, Reply
 from sozo.scoring.measure import Measure
@@ -106,27 +113,7 @@ def test_a_grade(reply: str, grade: int) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        "",
-        "0",
-        "6",
-        "10",
-        "45",
-        "4.5",
-        "4点",
-        "４",
-        "評価: 4",
-        "4/5",
-        "4\n5",
-        "五",
-        "-1",
-        "+4",
-        "<think>4",
-        "4</think>",
-        "²",
-        "٤",
-        "4。",
-    ],
+    ["", *"06４五²٤", "10", "45", "4.5", "4点", "評価: 4", "4/5", "4\n5", "-1", "+4", "<think>4", "4</think>", "4。"],
 )
 def test_no_grade(reply: str) -> None:
     assert parse_grade(reply) is None
@@ -278,14 +265,6 @@ def random_tables(seed: int = 0, models: int = 6, stories: int = 30) -> appendix
     skill = rng.normal(size=(models, 1))
     names = {"index": [f"m{k}" for k in range(models)], "columns": [f"s{k}" for k in range(stories)]}
     return {name: pd.DataFrame(skill + rng.normal(size=(models, stories)), **names) for name in ("encoder", "human")}
-
-
-def test_agreement_equals_scipy() -> None:
-    tables = random_tables()
-    expected = stats.pearsonr(*(table.mean(axis="columns") for table in tables.values()))
-    found = agreement(tables, "encoder", "human")
-    assert (found.evaluation, found.reference, found.models, found.stories) == ("encoder", "human", 6, 30)
-    assert (found.pearson, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
 
 
 def test_only_stories_that_all_models_have_in_both_count() -> None:

@@ -4,8 +4,11 @@ An evaluation (an encoder, people, a judge) is a table of models x items, float6
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -13,12 +16,17 @@ import pandas as pd
 
 from sozo.data.errors import UserError
 from sozo.data.ratings import Rating
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
+from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
 from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.correlation import few, pearson
+from sozo.tasks.finished import Finished
 
 MIN_MODELS = 3
 DRAWS, SEED = 1000, 0  # of Figure 1
+NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
 Evaluations = dict[str, pd.DataFrame]  # by name
+Runs = Mapping[str, Finished]  # by model
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +216,38 @@ def appendix_c(encoders: Evaluations, people: Evaluations, judge: Evaluations) -
             curve = agreement_curve(*aligned(tables[row.evaluation], tables[reference])) if has_curve else ()
             compared.append(replace(row, p_holm=p, curve=curve))
     return AppendixC(tables, rank_models(tables), tuple(compared))
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What holds after judging."""
+
+    scores: pd.DataFrame  # models x items: mean over the criteria and an item's answers, divided by the highest score
+    statuses: dict[str, list[str]]  # model -> the status of each of its answers; `no_rewrite` with nothing to judge
+    judging: Judging  # of what there was something to ask about: tokens, cost, why it stopped
+
+    def to_json(self) -> dict[str, Any]:
+        """For a results file; the judgements themselves are in the ledger."""
+        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost", "stopped")
+        counts = {model: dict(sorted(Counter(statuses).items())) for model, statuses in self.statuses.items()}
+        return {"statuses": counts, **{name: getattr(self.judging, name) for name in names}}
+
+
+def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSettings, ledger: Path) -> Graded:
+    """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
+    answers = {model: [replace(a, id=f"{model}/{a.id}") for a in run.to_judge()] for model, run in runs.items()}
+    to_ask = [answer for of_model in answers.values() for answer in of_model if answer.answer]
+    judging = JudgeSession(judge, settings).judge_answers(rubric, to_ask, ledger)
+    judgements = {answer.id: judgement for answer, judgement in zip(to_ask, judging.judgements, strict=True)}
+    statuses: dict[str, list[str]] = {}
+    scores: dict[str, dict[str, float]] = {}
+    for model, of_model in answers.items():
+        statuses[model], grades = [], dict[str, list[float]]()
+        for answer in of_model:
+            judgement = judgements.get(answer.id)
+            no_judgement = NOT_ASKED if answer.answer else NO_ANSWER
+            statuses[model].append(str(judgement.status) if judgement else no_judgement)
+            if judgement and judgement.scores:
+                grades.setdefault(answer.question_id, []).append(fmean(judgement.scores.values()) / rubric.highest)
+        scores[model] = {item: fmean(values) for item, values in grades.items()}
+    return Graded(score_table(scores), statuses, judging)

@@ -8,10 +8,9 @@ import numpy as np
 
 from sozo.data.markdown import bullets, plain
 from sozo.data.published import load_text
-from sozo.eval.agreement.appendix_c import DRAWS, Agreement, AppendixC, CurvePoint, Placed
+from sozo.eval.agreement.appendix_c import DRAWS, Agreement, AppendixC, CurvePoint, Graded, Placed
 from sozo.eval.pages import PageRow, page_table
 from sozo.eval.report.svg import series, standalone, svg
-from sozo.scoring.judges.run import Judging
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import P_VALUE, cost_line, n_of
 from sozo.scoring.table import Cell
@@ -42,13 +41,8 @@ agreement.json.
 """
 
 
-def to_markdown(
-    task: str, result: AppendixC, judged: tuple[Mapping[str, Sequence[str]], Judging] | None, notes: Sequence[str]
-) -> str:
-    """The page of a task. `judged` are the statuses of a judge's grades by model, and the bill.
-
-    `notes` say what was left out.
-    """
+def to_markdown(task: str, result: AppendixC, graded: Graded | None, notes: Sequence[str]) -> str:
+    """The page of a task; `notes` say what was left out."""
     places: list[PageRow] = []
     for model, row in result.ranked.items():
         cells = {name: _placed(placed, result.tables[name].shape[1]) for name, placed in row.items()}
@@ -60,7 +54,7 @@ def to_markdown(
         page_table(places),
         "In a cell: score, the stories with a score of those that any model has one of, and the place.\n",
     ]
-    if lines := [*notes, *(_judge_notes(*judged) if judged else ())]:
+    if lines := [*notes, *(_judge_notes(graded) if graded else ())]:
         parts.append(bullets(plain(line) for line in lines))
     parts += ["## Table 24: agreement\n", *_agreements(result.compared)]
     if curves := [row for row in result.compared if row.curve]:
@@ -75,8 +69,8 @@ def _placed(placed: Placed, stories: int) -> Cell:
     return Cell(placed.mean, _MEAN, n=placed.stories, of=stories, below=(f"place {placed.place}",))
 
 
-def _judge_notes(statuses: Mapping[str, Sequence[str]], judging: Judging) -> Iterator[str]:
-    counts = Counter(status for of_model in statuses.values() for status in of_model)
+def _judge_notes(graded: Graded) -> Iterator[str]:
+    judging, counts = graded.judging, Counter(status for of_model in graded.statuses.values() for status in of_model)
     grades = ", ".join(f"{status} {n_of(n, counts.total())}" for status, n in counts.items())
     yield f"The judge's grades: {grades}."
     bill = (judging.prompt_tokens, judging.completion_tokens, judging.cost, judging.unknown_cost)

@@ -1,11 +1,9 @@
 """What `sozo agreement` does, without the command line: appendix C over finished runs of one task."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -13,54 +11,24 @@ import pandas as pd
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
 from sozo.data.ratings import read_rankings
-from sozo.eval.agreement.appendix_c import MIN_MODELS, Evaluations, appendix_c, people_table, score_table
+from sozo.eval.agreement.appendix_c import (
+    MIN_MODELS,
+    Evaluations,
+    Runs,
+    appendix_c,
+    grade_answers,
+    people_table,
+    score_table,
+)
 from sozo.eval.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
 from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
 from sozo.eval.pages import PageFolder
 from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
-from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
-from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
+from sozo.scoring.judges.protocol import Judge, JudgeSettings
 from sozo.tasks.finished import Finished
 
 LEDGER, VALUES = "judgements.jsonl", "agreement.json"
-NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
-Runs = Mapping[str, Finished]  # by model
-
-
-@dataclass(frozen=True, slots=True)
-class Graded:
-    """What holds after judging."""
-
-    scores: pd.DataFrame  # models x items: mean over the criteria and an item's answers, divided by the highest score
-    statuses: dict[str, list[str]]  # model -> the status of each of its answers; `no_rewrite` with nothing to judge
-    judging: Judging  # of what there was something to ask about: tokens, cost, why it stopped
-
-    def to_json(self) -> dict[str, Any]:
-        """For a results file; the judgements themselves are in the ledger."""
-        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost", "stopped")
-        counts = {model: dict(sorted(Counter(statuses).items())) for model, statuses in self.statuses.items()}
-        return {"statuses": counts, **{name: getattr(self.judging, name) for name in names}}
-
-
-def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSettings, ledger: Path) -> Graded:
-    """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
-    answers = {model: [replace(a, id=f"{model}/{a.id}") for a in run.to_judge()] for model, run in runs.items()}
-    to_ask = [answer for of_model in answers.values() for answer in of_model if answer.answer]
-    judging = JudgeSession(judge, settings).judge_answers(rubric, to_ask, ledger)
-    judgements = {answer.id: judgement for answer, judgement in zip(to_ask, judging.judgements, strict=True)}
-    statuses: dict[str, list[str]] = {}
-    scores: dict[str, dict[str, float]] = {}
-    for model, of_model in answers.items():
-        statuses[model], grades = [], dict[str, list[float]]()
-        for answer in of_model:
-            judgement = judgements.get(answer.id)
-            no_judgement = NOT_ASKED if answer.answer else NO_ANSWER
-            statuses[model].append(str(judgement.status) if judgement else no_judgement)
-            if judgement and judgement.scores:
-                grades.setdefault(answer.question_id, []).append(fmean(judgement.scores.values()) / rubric.highest)
-        scores[model] = {item: fmean(values) for item, values in grades.items()}
-    return Graded(score_table(scores), statuses, judging)
 
 
 def agree(
@@ -122,8 +90,7 @@ def agree(
         folder.files.append(LEDGER)
     compared = [{k: v for k, v in asdict(row).items() if k not in ("p_holm", "curve")} for row in result.compared]
     metrics = {"models": len(runs), "agreement": compared, "judge": cost, "files": folder.files}
-    page = to_markdown(task, result, (graded.statuses, graded.judging) if graded else None, notes)
-    return folder.publish(page, metrics, stopped)
+    return folder.publish(to_markdown(task, result, graded, notes), metrics, stopped)
 
 
 def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs]:

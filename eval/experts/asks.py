@@ -181,7 +181,7 @@ def asking_size(
         for criterion in criteria:
             rubric = criterion_rubric(criterion)
             part = [rating for rating in of if rating.criterion == criterion.name]
-            different = {(asked.question, asked.answer) for asked in asks(ratings, part, conditions, seed)}
+            different = {(prompt.question, prompt.answer) for prompt in asks(ratings, part, conditions, seed)}
             requests += len(different)
             for question, answer in different:
                 prompt = rubric.prompt(question, answer)

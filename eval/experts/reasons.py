@@ -44,8 +44,8 @@ def reasons_of(
     """Pairs of experts with `least` ideas in common or more; a judge's reason is that of its first readable vote."""
     rows = []
     for rating in of:
-        given = [vote.reason for vote in votes.by_rating.get((condition.name, rating.id), ()) if vote is not None]
-        reason = next((text for text in given if text.strip()), None)
+        reasons = [vote.reason for vote in votes.by_rating.get((condition.name, rating.id), ()) if vote is not None]
+        reason = next((text for text in reasons if text.strip()), None)
         rows.append((rating.rater, rating.item, rating.criterion, rating.score, reason))
     table = pd.DataFrame(rows, columns=["rater", "item", "criterion", "score", "reason"])
     wide = table.pivot(index=["item", "criterion"], columns="rater")

@@ -116,5 +116,5 @@ def _prediction_lines(
             key = (condition.name, rating.id)
             line = {name: getattr(rating, name) for name in ("rater", "item", "domain", "criterion", "score")}
             prediction = {"prediction": predictions[key].score, "reason": predictions[key].reason}
-            given = [vote and asdict(vote) for vote in votes.by_rating.get(key, ())]
-            yield {"condition": condition.name, **line, **prediction, "votes": given}
+            votes_of_rating = [vote and asdict(vote) for vote in votes.by_rating.get(key, ())]
+            yield {"condition": condition.name, **line, **prediction, "votes": votes_of_rating}

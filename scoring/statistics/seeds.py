@@ -36,11 +36,11 @@ def over_seeds(values: Mapping[Any, float]) -> SeedInterval:
     >>> interval.mean, round(interval.high, 3), interval.seeds
     (2.0, 4.484, 3)
     """
-    given = np.array(list(values.values()), np.float64)
-    mean, n = float(given.mean()), len(given)
-    if reason := "only one seed" if n == 1 else no_spread(given, "seeds"):
+    by_seed = np.array(list(values.values()), np.float64)
+    mean, n = float(by_seed.mean()), len(by_seed)
+    if reason := "only one seed" if n == 1 else no_spread(by_seed, "seeds"):
         return SeedInterval(mean, None, None, n, reason=reason)
-    low, high = t_interval(mean, float(given.std(ddof=1)), n) or (None, None)
+    low, high = t_interval(mean, float(by_seed.std(ddof=1)), n) or (None, None)
     return SeedInterval(mean, low, high, n)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from sozo.eval.compare import Change, Changes, corrected, groups
 from sozo.eval.seeds import Method
-from sozo.eval.summary import estimate_of
 from sozo.scoring.measure import Measure
 from sozo.scoring.statistics.seeds import difference
 
@@ -67,4 +66,4 @@ def _over_seeds(method: Method, base: Method, measure: Measure, each: Changes) -
 
 def _means(method: Method, measure: Measure) -> dict[str, float]:
     runs = {seed: run for seed, model in method.runs.items() if (run := model.run(measure.task))}
-    return {seed: mean for seed, run in runs.items() if (mean := estimate_of(run, measure).mean) is not None}
+    return {seed: mean for seed, run in runs.items() if (mean := run.estimate(measure).mean) is not None}

@@ -4,13 +4,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sozo.eval.evaluated import not_alike
-from sozo.eval.summary import estimate_of
-from sozo.scoring.measure import Estimate
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.numbers import interval, number, signed
 from sozo.scoring.statistics import compare_paired
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Control
 
+_SHARE = Measure("share", 3, share=True)
 KEPT, LOST, OPEN = "kept", "lost", "cannot be said"
 
 
@@ -28,11 +29,10 @@ class ControlVerdict:
         """In one line: the verdict, the share, the difference in points with its 95% interval, and why it is open."""
         if self.own.mean is None:
             return f"{self.verdict}: {self.reason}"
-        figures = f"{self.own.mean:.1%}"
-        ends = (self.change.difference, self.change.low, self.change.high) if self.change else ()
-        if ends and None not in ends:
-            difference, low, high = (f"{100 * (end or 0):+.1f}" for end in ends)
-            figures += f", {difference} pp [{low}, {high}]"
+        figures = number(self.own.mean, _SHARE)
+        if self.change and self.change.low is not None:
+            ends = interval(self.change.low, self.change.high, _SHARE, signed=True)
+            figures += f", {signed(self.change.difference, _SHARE)} {ends}"
         return f"{self.verdict} ({figures}){self.reason and f': {self.reason}'}"
 
     def to_json(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def judge_control(control: Control, base: Finished, model: Finished) -> ControlV
     the whole interval is below minus the margin. Nothing can be said of a base that is not above chance, for it has
     nothing to lose, nor of too few answers.
     """
-    before, own = estimate_of(base, control.measure), estimate_of(model, control.measure)
+    before, own = base.estimate(control.measure), model.estimate(control.measure)
     answers = min(len(run.by_answer(control.measure)) for run in (base, model))
     reason = not_alike(base, model) or ""
     if answers < control.least:

@@ -11,6 +11,7 @@ from sozo.data.errors import UserError
 from sozo.data.published import METHODS
 from sozo.data.run_folder import MISSING, first_difference, shortened
 from sozo.data.study_folder import StudyFolder, read_study
+from sozo.models.settings import OF_NOUNS
 from sozo.tasks import finished_run
 from sozo.tasks.finished import Finished
 
@@ -29,6 +30,11 @@ class Evaluated:
         """All runs of a task, the one that says most last (`Finished.kinds`)."""
         runs = [run for (name, _), run in self.runs.items() if name == task]
         return sorted(runs, key=lambda run: run.kinds.index(run.kind) if run.kind in run.kinds else -1)
+
+    @property
+    def reference(self) -> bool:
+        """Whether its lists of nouns were drawn (`random`, `frontier`), so that no model wrote them."""
+        return bool(self.runs) and all(run.settings.get("model") in OF_NOUNS for run in self.runs.values())
 
     def run(self, task: str) -> Finished | None:
         """The run of a task that says most; None without one."""

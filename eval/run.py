@@ -30,6 +30,11 @@ class TaskRun:
     finished_before: bool
     stopped: str | None = None
 
+    @property
+    def result(self) -> Finished:
+        """The run as tables read it."""
+        return self.task.read(self.folder, self.metrics)
+
 
 def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path) -> TaskRun | None:
     """Let a model answer the task's items, and score the answers.

@@ -25,6 +25,11 @@ class Method:
         """The model of the first seed."""
         return next(iter(self.runs.values()))
 
+    @property
+    def reference(self) -> bool:
+        """Whether lists of nouns were drawn and no model wrote: what models are held against."""
+        return all(model.reference for model in self.runs.values())
+
     def at(self, seed: str) -> Evaluated:
         """The model of a seed; the first one where it has no such seed."""
         return self.runs.get(seed, self.first)

@@ -5,11 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.statistics import mean_interval
-from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
 
 
@@ -24,18 +19,5 @@ def summarise_measures(task: Task, folder: Path, source: str) -> dict[str, Any]:
         "num_answers": len(answers),
         "valid": sum(answer.reason is None for answer in answers),
         "reasons": dict(sorted(reasons.items())),
-        "measures": {measure.name: asdict(estimate_of(run, measure)) for measure in task.measures},
+        "measures": {measure.name: asdict(run.estimate(measure)) for measure in task.measures},
     }
-
-
-def estimate_of(run: Finished, measure: Measure) -> Estimate:
-    """The mean of a measure: as `metrics.json` has it, else over items (over answers if it is not per item)."""
-    stored = run.estimate(measure)
-    if stored is not None:
-        return stored
-    if measure.per_item:
-        values = np.array([value for value in run.by_item(measure).values() if value is not None])
-    else:
-        values = run.by_answer(measure)
-    interval = mean_interval(values, share=measure.share)
-    return Estimate(interval.mean, interval.low, interval.high, *run.counts(measure))

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sozo.eval.run import TaskRun
+from sozo.scoring.table import Table
+from sozo.tasks.view import TERMINAL
 
 _COLOURS = {"good": "green", "bad": "red"}
 
@@ -27,12 +29,16 @@ def print_run(run: TaskRun) -> None:
     from rich.console import Group
     from rich.text import Text
 
-    table, view = _table(run.task.name.upper(), show_header=False), run.task.view
+    from sozo.eval.report.labels import english
+
+    table, task, result = _table(run.task.name.upper(), show_header=False), run.task, run.result
     table.add_column(no_wrap=True)
     table.add_column(justify="right", overflow="fold")
-    for heading, cell in view.cells(run.task.measures, run.metrics).items():
-        table.add_row(heading, Text(cell))
-    _print_finished(run, Group(table, *view.notes(run.metrics)), view.files)
+    table.add_row("Source", Text(str(run.metrics["source"])))
+    for column in task.view.columns(task.measures, [result]):
+        if TERMINAL in column.shown:
+            table.add_row(english(column.label), Text(column.of(result).line))
+    _print_finished(run, Group(table, *task.view.notes(result)), task.view.files)
 
 
 def print_page(run: PageRun) -> None:
@@ -65,25 +71,25 @@ def print_lines(lines: Iterable[str]) -> None:
         _console().print(line, markup=False, highlight=False)
 
 
-def print_changes(tables: Sequence[Any]) -> None:
-    """The report's tables of changes (`PageTable`), a row for each model and the measures in columns."""
+def print_changes(tables: Sequence[Table]) -> None:
+    """The report's tables of changes with a row for each model and the measures in columns."""
     from rich.text import Text
 
     from sozo.eval.report.labels import english
 
-    for page_table in tables:
-        table = _table(english(page_table.name))
-        for column in page_table.columns:
+    for shown in tables:
+        table = _table(english(shown.name))
+        for column in shown.columns:
             table.add_column(Text(english(column)))
-        for part in filter(None, (page_table, page_table.each)):  # each seed after the methods
-            for name, cells in part.rows:
-                lines = [name] + ([f"{english('mean_of_seeds')} {part.seeds[name]}"] if name in part.seeds else [])
-                lines.append(f"{english('from_base')} {part.against[name]}")
-                shown = [Text("\n".join((cell.value, *cell.small)), _colour(cell.mark)) for cell in cells]
-                table.add_row(Text("\n".join(lines)), *shown)
+        for part in filter(None, (shown, shown.each)):  # each seed after the methods
+            for row in part.rows:
+                lines = [row.name, *([f"{english('mean_of_seeds')} {row.seeds}"] if row.seeds else [])]
+                lines.append(f"{english('from_base')} {row.base}")
+                cells = [Text("\n".join((cell.text, *cell.lines)), _colour(cell.mark)) for cell in row.cells]
+                table.add_row(Text("\n".join(lines)), *cells)
             table.add_section()
         _console().print(table)
-        print_lines(english(note) for note in page_table.notes)
+        print_lines(english(note) for note in shown.notes)
 
 
 def _colour(mark: str) -> str:

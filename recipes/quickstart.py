@@ -18,12 +18,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from sozo.data.errors import UserError, one_line_errors
+
+if TYPE_CHECKING:
+    from sozo.tasks.dat.summary import DatSummary
 
 HERE = Path(__file__).parent
 # Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
@@ -49,6 +52,25 @@ def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = N
             if status := subprocess.run(start, check=False, stdout=output, stderr=output).returncode:
                 where = f"; {log} says why" if log else ""
                 raise UserError(f"{script} ended with exit status {status}{where}; the same command continues")
+
+
+def print_scores(rows: Sequence["DatSummary"]) -> None:
+    """The row of each model in the terminal."""
+    from sozo.tasks.dat.view import summary_cells
+
+    table = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left")
+    headings = ("Source", "Valid", "Mean", "Words", *MEASURED)  # the page has more
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "Source" else "right", no_wrap=True)
+    for row in rows:
+        cells = {name: cell.text for name, cell in summary_cells(row).items()}
+        cells |= {"Source": row.source, "Words": cells["Unique words"]}
+        for name, (key, form) in MEASURED.items():  # three valid lists are needed; + 0.0: no -0.0000
+            measured = row.instruments.get(key)
+            cells[name] = "–" if measured is None else f"{round(measured, 4) + 0.0:{form}}"
+        table.add_row(*(cells[heading] for heading in headings))
+    Console().print(table)
+    Console().print(SAYS, soft_wrap=True)
 
 
 def main() -> None:
@@ -87,7 +109,6 @@ def main() -> None:
     from sozo.tasks.dat.scorer import DatSettings
     from sozo.tasks.dat.summary import DatSummary
     from sozo.tasks.dat.task import Dat
-    from sozo.tasks.dat.view import summary_cells
     from study.page import write_report
 
     logging.disable_progress_bar()
@@ -105,21 +126,10 @@ def main() -> None:
         generator = GeneratorSettings(model, source=name, max_new_tokens=limit, **of_nouns.get(name, {}))
         run = run_task(task, generator, sampling, args.output_dir / "responses" / name.replace(" ", "-"))
         assert run is not None  # there is one process
-        rows.append(DatSummary.from_json(run.metrics))
+        rows.append(DatSummary.from_metrics(run.metrics))
         responses[name] = list(read_responses(run.folder))
 
-    table, console = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left"), Console()
-    headings = ("Source", "Valid", "Mean", "Words", *MEASURED)  # the page has more
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "Source" else "right", no_wrap=True)
-    for row in rows:
-        cells = summary_cells(row) | {"Words": f"{row.unique_words:,}"}
-        for name, (key, form) in MEASURED.items():  # three valid lists are needed; + 0.0: no -0.0000
-            measured = row.instruments.get(key)
-            cells[name] = "–" if measured is None else f"{round(measured, 4) + 0.0:{form}}"
-        table.add_row(*(cells[heading] for heading in headings))
-    console.print(table)
-    console.print(SAYS, soft_wrap=True)
+    print_scores(rows)
     random_row = rows[0]
 
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
@@ -148,8 +158,8 @@ def main() -> None:
             "Seed": str(args.seed),
         },
     )
-    console.print(f"The page with curves, distributions and responses: {page}", soft_wrap=True)
-    console.print(f"Done in {time.monotonic() - started:.0f} s.")
+    Console().print(f"The page with curves, distributions and responses: {page}", soft_wrap=True)
+    Console().print(f"Done in {time.monotonic() - started:.0f} s.")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import Any
 
 from sozo.data.markdown import plain, table
 from sozo.scoring.measure import DASH, Measure
-from sozo.scoring.numbers import COUNT, interval, n_of, number
+from sozo.scoring.numbers import COUNT, SHARE, interval, n_of, number
 
 EVERYWHERE = frozenset({"terminal", "wandb", "card", "page"})
 
@@ -50,11 +50,19 @@ class Cell:
     # Of a significant difference `up` or `down`; and, if it is not negligible, `good` or `bad`, and how much.
     mark: str = ""
     heat: bool = False  # whether the number is shown by a colour too, and its interval to whoever points at it
+    printed: str = ""  # the number as its source prints it, digit for digit
     more: Mapping[str, float | str] = field(default_factory=dict)  # what else files say, by name
+
+    @classmethod
+    def share(cls, part: int, total: int) -> "Cell":
+        """The share that `part` is of `total`, with both below it."""
+        return cls(part / total if total else None, SHARE, n=part, of=total)
 
     @property
     def text(self) -> str:
         """The number, or the text; a dash for None."""
+        if self.printed:
+            return self.printed
         if isinstance(self.value, str):
             return self.value
         return number(self.value, self.measure, signed=self.signed)
@@ -166,4 +174,5 @@ def _escaped(cell: Cell) -> str:
     if cell.value is None and cell.why:
         return f"{DASH} ({plain(cell.why)})"
     numbers = [line if line not in cell.below else plain(line) for line in cell.lines if line != cell.interval]
-    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers))
+    change = [f"{cell.change.text} {cell.change.interval} from the base".replace("  ", " ")] if cell.change else []
+    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change))

@@ -57,8 +57,7 @@ def finished_run(folder: Path) -> Finished | None:
     settings = config["settings"] if isinstance(config.get("settings"), dict) else {}
     if (task := task_types().get(settings.get("task", ""))) is None:
         return None
-    metrics = read_json(folder / "metrics.json")
-    return task.Finished(task.name, task.measures[0], folder, settings, config.get("loaded", {}), metrics)
+    return task.read(folder, read_json(folder / "metrics.json"))
 
 
 def read_run(path: Path) -> Finished:

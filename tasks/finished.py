@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,9 @@ from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.protocol import Rubric, ToJudge
 from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.numbers import n_of
+from sozo.scoring.statistics import mean_interval
+from sozo.scoring.table import Cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,10 +156,27 @@ class Finished:
         """
         return None
 
-    def estimate(self, measure: Measure) -> Estimate | None:
-        """The mean as `metrics.json` has it; None where it does not."""
-        stored = self.metrics.get("measures", {}).get(measure.name)
-        return None if stored is None else Estimate(**stored)
+    def estimate(self, measure: Measure) -> Estimate:
+        """The mean of a measure: as `metrics.json` has it, else over items (over answers if it is not per item)."""
+        if stored := self.metrics.get("measures", {}).get(measure.name):
+            return Estimate(**stored)
+        if measure.per_item:
+            values = np.array([value for value in self.by_item(measure).values() if value is not None])
+        else:
+            values = self.by_answer(measure)
+        interval = mean_interval(values, share=measure.share)
+        return Estimate(interval.mean, interval.low, interval.high, *self.counts(measure))
+
+    def cell(self, measure: Measure) -> Cell:
+        """The mean as tables show it: with its interval and n of N; where there is none, what became of the answers."""
+        estimate = self.estimate(measure)
+        why = ""
+        if estimate.mean is None:
+            reasons = Counter(self.metrics.get("reasons", {})).most_common(3)
+            counts = ", ".join(f"{n:,} {reason}" for reason, n in reasons if n)
+            why = n_of(estimate.n, estimate.of) + (counts and f": {counts}")
+        shown = self.shown(measure)
+        return Cell(estimate.mean, shown, estimate.low, estimate.high, estimate.n, estimate.of, why=why)
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         """n of N: items with a value among all; answers of a measure that is not per item."""

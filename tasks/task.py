@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sozo.data.jsonl import read_answers_file
+from sozo.data.record import read_json
 from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import ITEM_SEPARATOR, Finished, item_of
+from sozo.tasks.finished import Finished as FinishedRun
 from sozo.tasks.view import View
 
 if TYPE_CHECKING:
@@ -148,6 +150,12 @@ class Task:
             named = not row.item or item_of(row.id) == row.item
             answer_id = row.id if named else f"{row.item}{ITEM_SEPARATOR}{row.id}"
             yield Answer(answer_id, row.item, row.text, source or path.name)
+
+    @classmethod
+    def read(cls, folder: Path, metrics: dict[str, Any]) -> FinishedRun:
+        """A run of this task in a folder, with what came out."""
+        config = read_json(folder / "config.json")
+        return cls.Finished(cls.name, cls.measures[0], folder, config["settings"], config.get("loaded", {}), metrics)
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:

@@ -1,88 +1,229 @@
-"""How a task's results are shown: what `eval` loops over for the terminal, W&B, the model card and the report.
+"""How a task's results are shown: its columns, declared once, of which every printer of `eval` shows its own.
 
-A view only says what to show: it draws and computes nothing. The defaults show every measure of any task.
+The terminal, W&B, the model card, the page and its files are loops over these columns. A view only says what to show:
+it draws nothing. The defaults show every measure of any task.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from sozo.scoring.measure import Estimate, Measure, estimate_text
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import COUNT, cost_line, share
+from sozo.scoring.table import Cell, Column, Table
 from sozo.tasks.finished import Finished
-from sozo.tasks.page_parts import Column, Entry, ModelTable, ReaderItem, Section
 
 Run = TypeVar("Run", bound=Finished)
-Values = dict[str, float | None]
-Rows = tuple[tuple[Any, ...], ...]
+
+# Where a column is shown: the terminal's table, W&B, the model card, and the facts below the page's tables. `SCALE` is
+# the sentence beside correlations. On the page a column stands in those tables that name it.
+TERMINAL, WANDB, CARD, FACTS, SCALE = "terminal", "wandb", "card", "facts", "scale"
+NUMBERS = frozenset({TERMINAL, WANDB})
+RESULT = NUMBERS | {CARD}
+NOWHERE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class CardMetric:
-    """A metric of the model card."""
+class RunColumn(Column):
+    """What a finished run says in one place."""
 
-    kind: str
-    name: str  # for people, with n of N in it
-    value: float | None
-    args: Mapping[str, Any]  # what it rests on
+    shown: frozenset[str] = NUMBERS
+    key: str = ""  # its name in W&B, in the model card and in the page's tables; by default the label
+    change: Measure | None = None  # the measure whose difference from the base stands below it on the page
+    paper: str = ""  # the column in the papers' table
+    figure: Callable[[str], str] = str  # how the paper's figure is written here
+    heat: bool = True  # whether it has colours in a table that is a heat map
+
+    @property
+    def name(self) -> str:
+        """Its name in W&B, in the model card, and in the page's tables."""
+        return self.key or self.label
 
 
-Card = tuple[dict[str, str], list[CardMetric]]
+def measured(measure: Measure, label: str = "", shown: frozenset[str] = RESULT, key: str = "") -> RunColumn:
+    """The column of a measure: its mean with interval and n of N."""
+    paper = measure.paper or measure.short.replace(" ", "_")
+    label = label or measure.short
+    return RunColumn(label, lambda run: run.cell(measure), measure, shown, key, change=measure, paper=paper)
+
+
+def stored(
+    name: str, label: str = "", shown: frozenset[str] = NUMBERS, measure: Measure = COUNT, **options: Any
+) -> RunColumn:
+    """The column of what stands in `metrics.json` under a name; `options` as of `RunColumn`."""
+    return RunColumn(label or name, lambda run: run.metrics.get(name), measure, shown, name, **options)
+
+
+def setting_of(name: str, label: str = "", shown: frozenset[str] = NOWHERE) -> RunColumn:
+    """The column of one of a run's settings, as text; in the card too."""
+
+    def text(run: Finished) -> str | None:
+        value = run.settings.get(name, run.scale.get(name))
+        return None if value is None else str(value)
+
+    return RunColumn(label or name, text, shown=shown | {CARD}, key=name)
+
+
+def counted(
+    runs: Sequence[Finished], name: str, label: str, *, shown: frozenset[str] = frozenset({TERMINAL}), key: str = ""
+) -> list[RunColumn]:
+    """A column for each kind that runs have under a name of `metrics.json` (`reasons`): how many, and their share.
+
+    Reasons are shares of the answers, others of their own sum. `label` begins the headings, `key` the names in W&B.
+    """
+    kinds = dict.fromkeys(kind for run in runs for kind, n in run.metrics.get(name, {}).items() if n)
+
+    def cell(kind: str, run: Finished) -> Cell:
+        counts = run.metrics.get(name, {})
+        total = run.metrics["num_answers"] if name == "reasons" else sum(counts.values())
+        return Cell(counts.get(kind, 0), below=(share(counts.get(kind, 0), total),))
+
+    return [
+        RunColumn(f"{label}: {kind}", partial(cell, kind), shown=shown, key=f"{key or name}_{kind}") for kind in kinds
+    ]
+
+
+def listed(name: str, label: str, apart_from: str) -> RunColumn:
+    """The column of the counts under a name of `metrics.json` in one line, without those of the usual kind."""
+
+    def text(run: Finished) -> str:
+        counts = run.metrics[name].items()
+        return ", ".join(f"{n:,} {kind}" for kind, n in counts if n and kind != apart_from) or "0"
+
+    return RunColumn(label, text, shown=frozenset({FACTS}))
+
+
+def cost_column(label: str) -> RunColumn:
+    """The column of what a judge took."""
+
+    def cell(run: Finished) -> Cell:
+        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost")
+        return Cell(cost_line(*(run.metrics[name] for name in names)))
+
+    return RunColumn(label, cell, shown=frozenset({TERMINAL, FACTS}))
+
+
+def pick(columns: Iterable[RunColumn], names: Iterable[str]) -> tuple[RunColumn, ...]:
+    """The columns of these names, in this order."""
+    by_name = {column.name: column for column in columns}
+    return tuple(by_name[name] for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTable:
+    """A table of the page with a row for each model that has a finished run."""
+
+    name: str  # label of its title
+    columns: tuple[RunColumn, ...]  # after the models' names
+    notes: tuple[str, ...] = ()  # labels of what stands below it
+    kind: str | None = None  # only runs of this `Finished.kind`, shown where they stand beside a model's better one
+    heat: bool = False  # whether it is a heat map
+    paper: str | None = None  # the papers' table of other models (`sozo.data.published`), shown below
+    training: str | None = None  # that of trained models, whose figures stand in the cells of a study's rows
+
+
+@dataclass(frozen=True, slots=True)
+class RowTable:
+    """A table of the page with rows of its own, over all models together; `paper` as in `ModelTable`."""
+
+    table: Table
+    paper: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """A picture: how a measure's values are distributed over answers, model by model."""
+
+    name: str  # label of its title
+    salt: str  # tells the pictures of a page apart
+    axis: str  # label of the values
+    measure: Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A model in a scatter plot: where it stands, and the interval of its height if it has one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """A picture beside the task's answer: a named point for each run; `name` and `salt` as in `Ridge`."""
+
+    name: str
+    salt: str
+    across: str  # label of the x axis
+    up: str  # label of the y axis
+    points: Mapping[Path, Point]  # by the runs' folders; a run without one is not in it
+    about: str = ""  # what is true of this picture alone, beside its title
+    lists: int | None = None  # if x is unique words: in so many lists, and a frontier of as many belongs into it
+    encoder: str | None = None  # that y is of, and the frontier too
+
+
+@dataclass(frozen=True, slots=True)
+class Radar:
+    """A picture for each model: the means of four measures beside those of its base."""
+
+    name: str
+    measures: tuple[Measure, ...]
+    least: float  # the value in the centre
+    most: float  # the value at the rim
+
+
+# What the page shows of a task: tables, and pictures.
+Section = tuple[Sequence[ModelTable | RowTable], Sequence[Ridge | Scatter | Radar]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderAnswer:
+    """One answer in the page's reader."""
+
+    text: str
+    score: float | None
+    status: str | None  # why there is no score, or how its judgement ended
+    more: Mapping[str, Any] = field(default_factory=dict)  # `marks` (name -> value), `note`, `facts`, `states`
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderItem:
+    """An item in the page's reader with one model's answers. Items of several models with equal keys are one."""
+
+    key: tuple[str, str]  # its id and its text
+    group: str  # what kind of item it is
+    title: str
+    text: str  # what was asked
+    answers: Sequence[ReaderAnswer]
 
 
 class View(Generic[Run]):
-    """How results are shown. `measures` are the task's, `metrics` the content of a run's `metrics.json`."""
+    """How results are shown. `measures` are the task's; there is at least one run."""
 
     files: tuple[str, ...] = ("config.json", "metrics.json", "responses")  # what the terminal lists below the table
     artifacts: tuple[str, ...] = ("responses",)  # in W&B's artifact beside config.json and metrics.json
-    words: tuple[str, ...] = ()  # labels that the report's reader needs (`Entry.more`)
+    words: tuple[str, ...] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
     sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
-    row: tuple[
-        str, ...
-    ] = ()  # of a task with a row (`sozo.scoring.measure.Summary`): its numbers in W&B beside the mean
 
-    def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
-        """The terminal's table: heading -> cell."""
-        cells, answers = {"Source": str(metrics["source"])}, metrics["num_answers"]
-        for measure in measures:
-            cells[measure.short.capitalize()] = estimate_text(measure, Estimate(**metrics["measures"][measure.name]))
-        return cells | {f"No score: {reason}": f"{n:,} of {answers:,}" for reason, n in metrics["reasons"].items() if n}
+    def columns(self, measures: Sequence[Measure], runs: Sequence[Run]) -> list[RunColumn]:
+        """All that these runs say, each in one column."""
+        first, *others = measures
+        columns = [measured(first, key="mean"), *(measured(measure) for measure in others)]
+        columns += [stored("num_answers", "answers"), stored("valid")]
+        return [*columns, *counted(runs, "reasons", "No score")]
 
-    def notes(self, metrics: Mapping[str, Any]) -> list[str]:
+    def notes(self, run: Run) -> list[str]:
         """Sentences below the terminal's table."""
         return []
 
-    def values(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> Values:
-        """Numbers for W&B, by their names below `eval/TASK/`."""
-        if self.row:
-            low, high = metrics["ci95"] or (None, None)
-            mean = {"mean": metrics["mean"], "std": metrics["std"], "ci95_low": low, "ci95_high": high}
-            return mean | {name: metrics[name] for name in self.row}
-        values: Values = {}
-        for measure in measures:
-            name = "mean" if measure is measures[0] else measure.short
-            values |= estimate_values(name, metrics["measures"][measure.name])
-        return values | {"num_answers": metrics["num_answers"], "valid": metrics["valid"]}
-
-    def facts(self, metrics: Mapping[str, Any]) -> dict[str, str]:
-        """What is no number, for W&B's summary."""
-        return {}
-
-    def wandb_table(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], Rows]:
-        """Columns and rows of the run's table in W&B: by default one row, all values."""
-        values = self.values(measures, metrics)
-        return ("source", *values), ((metrics["source"], *values.values()),)
-
-    def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
-        """Of the model card: the task and dataset (`task_name`, `dataset_name`, `dataset_type`), and the metrics."""
-        name, rows = measures[0].task, []
-        for measure in measures:
-            estimate = metrics["measures"][measure.name]
-            counted = {"n": estimate["n"], "of": estimate["of"], "ci95": stored_ci95(estimate)}
-            title = f"{measure.name} ({estimate['n']} of {estimate['of']})"
-            rows.append(CardMetric(measure.name.replace("/", "_"), title, estimate["mean"], counted))
-        return {"task_name": name, "dataset_name": name, "dataset_type": name}, rows
+    def dataset(self, run: Run) -> dict[str, str]:
+        """The dataset in the model card: `task_name`, `dataset_name`, `dataset_type`, perhaps `dataset_split`."""
+        return {"task_name": run.task, "dataset_name": run.task, "dataset_type": run.task}
 
     def labels(self) -> dict[str, tuple[str, str]]:
         """Key -> (English, Japanese): `labels.yaml` beside the view's own file, if there is one."""
@@ -93,42 +234,29 @@ class View(Generic[Run]):
         return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
 
     def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[Run]]) -> Section:
-        """Tables and pictures of the report; `runs` are the models' best ones by the study that they belong to."""
-        return (ModelTable(measures[0].task, tuple(Column(measure.short, measure) for measure in measures)),), ()
+        """Tables and pictures of the page; `runs` are the models' best ones by the study that they belong to."""
+        return (ModelTable(measures[0].task, tuple(map(measured, measures))),), ()
 
-    def settings_shown(self, run: Run) -> list[tuple[str, Any]]:
-        """What the run's numbers rest on, for the report: labels and values; None for what is not known."""
-        return []
-
-    def scale_text(self, run: Run) -> str:
-        """The same in a sentence, beside correlations; nothing for a task that has nothing to say."""
-        return ", ".join(f"{name} {value}" for name, value in run.scale.items())
+    def scale_text(self, measures: Sequence[Measure], run: Run) -> str:
+        """What the run's numbers rest on, in a sentence beside correlations."""
+        labels = self.labels()
+        columns = [column for column in self.columns(measures, [run]) if SCALE in column.shown]
+        return ", ".join(f"{labels[column.label][0]} {column.of(run).text}" for column in columns)
 
     def reader(self, run: Run) -> Iterator[ReaderItem]:
-        """Every item with this run's answers, for the report's reader."""
-        entries: dict[str, list[Entry]] = {}
-        for item, entry in self.entries(run):
-            entries.setdefault(item, []).append(entry)
-        for item, shown in entries.items():
-            yield self.reader_item(run, item, shown[: self.sample])
+        """Every item with this run's answers, for the page's reader."""
+        by_item: dict[str, list[ReaderAnswer]] = {}
+        for item, answer in self.reader_answers(run):
+            by_item.setdefault(item, []).append(answer)
+        for item, answers in by_item.items():
+            yield self.reader_item(run, item, answers[: self.sample])
 
-    def entries(self, run: Run) -> Iterator[tuple[str, Entry]]:
+    def reader_answers(self, run: Run) -> Iterator[tuple[str, ReaderAnswer]]:
         """Every answer as the reader shows it, after the id of its item."""
         for answer in run.answers():
-            yield answer.item, Entry(answer.text, answer.values.get(run.main.name), answer.reason)
+            yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason)
 
-    def reader_item(self, run: Run, item: str, entries: Sequence[Entry]) -> ReaderItem:
+    def reader_item(self, run: Run, item: str, answers: Sequence[ReaderAnswer]) -> ReaderItem:
         """The item of this id with its answers, as the reader shows it."""
         prompt = run.prompts.get(item, "")
-        return ReaderItem((item, prompt), "", item or run.task, prompt, entries)
-
-
-def stored_ci95(estimate: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The interval of a stored estimate."""
-    return None if estimate["low"] is None else (estimate["low"], estimate["high"])
-
-
-def estimate_values(name: str, estimate: Mapping[str, Any]) -> Values:
-    """The numbers of a stored estimate for W&B."""
-    ends = {f"{name}_ci95_low": estimate["low"], f"{name}_ci95_high": estimate["high"]}
-    return {name: estimate["mean"], **ends, f"{name}_n": estimate["n"]}
+        return ReaderItem((item, prompt), "", item or run.task, prompt, answers)

@@ -25,7 +25,7 @@ JUDGE = {"model": "j", "prompt": "jcq-v1", "temperature": 0.0, "max_tokens": 102
 def dat_run(path, source, mean, *, valid=100, scorer=SCORES):
     folder = RunFolder(path, {"task": "dat", "trials": valid, "seed": 0})
     folder.start({"scorer": scorer}, {})
-    folder.finish(DatSummary(source, valid + 2, valid, mean, 0.01, None, 90, {"format": 2}).to_json())
+    folder.finish(DatSummary(source, valid + 2, valid, mean, 0.01, None, 90, {"format": 2}).metrics())
     return path
 
 
@@ -43,7 +43,7 @@ def sat_run(path, source, scores, *, scorer=SCORES, stories=None, texts=None):
     folder.start({"scorer": scorer}, {})
     write_records(path / STORIES, stories)
     write_rewrites(path / ROWS, rows)
-    folder.finish(summarise(rows, len(stories), source=source).to_json())
+    folder.finish(summarise(rows, len(stories), source=source))
     return path
 
 

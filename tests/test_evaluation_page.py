@@ -81,21 +81,21 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert "<h1>&lt;題&gt;</h1>" in page
     criteria = cells_of(page, labels()["table12"][0])
     assert criteria[0] == ["Model", "Fluency", "Flexibility", "Originality", "Elaboration", "Mean", "Whole answers"]
-    scores = ["4.00 35 / 35", "3.00 35 / 35", "2.00 35 / 35", "3.00 35 / 35", "3.00 35 / 35"]
-    assert criteria[1] == ["before", *scores, "100.00% 35 / 35"]
-    assert criteria[2][3] == "3.00 34 / 35 +1.00"  # all differences are 1: there is no interval of them
-    assert criteria[2][:2] == ["after from before", "4.00 34 / 35 +0.00"]
+    scores = ["4.00 35 of 35", "3.00 35 of 35", "2.00 35 of 35", "3.00 35 of 35", "3.00 35 of 35"]
+    assert criteria[1] == ["before", *scores, "100.00% 35 of 35"]
+    assert criteria[2][3] == "3.00 34 of 35 +1.00"  # all differences are 1: there is no interval of them
+    assert criteria[2][:2] == ["after from before", "4.00 34 of 35 +0.00"]
     changed = cells_of(page, labels()["changes"][0])
     assert changed[0][:4] == ["Model", "DAT", "Valid", "JCQ mean"]
     assert changed[1][0] == "after from before"
-    assert "n = 34 / 35" in changed[1][3]
+    assert "34 of 35" in changed[1][3]
     dat = cells_of(page, labels()["table11"][0])
     summary = find_evaluated([str(runs / "before")])[0].run("dat").summary
     assert 20 < summary.valid <= 36
     assert dat[1][1:3] == ["40", f"{summary.valid} {summary.valid / 40:.2%}"]
     assert "p = " in changed[1][1]
     sat = cells_of(page, labels()["table14"][0])
-    assert "113 / 113" in sat[1][1]
+    assert "113 of 113" in sat[1][1]
     assert "0.527" in page  # GPT-4o's DAT score of the paper
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
     assert [(run["model"], run["run"]) for run in numbers["runs"]][:3] == [

@@ -1,6 +1,7 @@
 """The guard: a gain in standard deviations by hand, a table and a page with it, and a guard that can fail."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -69,7 +70,7 @@ def finished(path, lists, scores):
         for k, (words, score) in enumerate(zip(lists, scores, strict=True))
     ]
     write_responses(path / "responses" / "part-000000.parquet", rows)
-    folder.finish(summarise(path).to_json())
+    folder.finish(summarise(path).metrics())
     return path
 
 
@@ -100,14 +101,14 @@ def test_the_table_and_the_page_show_both(folders, second, tmp_path, monkeypatch
     monkeypatch.setattr(sys, "argv", ["table11.py", "--output_dir", str(tmp_path / "out"), "--guard", "second"])
     sys.argv += ["--rows", *(f"{name}={path}" for name, path in folders.items())]
     recipe.main()
-    assert "| Gain in own sd | Gain by second in its sd |" in capsys.readouterr().out
+    assert re.search(r"\| Gain in own sd +\| Gain by second in its sd +\|", capsys.readouterr().out)
     trained, base = json.loads((tmp_path / "out" / "table11.json").read_text("utf-8"))["rows"]
     assert trained["gain"]["deviations"] == pytest.approx(1, abs=1e-6)
     assert trained["guard_gain"]["deviations"] == pytest.approx(0, abs=1e-6)
     assert base["gain"] is base["guard_gain"] is None
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "Gain by second in its sd" in page
-    assert "+1.00 [" in page
+    assert "+1.00<small" in page
 
 
 def test_the_report_has_a_table_of_both(folders, second, tmp_path):

@@ -72,11 +72,11 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     decoder = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["loaded"]["decoder"]
     assert decoder["top_p"] == 1.0
     assert "prompt" not in decoder  # the questions are the prompts, not DAT's
-    assert metrics["means"]["fluency"]["mean"] == 4
-    assert metrics["means"]["mean"]["mean"] == 3.5
-    assert metrics["means"]["mean"]["n"] == 34
+    assert metrics["measures"]["jcq/fluency"]["mean"] == 4
+    assert metrics["measures"]["jcq/mean"]["mean"] == 3.5
+    assert (metrics["scored_items"], metrics["measures"]["jcq/mean"]["n"]) == (34, 68)
     assert "unparseable" in done.stdout
-    assert "34 of 35 questions" in done.stdout
+    assert "35, 34 with a score" in done.stdout
     assert len((tmp_path / "out" / "judgements.jsonl").read_text("utf-8").splitlines()) == 36
     assert files_with(tmp_path, KEY) == []
     facts = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["judge"]
@@ -137,8 +137,8 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     states = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["answer_states"]
     assert states == {"whole": 15, "truncated": 10, "filtered": 0, "error": 0, "empty": 10}
     shown = " ".join(done.stdout.split())
-    assert "Answers: truncated 10 of 35 (28.57%)" in shown
-    assert "Answers: empty 10 of 35 (28.57%)" in shown
+    assert "Answers: truncated 10, 28.57%" in shown
+    assert "Answers: empty 10, 28.57%" in shown
     assert "CUT OFF: 10 of 35 answers (28.57%) reached the limit" in shown
     assert max(body.get("max_tokens", 0) for body in requests if body["model"] == "m") == 4096
 
@@ -150,7 +150,7 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
         command = ("score", "jcq", "answers.jsonl", "--trial", "--judge-base-url", url, "--output", "out")
         done = evaluate(tmp_path, *command, "--judge-model", "j")
         assert done.returncode == 0, done.stderr
-        assert "34 of 35 questions" in done.stdout
+        assert "35, 34 with a score" in done.stdout
         other = evaluate(tmp_path, *command, "--judge-model", "k")
         assert other.returncode == 2
         assert 'judge.model = "j"' in other.stderr
@@ -186,10 +186,10 @@ def test_sat_from_stories_to_a_row(tmp_path):
         assert "finished before" in evaluate(tmp_path, *command).stdout
         assert len(requests) == asked
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
-    assert (metrics["num_stories"], metrics["scored_stories"], metrics["reasons"]["empty"]) == (113, 112, 1)
-    assert metrics["mean"] == pytest.approx(0, abs=1e-6)
+    assert (metrics["num_items"], metrics["measures"]["sat"]["n"], metrics["reasons"]["empty"]) == (113, 112, 1)
+    assert metrics["measures"]["sat"]["mean"] == pytest.approx(0, abs=1e-6)
     assert metrics["mean_copied"] > 0.99
-    assert "112 of 113 stories" in done.stdout
+    assert "112 of 113" in done.stdout
     # What was written can be scored again, with no model.
     done = evaluate(tmp_path, "score", "sat", "out/rewrites.jsonl", "--output", "again")
     assert done.returncode == 0, done.stderr
@@ -213,7 +213,7 @@ def test_run_takes_models_through_benchmarks(tmp_path):
         json.loads((tmp_path / "out" / folder / "metrics.json").read_text("utf-8")) for folder in ("a/jcq", "b/sat")
     ]
     assert [row["source"] for row in rows] == ["a", "b"]
-    assert done.stdout.count("JCQ") == 2
+    assert done.stdout.count("JCQ\n") == 2
 
 
 def test_max_cost_is_for_all_models_of_a_run(tmp_path):

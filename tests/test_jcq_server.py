@@ -146,9 +146,9 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(serve
         assert (line.finish_reason, line.completion_tokens) == ("stop", 2)
     metrics = json.loads((out / "metrics.json").read_text("utf-8"))
     assert {name: count for name, count in metrics["statuses"].items() if count} == {"unparseable": 35}
-    assert (metrics["means"]["mean"]["mean"], metrics["means"]["mean"]["n"]) == (None, 0)
+    assert (metrics["measures"]["jcq/mean"]["mean"], metrics["measures"]["jcq/mean"]["n"]) == (None, 0)
     assert metrics["prompt_tokens"] == sum(line.prompt_tokens for line in judgements) > 0
-    assert "0 of 35 questions" in shown
+    assert "0 of 35" in shown
 
     settled, content = asked(served), ledger.read_bytes()
     assert "finished before" in evaluate(tmp_path, *command)
@@ -159,7 +159,7 @@ def test_a_judge_that_gives_verdicts(served, tmp_path):
     shown = evaluate(tmp_path, *jcq(served, served.verdicts, served.verdicts, "--price-in", 1, "--price-out", 2))
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["ok"] == 35
-    assert {name: mean["mean"] for name, mean in metrics["means"].items()} == {
+    assert {name.removeprefix("jcq/"): mean["mean"] for name, mean in metrics["measures"].items()} == {
         "fluency": 4,
         "flexibility": 3,
         "originality": 2,
@@ -195,7 +195,7 @@ def test_sat(served, tmp_path):
     command += ("--concurrency", 1, "--num-answers", 2, "--output", "out")
     shown = evaluate(tmp_path, *command)
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
-    assert (metrics["num_stories"], metrics["scored_stories"], metrics["num_rewrites"]) == (5, 5, 10)
+    assert (metrics["num_items"], metrics["measures"]["sat"]["n"], metrics["num_answers"]) == (5, 5, 10)
     assert 0 < metrics["mean"] < 2
     assert (metrics["one_line"], metrics["length_ok"], metrics["truncated"]) == (10, 0, 0)
     assert "5 of 5 stories" in shown

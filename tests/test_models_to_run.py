@@ -29,7 +29,7 @@ def table(folder, source, valid):
     summary = DatSummary(source, 20, valid, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - valid})
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({"settings": {"task": "dat", "num_responses": 20, "trials": None}}))
-    (folder / "metrics.json").write_text(json.dumps(summary.to_json()))
+    (folder / "metrics.json").write_text(json.dumps(summary.metrics()))
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def test_the_page_leads_with_the_answer_and_a_sorted_picture(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     before_tables = page.split("<table>", 1)[0]
     text = english_text(before_tables)
-    number = r"\+0\.29 \(\[\+0\.\d\d, \+0\.\d\d\], d = \S+, p < 0\.001, n = 35\)"
+    number = r"\+0\.29 \(\[\+0\.\d\d, \+0\.\d\d\], 35 of 35, d = \S+, p < 0\.001\)"
     assert re.search(rf"better is furthest ahead of base, its base: {number}\.", text)
     assert "Of 2 compared, 1 are ahead of their base (corrected p < 0.05), 1 behind, 0 not to be told apart." in text
     rows = re.findall(
@@ -61,7 +61,7 @@ def test_where_none_is_ahead_nobody_is_said_to_be(three, tmp_path):
 def test_one_model_leads_with_its_mean(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert re.search(
-        r"better has 3\.\d\d \(\d\.\d\d – \d\.\d\d, 35 / 35\); there is no second model here", english_text(page)
+        r"better has 3\.\d\d \(\[\d\.\d\d, \d\.\d\d\], 35 of 35\); there is no second model here", english_text(page)
     )
     assert 'class="gains"' in page
 
@@ -69,7 +69,7 @@ def test_one_model_leads_with_its_mean(three, tmp_path):
 def test_nothing_scored_says_so_and_there_is_no_picture(tmp_path):
     jcq_run(tmp_path / "a", "a", str, lambda q: None)
     page = page_of(tmp_path / "a", tmp_path)
-    assert "No answer has a score (a: 0 / 35: 35 refused)." in english_text(page)
+    assert "No answer has a score (a: 0 of 35: 35 refused)." in english_text(page)
     assert 'class="gains"' not in page
     assert not re.search(r"<td[^>]*>–", page.split('id="packed"')[0])  # no table of dashes
 

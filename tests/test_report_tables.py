@@ -6,15 +6,15 @@ from sozo.data.schema import Reason
 from sozo.eval.compare import Change
 from sozo.eval.report.cells import change_cell, with_change
 from sozo.eval.report.labels import both
-from sozo.eval.report.page_table import PageTable
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.said import japanese, statuses
 from sozo.eval.report.tables import on_one_scale, without_empty
 from sozo.scoring.final_text import STATES
 from sozo.scoring.judges.protocol import Status
-from sozo.scoring.measure import DASH, Cell, Measure
+from sozo.scoring.measure import Measure
 from sozo.scoring.statistics import compare_independent, mean_interval
 from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks.sat.compliance import Extra
 
 SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/copied", 2, better=-1)
@@ -27,9 +27,10 @@ def change(difference, *, effect, p_holm=0.001):
 
 def test_a_difference_of_shares_is_percentage_points():
     cell = change_cell(change(0.05, effect=0.5), SHARE)
-    assert (cell.value, cell.small[0]) == ("+5.00 pp", "[+4.00, +6.00 pp]")
-    assert with_change(Cell("25.00%"), change(-0.05, effect=-0.5), SHARE).change == "−5.00 pp [−6.00, −4.00 pp]"
-    assert change_cell(change(0.05, effect=0.5), SCORE).value == "+0.05"
+    assert (cell.text, cell.lines[0]) == ("+5.00 pp", "[+4.00, +6.00 pp]")
+    below = with_change(Cell(0.25, SHARE), change(-0.05, effect=-0.5), SHARE).change
+    assert (below.text, below.interval) == ("−5.00 pp", "[−6.00, −4.00 pp]")
+    assert change_cell(change(0.05, effect=0.5), SCORE).text == "+0.05"
 
 
 @pytest.mark.parametrize(
@@ -48,8 +49,8 @@ def test_colour_is_for_effect_and_significance_together(effect, p_holm, measure,
 
 
 def test_in_a_heat_map_intervals_are_for_who_points_at_the_cell():
-    cell = with_change(Cell("3.00", heat=3.0, hover="95%: 2.00 – 4.00"), change(0.5, effect=1.0), SCORE)
-    assert (cell.change, cell.hover) == ("+0.50", "95%: 2.00 – 4.00; +0.50 [+0.49, +0.51]")
+    cell = with_change(Cell(3.0, SCORE, 2.0, 4.0, heat=True), change(0.5, effect=1.0), SCORE)
+    assert (cell.lines, cell.hover) == ((), "95%: [2.00, 4.00]; +0.50 [+0.49, +0.51]")
 
 
 def test_what_stands_beside_numbers_is_said_in_japanese_too():
@@ -57,7 +58,7 @@ def test_what_stands_beside_numbers_is_said_in_japanese_too():
     reasons += [compare_independent([1], [2, 3]).reason, over_seeds({0: 1.0}).reason]
     assert not [reason for reason in reasons if japanese(reason) == reason]
     assert japanese("not on one scale: judge.model is a and b") == "尺度が異なる：judge.model は a と b"
-    assert both("<1 / 2>: 1 refused").endswith('<span lang="ja">&lt;1 / 2&gt;：1 審判が拒否</span>')
+    assert both("<1 of 2>: 1 refused").endswith('<span lang="ja">&lt;1 of 2&gt;：1 審判が拒否</span>')
     known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {"whole", "ok"}
     assert known <= set(statuses())
 
@@ -65,24 +66,26 @@ def test_what_stands_beside_numbers_is_said_in_japanese_too():
 def test_points_of_the_plane_say_what_they_are():
     spot = Spot("a<b", (1234.0, 0.9), [(1000.0, 0.8), (1468.0, 1.0)], 1, (0.85, 0.95))
     chart = plane_chart([spot], {}, "x", "y", "s")
-    assert "<title>a&lt;b: 1,234, 0.9 (0.85 – 0.95)</title>" in chart
-    assert "<title>a&lt;b: 1,000, 0.8</title>" in chart
+    assert "<title>a&lt;b: 1,234, 0.9000 [0.8500, 0.9500]</title>" in chart
+    assert "<title>a&lt;b: 1,000, 0.8000</title>" in chart
+
+
+def heat_map(*values, heat=True):
+    rows = [Row(f"m{k}", (Cell(value, SCORE, heat=heat),)) for k, value in enumerate(values)]
+    return Table("x", ("model", "a"), tuple(rows))
 
 
 def test_heat_maps_share_a_scale():
-    narrow = PageTable("x", ("model", "a"), (("m", (Cell("2", heat=2.0),)), ("n", (Cell("3", heat=3.0),))))
-    wide = PageTable("y", ("model", "a"), (("m", (Cell("1", heat=1.0),)), ("n", (Cell("5", heat=5.0),))))
-    plain = PageTable("z", ("model", "a"), (("m", (Cell("1"),)),))
-    tables = on_one_scale([narrow, wide, plain])
-    assert [table.scale for table in tables] == [(1.0, 5.0), (1.0, 5.0), None]
-    assert tables[0].shade(Cell("2", heat=2.0)) == tables[1].shade(Cell("2", heat=2.0)) == 0.25
+    tables = on_one_scale([heat_map(2.0, 3.0), heat_map(1.0, 5.0), heat_map(9.0, heat=False)])
+    cells = [table.rows[0].cells[0] for table in tables]
+    assert [table.shade(cell) for table, cell in zip(tables, cells, strict=True)] == [0.25, 0.0, None]
 
 
 def test_empty_columns_and_tables_are_a_line_that_says_why():
-    dash = Cell(DASH, why="0 / 35: 35 truncated")
-    table = PageTable("x", ("model", "a", "b", "c"), (("m", (dash, Cell("1"), dash)), ("n", (dash, Cell(DASH), dash))))
-    kept = without_empty(table)
+    none, value = Cell(why="0 of 35: 35 truncated"), Cell(1)
+    rows = (Row("m", (none, value, none)), Row("n", (none, Cell(), none)))
+    kept = without_empty(Table("x", ("model", "a", "b", "c"), rows))
     assert kept.columns == ("model", "b")
-    assert kept.rows == (("m", (Cell("1"),)), ("n", (Cell(DASH),)))
-    assert kept.empty == (("0 / 35: 35 truncated", ("a", "c")),)
-    assert without_empty(PageTable("x", ("model", "a"), (("m", (dash,)),))).rows == ()
+    assert [row.cells for row in kept.rows] == [(value,), (Cell(),)]
+    assert kept.empty == (("0 of 35: 35 truncated", ("a", "c")),)
+    assert without_empty(Table("x", ("model", "a"), (Row("m", (none,)),))).rows == ()

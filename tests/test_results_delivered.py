@@ -99,10 +99,10 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     jcq, sat = ([row for row in history if f"eval/{kind}/mean" in row] for kind in ("jcq", "sat"))
     assert [row["train/global_step"] for row in jcq] == [row["train/global_step"] for row in sat] == [9, 12]
     metrics = json.loads((tmp_path / "out" / "grpo" / "final" / "jcq" / "metrics.json").read_text("utf-8"))
-    assert jcq[1]["eval/jcq/mean"] == metrics["means"]["mean"]["mean"] == 3.5
-    assert (jcq[1]["eval/jcq/mean_n"], jcq[1]["eval/jcq/num_questions"]) == (34, 35)
-    assert (jcq[1]["eval/jcq/judgements_unparseable"], jcq[1]["eval/jcq/answers"]) == (1, 35)
-    assert (sat[1]["eval/sat/scored_stories"], sat[1]["eval/sat/num_stories"]) == (112, 113)
+    assert jcq[1]["eval/jcq/mean"] == metrics["measures"]["jcq/mean"]["mean"] == 3.5
+    assert (jcq[1]["eval/jcq/mean_n"], jcq[1]["eval/jcq/num_items"]) == (34, 35)
+    assert (jcq[1]["eval/jcq/judgements_unparseable"], jcq[1]["eval/jcq/whole_of"]) == (1, 35)
+    assert (sat[1]["eval/sat/mean_n"], sat[1]["eval/sat/mean_of"]) == (112, 113)
     # `wandb sync` takes the last summary for the whole run: training and the other benchmark are in it too.
     summary = {}
     for record in records[max(k for k, record in enumerate(records) if record.HasField("run")) :]:
@@ -110,8 +110,8 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     assert (summary["train/reward"], summary["train/loss"], summary["train_runtime"]) == (2.0, 0.5, 3.0)
     assert (summary["eval/jcq/mean"], summary["eval/jcq/judge"]) == (3.5, "j")
     tables = [json.loads(path.read_text("utf-8")) for path in (tmp_path / "out").glob("wandb/*/files/**/*.table.json")]
-    by_task = next(table for table in tables if table["columns"][0] == "task")
-    assert by_task["data"][0] == ["unusual uses", 3.5, 4, 5]
+    rows = {row[1]: row[2:] for row in next(t for t in tables if t["data"][0][1] == "num_items")["data"]}
+    assert (rows["unusual uses"][0], rows["unusual uses"][-2:]) == (3.5, [4, 5])
     artifacts = {record.artifact.name: record.artifact for record in records if record.HasField("artifact")}
     ours = artifacts[f"{TRAINED}-jcq-grpo-checkpoint-9"]
     held = {entry.path for entry in ours.manifest.contents}
@@ -123,7 +123,7 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     assert not [record for record in records if record.HasField("output_raw") or record.HasField("stats")]
     # The card of each model that is a folder; a checkpoint's is made.
     card = ModelCard.load(grpo / "README.md")
-    assert card.text == "\n# Mine\n"
+    assert card.text.strip() == "# Mine"
     assert {one.metric_type: one.metric_value for one in card.data.eval_results}["jcq_fluency"] == 4
     assert (grpo / "checkpoint-9" / "README.md").is_file()
     text = (tmp_path / "out" / "grpo" / "final" / "jcq" / "answers.jsonl").read_text("utf-8")

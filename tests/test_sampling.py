@@ -252,7 +252,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     assert (config["settings"]["seed"], config["settings"]["batch_size"], config["processes"]) == (5, 16, 2)
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     row = summarise(tmp_path / "one", source="random")
-    assert metrics == replace(row, instruments=measure(judge, *read_lists(tmp_path / "one"))).to_json()
+    assert metrics == replace(row, instruments=measure(judge, *read_lists(tmp_path / "one"))).metrics()
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def test_a_run_records_the_endpoint_but_no_secret(tmp_path):
             tmp_path,
         )
     rows = list(read_responses(tmp_path))
-    assert run.metrics["num_responses"] == len(rows) == 12
+    assert run.metrics["num_answers"] == len(rows) == 12
     assert {(r.text, r.reason) for r in rows if r.text != GOOD} == {("", "format")}
     assert {r.finish_reason for r in rows} == {"stop", "content_filter"}
     recorded = (tmp_path / "config.json").read_text("utf-8")

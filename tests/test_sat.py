@@ -22,7 +22,7 @@ from sozo.rewards.task import reward_of
 from sozo.scoring.embeddings import make_encoder
 from sozo.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
 from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
-from sozo.tasks.sat.summary import SatSummary, story_scores, summarise
+from sozo.tasks.sat.summary import story_scores, summarise
 from sozo.tasks.sat.task import Sat
 from sozo.tasks.task import Answer, Item
 
@@ -146,16 +146,17 @@ def test_the_mean_is_over_stories() -> None:
     rows = [rated("1", 0.2), rated("1", 0.4, 1), rated("2", 0.9), rated("2", None, 1), rated("3", None)]
     assert story_scores(rows) == pytest.approx({"1": 0.3, "2": 0.9})
     summary = summarise(rows, 5)
-    assert (summary.num_stories, summary.scored_stories) == (5, 2)
-    assert (summary.num_rewrites, summary.scored_rewrites) == (5, 3)
-    assert summary.mean == pytest.approx(0.6)  # of 0.3 and 0.9; over rewrites it were 0.5
+    score = summary["measures"]["sat"]
+    assert (score["n"], score["of"], summary["num_items"]) == (2, 5, 5)
+    assert (summary["valid"], summary["num_answers"]) == (3, 5)
+    assert score["mean"] == pytest.approx(0.6)  # of 0.3 and 0.9; over rewrites it were 0.5
     std = math.sqrt(2 * 0.3**2)
-    assert summary.std == pytest.approx(std)
+    assert summary["std"] == pytest.approx(std)
     margin = 12.706205 * std / math.sqrt(2)  # Student's t of 1 degree of freedom
-    assert summary.ci95 == pytest.approx((0.6 - margin, 0.6 + margin))
-    assert summary.reasons == {"reasoning": 0, "empty": 2, "story_no_vector": 0, "no_vector": 0}
-    assert summary.source == "m"
-    assert summarise(rows, 5, source="GPT-4o").source == "GPT-4o"
+    assert (score["low"], score["high"]) == pytest.approx((0.6 - margin, 0.6 + margin))
+    assert summary["reasons"] == {"reasoning": 0, "empty": 2, "story_no_vector": 0, "no_vector": 0}
+    assert summary["source"] == "m"
+    assert summarise(rows, 5, source="GPT-4o")["source"] == "GPT-4o"
 
 
 def test_compliance_stands_beside_the_score() -> None:
@@ -167,22 +168,24 @@ def test_compliance_stands_beside_the_score() -> None:
         rated("5", 0.6, length=500),
     ]
     summary = summarise(rows, 113)
-    assert (summary.compliant, summary.length_ok, summary.one_line, summary.only_story) == (2, 3, 3, 3)
-    assert (summary.compliant_mean, summary.compliant_stories) == (pytest.approx(0.5), 2)
-    assert (summary.mean, summary.truncated) == (pytest.approx(0.7), 1)
-    assert summary.extras["note"] == summary.extras["label"] == 1
-    assert sum(summary.extras.values()) == 2
-    assert summary.mean_length == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
-    assert summary.mean_copied == pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4)
-    assert SatSummary.from_json(json.loads(json.dumps(summary.to_json(), allow_nan=False))) == summary
+    counts = [summary[name] for name in ("compliant", "length_ok", "one_line", "only_story", "truncated")]
+    assert counts == [2, 3, 3, 3, 1]
+    assert (summary["compliant_mean"]["mean"], summary["compliant_mean"]["n"]) == (pytest.approx(0.5), 2)
+    assert summary["measures"]["sat"]["mean"] == pytest.approx(0.7)
+    assert summary["extras"]["note"] == summary["extras"]["label"] == 1
+    assert sum(summary["extras"].values()) == 2
+    assert summary["mean_length"] == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
+    assert summary["mean_copied"] == pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4)
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
 def test_nothing_scored_has_no_mean() -> None:
     for rows in ([], [rated("1", None)]):
         summary = summarise(rows, 3)
-        assert (summary.mean, summary.std, summary.ci95, summary.compliant_mean) == (None, None, None, None)
-        assert SatSummary.from_json(summary.to_json()) == summary
-    assert summarise([rated("1", 0.5)], 3).std is None
+        score = summary["measures"]["sat"]
+        means = (score["mean"], summary["std"], score["low"], summary["compliant_mean"]["mean"])
+        assert means == (None, None, None, None)
+    assert summarise([rated("1", 0.5)], 3)["std"] is None
 
 
 # The packaged encoder
@@ -275,11 +278,11 @@ def test_a_run_writes_its_folder_and_is_not_repeated(small: tuple[Path, Sat], tm
     file, task = small
     run = score_answers(task, file, tmp_path / "run")
     assert not run.finished_before
-    summary = SatSummary.from_json(run.metrics)
-    assert (summary.scored_stories, summary.num_stories, summary.source) == (1, 3, "m")
+    score = run.metrics["measures"]["sat"]
+    assert (score["n"], score["of"], run.metrics["source"]) == (1, 3, "m")
     rows = read_rewrites(tmp_path / "run" / "rewrites.jsonl")
     assert [row.reason for row in rows] == [None, "empty"]
-    assert rows[0].score == summary.mean
+    assert rows[0].score == score["mean"]
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     assert config["loaded"]["scorer"]["embedding_model"] == "ja-ginza-texts"
     again = score_answers(task, file, tmp_path / "run")

@@ -119,7 +119,7 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
     metrics = run.metrics
     assert metrics["constant"] == answer
     assert metrics["measures"][CONTROLS]["mean"] == pytest.approx(1 / 3)
-    assert all(notes.startswith("CONSTANT") for notes in run.task.view.notes(metrics)[:1])
+    assert all(notes.startswith("CONSTANT") for notes in run.task.view.notes(run.result)[:1])
     for category, labels in metrics["accuracy"].items():
         directions = [i.direction for i in trial_items() if i.category == category and i.direction in IMPLICATURE]
         entailed = sum(ENTAILMENT[direction] == answer for direction in directions)
@@ -234,14 +234,14 @@ def test_items_without_controls_have_no_understanding_to_show(tmp_path):
     run = run_of(tmp_path, lambda _: "Maybe.", items=items)
     assert run.metrics["measures"][CONTROLS] == {"mean": None, "low": None, "high": None, "n": 0, "of": 0}
     assert run.metrics["controls"] == {}
-    assert run.task.view.cells(run.task.measures, run.metrics)["Controls"] == "–, 0 of 0"
+    assert run.result.cell(run.task.measures[0]).line == "–, 0 of 0"
 
 
 def test_nonsense_is_counted_and_wrong(tmp_path):
     run = run_of(tmp_path, lambda item: "犬です" if item.direction in CONTROL else truthful(item))
     assert run.metrics["reasons"] == {"unparseable": 144}
     assert run.metrics["measures"][CONTROLS]["mean"] == 0
-    assert any(note.startswith("UNPARSEABLE: 144 of 276") for note in run.task.view.notes(run.metrics))
+    assert any(note.startswith("UNPARSEABLE: 144 of 276") for note in run.task.view.notes(run.result))
 
 
 def test_killed_while_answering_it_comes_to_the_same(tmp_path, monkeypatch):

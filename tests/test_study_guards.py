@@ -45,7 +45,7 @@ def test_kept_lost_and_open(tmp_path):
     same = verdict(base, base)
     assert (same.verdict, same.change.difference) == (KEPT, 0)
     assert -0.1 < same.change.low < -0.05  # two pseudo-observations: no certainty even where nothing changed
-    assert same.text().startswith("kept (90.3%, +0.0 pp [-5.")
+    assert same.text().startswith("kept (90.3%, +0.0 pp [−5.")
     lost = verdict(base, row(tmp_path, "lost", 0.5))
     assert lost.verdict == LOST
     assert lost.change.high < -0.1
@@ -132,7 +132,7 @@ def test_the_verdict_stands_beside_the_row(tmp_path):
     shares = {"base": 0.9, "SFT": 0.9, "GRPO": 0.4}
     guards = [(name, row(tmp_path / "g", name, right).folder) for name, right in shares.items()]
     markdown = write_table(tables, tmp_path / "out", "Table 11", None, None, guards)
-    assert "| Understanding (sipen) |" in markdown.splitlines()[0]
+    assert "| Understanding (sipen)  " in markdown.splitlines()[0]
     lines = {line.split(" | ")[0].strip("| "): line for line in markdown.splitlines() if line.startswith("| ")}
     assert "kept (90.3%" in lines["SFT"]
     assert "lost (" in lines["GRPO"]

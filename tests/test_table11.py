@@ -1,6 +1,7 @@
 """Table 11 of hand-made tables: counts, unique words at equal size, the paper beside it, the paper's patterns."""
 
 import json
+import re
 
 import pytest
 
@@ -9,7 +10,7 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Response
 from sozo.tasks.dat.hill import expected_unique_words
 from sozo.tasks.dat.table11 import table11
-from study.page import paper_cells, patterns, to_json, to_markdown
+from study.page import patterns, to_json, to_markdown
 
 
 def write(folder, lists, invalid=0, parts=2):
@@ -54,12 +55,14 @@ def test_of_a_run_of_trials_what_was_drawn_beyond_them_does_not_count(folders):
 
 def test_markdown_and_json(folders):
     table = table11(folders, "Swallow-8B")
+    heading, _, base, *lines = [[part.strip() for part in line.split("|")] for line in to_markdown(table).splitlines()]
+    assert heading[1:6] == ["Row", "Responses", "Valid", "Mean", "Std"]
+    assert heading[7] == "Unique words in 2 valid"
+    assert heading[-5:-1] == ["Paper: valid", "Paper: mean", "Paper: std", "Paper: unique words"]
+    assert base[1:4] == ["base", "4", "75.00%, 3 of 4"]
+    assert base[4].startswith("0.5000 [")
+    assert base[5:-1] == ["0.1000", "3", "2", "105,401 (80.41%)", "0.524", "0.018", "8,026"]
     lines = to_markdown(table).splitlines()
-    assert lines[0].startswith("| Row | Responses | Valid | Mean | Std | Unique words | Unique words in 2 valid |")
-    assert lines[0].endswith("| Paper: valid | Paper: mean | Paper: std | Paper: unique words |")
-    assert lines[2] == (
-        "| base | 4 | 3 (75.00%) | 0.5000 | 0.1000 | 3 | 2 | 105,401 (80.41%) | 0.524 | 0.018 | 8,026 |"
-    )
     assert "- SFT: unique words (equal size) up: yes (2 to 4)" in lines
     assert len({line.count("|") for line in lines[:4]}) == 1
     stored = json.loads(json.dumps(to_json(table)))
@@ -72,7 +75,7 @@ def test_markdown_and_json(folders):
 def test_without_the_paper(folders):
     text = to_markdown(table11({"base": folders["base"], "a|b": folders["SFT"]}))
     assert "Paper" not in text
-    assert "| a\\|b | 2 |" in text
+    assert re.search(r"\| a\\\|b +\| 2 ", text)
 
 
 def test_a_row_with_nothing_valid_does_not_empty_the_others(folders, tmp_path):
@@ -80,8 +83,9 @@ def test_a_row_with_nothing_valid_does_not_empty_the_others(folders, tmp_path):
     assert table.equal_size == 2
     assert table.rows[2].equal_size_words is None
     assert table.rows[2].curve == ()
-    assert paper_cells(table.rows[2])["Valid"] == "96,567 (73.67%)"
-    assert "| GRPO | 3 | 0 (0.00%) | – | – | 0 | – |" in to_markdown(table)
+    (line,) = [line for line in to_markdown(table).splitlines() if line.startswith("| GRPO")]
+    cells = [cell.strip() for cell in line.split("|")[1:-1]]
+    assert cells[:8] == ["GRPO", "3", "0.00%, 0 of 3", "–", "–", "0", "–", "96,567 (73.67%)"]
 
 
 def test_patterns_say_yes_and_no(tmp_path):

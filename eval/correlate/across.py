@@ -8,7 +8,6 @@ from typing import Any
 from sozo.data.published import CORRELATIONS
 from sozo.eval.correlate.people import PEOPLE, CorrelationCell, complete_table
 from sozo.eval.evaluated import Evaluated, check_alike
-from sozo.eval.summary import estimate_of
 from sozo.scoring.measure import Estimate
 from sozo.scoring.statistics.correlation import correlate_models
 from sozo.tasks import task_types
@@ -95,7 +94,7 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
 
 def _score(run: Finished, grid: Mapping[tuple[str, str], float | None]) -> Estimate:
     if not grid:
-        return estimate_of(run, run.main)
+        return run.estimate(run.main)
     # Its n of N is of answers elsewhere; here models are compared over items.
     values = run.by_item(run.main).values()
     return Estimate(grid[run.grid[-1]], None, None, sum(value is not None for value in values), len(run.prompts))
@@ -113,7 +112,7 @@ def scales(models: Sequence[Evaluated]) -> list[str]:
     sentences = []
     for task in correlated_tasks(models):
         runs = [run for model in models if (run := model.run(task.name))]
-        if runs and (text := task.view.scale_text(runs[0])):
+        if runs and (text := task.view.scale_text(task.measures, runs[0])):
             sentences.append(f"{task.name.upper()}: {text}.")
     return sentences
 

@@ -1,6 +1,6 @@
 """A model's README.md: finished runs as results in its metadata, in the Hugging Face form (`model-index`).
 
-Every other byte of the card stays, and so do results of other tasks and datasets.
+The card's text and what else its metadata says stay, and so do results of other tasks and datasets.
 """
 
 from pathlib import Path
@@ -9,8 +9,11 @@ from typing import Any
 import yaml
 
 from sozo.data.errors import UserError
-from sozo.data.record import read_json, write_whole
+from sozo.data.record import write_whole
+from sozo.eval.report.labels import english
 from sozo.eval.run import TaskRun
+from sozo.scoring.numbers import n_of
+from sozo.tasks.view import CARD
 
 _INDEX = "model-index"
 _NEW = "---\nlanguage: ja\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {name}\n\nResults: see the metadata.\n"
@@ -18,48 +21,58 @@ _NEW = "---\nlanguage: ja\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {
 
 def check_card(folder: Path) -> None:
     """Whether results can be put into the card of a model's folder: an error before there are any."""
-    card = _Card(folder)
-    card.text(card.index)
+    _read_card(folder)
 
 
 def write_card(folder: Path, run: TaskRun) -> Path:
     """Put a finished run's results into the card of its model's folder, which is made if there is none."""
-    card, ours = _Card(folder), _results(run)
-    replaced = {_which(result) for result in ours}
-    others = [[result for result in entry["results"] if _which(result) not in replaced] for entry in card.index]
-    others[0] += ours
-    index = [{**entry, "results": results} for entry, results in zip(card.index, others, strict=True)]
-    content = card.text(index).encode()
-    if not card.path.is_file() or card.path.read_bytes() != content:
-        write_whole(card.path, content)
-    return card.path
+    card, results = _read_card(folder), _results(run)
+    replaced = [_dataset(result) for result in results]
+    entries = card.data[_INDEX]
+    for entry in entries:
+        entry["results"] = [result for result in entry["results"] if _dataset(result) not in replaced]
+    entries[0]["results"] += results
+    path = folder / "README.md"
+    write_whole(path, str(card).encode())
+    return path
 
 
 def _results(run: TaskRun) -> list[dict[str, Any]]:
-    """The run as entries of `model-index`: one dataset with its metrics, each with what it rests on and who scored."""
+    """The run as entries of `model-index`: one dataset with its metrics, each with what it rests on and who scored.
+
+    Numbers among the task's columns are metrics; its texts (judge, encoder) are arguments of each of them.
+    """
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    settings = read_json(run.folder / "config.json")["settings"]
-    where, metrics = run.task.view.card(run.task.measures, run.metrics, settings)
-    sampling = {name: settings[name] for name in ("temperature", "seed") if settings.get(name) is not None}
+    task, result = run.task, run.result
+    columns = [column for column in task.view.columns(task.measures, [result]) if CARD in column.shown]
+    cells = [(column, column.of(result)) for column in columns]
+    shared: dict[str, Any] = {column.name: cell.value for column, cell in cells if isinstance(cell.value, str)}
+    shared |= {name: result.settings.get(name) for name in ("temperature", "seed")}
     results = []
-    for metric in metrics:
-        if metric.value is not None:
-            values: dict[str, Any] = {**where, "metric_type": metric.kind, "metric_name": metric.name}
-            values["metric_value"] = _rounded(metric.value)
-            values["metric_args"] = {key: _rounded(value) for key, value in metric.args.items()} | sampling
-            results.append(EvalResult(task_type="text-generation", **values))
-    return eval_results_to_model_index(run.folder.name, results)[0]["results"]
+    for column, cell in cells:
+        if not isinstance(cell.value, int | float):
+            continue
+        name = f"{task.name.upper()}: {english(column.label)}"
+        args = {part: _rounded(value) for part, value in {**cell.exact, **shared}.items() if value is not None}
+        del args["value"]
+        values: dict[str, Any] = {
+            **task.view.dataset(result),
+            "metric_type": f"{task.name}_{column.name}",
+            "metric_name": name if cell.n is None or cell.of is None else f"{name} ({n_of(cell.n, cell.of)})",
+            "metric_value": _rounded(cell.value),
+            "metric_args": args,
+        }
+        results.append(EvalResult(task_type="text-generation", **values))
+    return list(eval_results_to_model_index(run.folder.name, results)[0]["results"])
 
 
 def _rounded(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_rounded(part) for part in value]
     return round(value, 4) if isinstance(value, float) else value
 
 
-def _which(result: Any) -> tuple[Any, ...] | None:
+def _dataset(result: Any) -> tuple[Any, ...] | None:
     """Task and dataset of a result; None of what is none."""
     try:
         task, dataset = result["task"], result["dataset"]
@@ -68,64 +81,28 @@ def _which(result: Any) -> tuple[Any, ...] | None:
         return None
 
 
-class _Card:
-    """A card in pieces: the metadata, what stands around it, and what the metadata says."""
+def _read_card(folder: Path) -> Any:
+    """The card of a model's folder (a `huggingface_hub.RepoCard`), with a `model-index` of at least one model."""
+    from huggingface_hub import RepoCard
 
-    def __init__(self, folder: Path) -> None:
-        from huggingface_hub.repocard import REGEX_YAML_BLOCK
-
-        # A checkpoint's name alone says nothing.
-        place = folder.resolve()
-        name = f"{place.parent.name}-{place.name}" if place.name.startswith("checkpoint-") else place.name
-        self.path = folder / "README.md"
-        try:
-            text = self.path.read_bytes().decode() if self.path.exists() else _NEW.format(name=name)
-        except OSError as error:
-            raise UserError(f"{self.path}: cannot be read ({error.strerror}); fix its permissions") from error
-        except UnicodeDecodeError as error:
-            raise UserError(f"{self.path}: is not UTF-8; convert it") from error
-        self.newline = "\r\n" if "\r\n" in text else "\n"
-        mark, text = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
-        if match := REGEX_YAML_BLOCK.search(text):
-            self.before, self.metadata, self.after = mark + match[1], match[2], text[match.end(2) :]
-        else:
-            line = f"---{self.newline}"
-            self.before, self.metadata, self.after = mark + line, "", f"{self.newline}{line}{self.newline}{text}"
-        try:
-            values = yaml.safe_load(self.metadata)
-        except yaml.YAMLError as error:
-            raise UserError(f"{self.path}: its metadata is not YAML ({' '.join(str(error).split())[:200]})") from error
-        if not isinstance(values, dict | None):
-            raise UserError(f"{self.path}: its metadata must be lines `key: value`; fix it")
-        self.values: dict[str, Any] = values or {}
-        self.index: Any = self.values.get(_INDEX)
-        if self.index in (None, []):
-            self.index = [{"name": str(self.values.get("model_name") or name), "results": []}]
-        entries = self.index if isinstance(self.index, list) else [None]
-        if not all(isinstance(entry, dict) and isinstance(entry.get("results"), list) for entry in entries):
-            raise UserError(f"{self.path}: its model-index is no list of models with results; fix or remove it")
-
-    def text(self, index: list[dict[str, Any]]) -> str:
-        """The whole card with this `model-index` in the place of the old one, or at the metadata's end."""
-        from huggingface_hub.repocard_data import CardData
-
-        values: dict[str, Any] = {_INDEX: index}
-        block, old = CardData(**values).to_yaml(line_break=self.newline), self.metadata
-        metadata = old + (self.newline if old and not old.endswith(("\r", "\n")) else "") + block
-        for key, value in getattr(yaml.compose(old, Loader=yaml.SafeLoader), "value", ()):
-            if key.value == _INDEX:
-                start, stop = key.start_mark.index, value.end_mark.index
-                lines = old[start:stop].splitlines(keepends=True)
-                # YAML ends a block where the next key begins, but blank lines and comments before that are not ours.
-                while len(lines) > 1 and (not lines[-1].strip() or lines[-1].startswith("#")):
-                    stop -= len(lines.pop())
-                stop -= len(lines[-1]) - len(lines[-1].rstrip("\r\n"))
-                metadata = old[:start] + block + old[stop:]
-                break
-        try:
-            kept = yaml.safe_load(metadata) == self.values | values
-        except yaml.YAMLError:
-            kept = False
-        if not kept:
-            raise UserError(f"{self.path}: its metadata is not in block style; write one `key: value` on each line")
-        return self.before + metadata + self.after
+    # A checkpoint's name alone says nothing.
+    place, path = folder.resolve(), folder / "README.md"
+    name = f"{place.parent.name}-{place.name}" if place.name.startswith("checkpoint-") else place.name
+    try:
+        text = path.read_bytes().decode("utf-8-sig") if path.exists() else _NEW.format(name=name)
+        card = RepoCard(text if text.lstrip().startswith("---") else f"---\n{{}}\n---\n\n{text}")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); fix its permissions") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: is not UTF-8; convert it") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: its metadata is not YAML ({' '.join(str(error).split())[:200]})") from error
+    except ValueError as error:
+        raise UserError(f"{path}: its metadata must be lines `key: value`; fix it") from error
+    entries = card.data.get(_INDEX) or [{"name": str(card.data.get("model_name") or name), "results": []}]
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, dict) and isinstance(entry.get("results"), list) for entry in entries
+    ):
+        raise UserError(f"{path}: its model-index is no list of models with results; fix or remove it")
+    card.data[_INDEX] = entries
+    return card

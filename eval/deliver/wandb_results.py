@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,11 @@ from sozo.data.errors import UserError
 from sozo.data.record import write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
 from sozo.eval.run import TaskRun
+from sozo.scoring.table import Cell
+from sozo.tasks.view import WANDB
 
+_PARTS = {"value": "", "low": "_ci95_low", "high": "_ci95_high"}  # how the parts of a number are called
+_TABLE = ("name", "value", "low", "high", "n", "of")
 _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 
 
@@ -39,9 +44,7 @@ def log_results(run: TaskRun, model: str, *, wanted: bool | None, folder: Path, 
 
     before = training_summary(place) if trained else {}
     before |= {key: value for results in logged.values() for key, value in results["values"].items()}
-    view = run.task.view
-    known = {**view.values(run.task.measures, run.metrics), **view.facts(run.metrics)}
-    values = {f"eval/{kind}/{key}": value for key, value in known.items() if value is not None}
+    values = {f"eval/{kind}/{key}": value for key, value in _values(run).items()}
     try:
         used = _log(run, values, trained or earlier, _step(place) if model else None, folder, before)
     except (wandb.Error, OSError) as error:
@@ -72,8 +75,7 @@ def _log(
         if used.offline:
             used.summary.update(before)
         prefix = f"eval/{run.task.name}/"
-        columns, rows = run.task.view.wandb_table(run.task.measures, run.metrics)
-        table = wandb.Table(columns=list(columns), data=[list(row) for row in rows])
+        table = wandb.Table(columns=["source", *_TABLE], data=_table(run))
         row = {key: value for key, value in values.items() if not isinstance(value, str)} | {f"{prefix}table": table}
         if step is not None:
             used.define_metric(_STEP)
@@ -87,12 +89,39 @@ def _log(
     return used
 
 
+def _cells(run: TaskRun) -> Iterator[tuple[str, Cell]]:
+    """What the task shows in W&B, by its name there."""
+    result = run.result
+    for column in run.task.view.columns(run.task.measures, [result]):
+        if WANDB in column.shown:
+            yield column.name, column.of(result)
+
+
+def _values(run: TaskRun) -> dict[str, float | str]:
+    """Numbers and texts by their names below `eval/TASK/`."""
+    values = {}
+    for name, cell in _cells(run):
+        for part, value in cell.exact.items():
+            values[name + _PARTS.get(part, f"_{part}")] = value
+    return values
+
+
+def _table(run: TaskRun) -> list[list[Any]]:
+    """A row for each number, so that the tables of several models are one below the other."""
+    rows = []
+    for name, cell in _cells(run):
+        if isinstance(cell.value, int | float):
+            rows.append([run.metrics["source"], name, *(cell.exact.get(part) for part in _TABLE[1:])])
+    return rows
+
+
 def _artifact(run_id: str, run: TaskRun, step: int | None) -> Any:
     import wandb
 
     task, source = run.task, run.metrics["source"]
     name = re.sub(r"[^\w.-]+", "-", f"{run_id}-{task.name}-{source}", flags=re.ASCII)[:128]
-    facts = {"source": source, "step": step, **task.view.facts(run.metrics)}
+    texts = {key: value for key, value in _values(run).items() if isinstance(value, str)}
+    facts = {"source": source, "step": step, **texts}
     artifact = wandb.Artifact(name, type="evaluation", metadata=facts)
     for file in ("config.json", "metrics.json", *task.view.artifacts):
         # One by one: adding a folder whole is announced on the terminal.

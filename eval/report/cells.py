@@ -1,95 +1,62 @@
-"""One place of a table: the number, what it rests on, the paper's figure, the difference from the base."""
+"""Cells of the page: differences from the base, and means over training seeds."""
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sozo.eval.compare import Change
-from sozo.eval.summary import estimate_of
-from sozo.scoring.measure import DASH, Cell, Estimate, Measure, known, mean_cell, n_of, number
-from sozo.tasks.finished import Finished
+from sozo.eval.seeds import Method
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import p_value, signed
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.table import Cell
 
 _EFFECT = Measure("effect", 2)
-_POINTS = " pp"
 _NEGLIGIBLE, _LARGE = 0.2, 0.8  # below and from on, in Cohen's d
-
-
-def estimate_cell(run: Finished, measure: Measure, *, heat: bool = False) -> Cell:
-    """A measure's mean, its interval, n of N; in a heat map the interval is for whoever points at the cell."""
-    e, shown = estimate_of(run, measure), run.shown(measure)
-    if e.mean is None:
-        return Cell(DASH, (n_of(e.n, e.of),), why=_why_none(run, e), exact=known(n=e.n, of=e.of))
-    cell = mean_cell(e.mean, shown, (e.low, e.high), (e.n, e.of))
-    if heat:
-        *interval, counts = cell.small
-        return replace(cell, small=(counts,), heat=e.mean, hover="".join(f"95%: {ends}" for ends in interval))
-    return cell
-
-
-def _why_none(run: Finished, estimate: Estimate) -> str:
-    """How many have a value, and what became of the others."""
-    reasons = Counter(answer.reason for answer in run.answers() if answer.reason)
-    listed = ", ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(3))
-    return n_of(estimate.n, estimate.of) + (listed and f": {listed}")
-
-
-def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
-    """The cell with its difference from the base, in a heat map without its interval."""
-    if change is None or change.difference is None:
-        return cell
-    text, interval = _signed(change.difference, measure), _interval(change, measure)
-    if cell.heat is None:
-        text += interval and f" {interval}"
-    elif interval:
-        cell = replace(cell, hover=f"{cell.hover}; {text} {interval}".removeprefix("; "))
-    exact = known(change=change.difference, change_low=change.low, change_high=change.high, change_p_holm=change.p_holm)
-    return replace(cell, change=text, mark=_mark(change, measure), exact={**cell.exact, **exact})
 
 
 def change_cell(change: Change | None, measure: Measure) -> Cell:
     """A difference with interval, effect size, corrected p-value and n; where there is none, why."""
     if change is None:
-        return Cell(DASH, why="no_run")
-    small = []
-    if interval := _interval(change, measure):
-        small.append(interval)
-    if change.effect is not None:
-        small.append(f"d = {_signed(change.effect, _EFFECT)}")
-    if change.p_holm is not None:
-        small.append(p_text(change.p_holm, change.p_at_most))
-    if change.reason is not None:
-        small.append(change.reason)
+        return Cell(why="no_run")
     if change.difference is None:
-        return Cell(DASH, tuple(small), why=change.reason or "", exact=known(reason=change.reason))
-    exact = known(value=change.difference, low=change.low, high=change.high, effect=change.effect)
-    exact |= known(p=change.p, p_holm=change.p_holm, n=change.n, of=change.of, reason=change.reason)
-    exact |= {"p_at_most": 1} if change.p_at_most else {}  # both are bounds
+        return Cell(below=(change.reason,) if change.reason else (), why=change.reason or "")
+    below = []
+    if change.effect is not None:
+        below.append(f"d = {signed(change.effect, _EFFECT)}")
+    if change.p_holm is not None:
+        below.append(p_value(change.p_holm, change.p_at_most))
+    if change.reason is not None:
+        below.append(change.reason)
     if change.seeds:
-        small.append(f"{change.n} seeds, {change.seeds}")
-    else:
-        small.append(f"n = {change.n:,}" if change.n == change.of else f"n = {n_of(change.n, change.of)}")
-    return Cell(_signed(change.difference, measure), tuple(small), mark=_mark(change, measure), exact=exact)
+        below.append(f"{change.n} seeds, {change.seeds}")
+    numbers = {"effect": change.effect, "p": change.p, "p_holm": change.p_holm, "reason": change.reason}
+    more = {name: number for name, number in numbers.items() if number is not None}
+    if change.seeds:
+        more |= {"n": change.n, "of": change.of}
+    if change.p_at_most:
+        more["p_at_most"] = 1  # p and p_holm are bounds
+    return Cell(
+        change.difference,
+        measure,
+        change.low,
+        change.high,
+        None if change.seeds else change.n,
+        None if change.seeds else change.of,
+        tuple(below),
+        signed=True,
+        mark=_mark(change, measure),
+        more=more,
+    )
 
 
-def p_text(p: float, at_most: bool = False) -> str:
-    """A p-value, or a bound of one.
-
-    >>> p_text(0.0004), p_text(0.0314), p_text(0.0314, at_most=True)
-    ('p < 0.001', 'p = 0.031', 'p ≤ 0.031')
-    """
-    return "p < 0.001" if p < 0.001 else f"p {'≤' if at_most else '='} {p:.3f}"
-
-
-def _interval(change: Change, measure: Measure) -> str:
-    """The ends, of which only the last names the unit."""
-    if change.low is None or change.high is None:
-        return ""
-    return f"[{_signed(change.low, measure).removesuffix(_POINTS)}, {_signed(change.high, measure)}]"
-
-
-def _signed(value: float, measure: Measure) -> str:
-    """A difference; of shares it is in percentage points."""
-    size = f"{100 * abs(value):.2f}{_POINTS}" if measure.share else number(abs(value), measure)
-    return f"{'−' if value < 0 else '+'}{size}"
+def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
+    """The cell with its difference from the base below it."""
+    if change is None or change.difference is None:
+        return cell
+    more = {} if change.p_holm is None else {"change_p_holm": change.p_holm}
+    mark = _mark(change, measure)
+    shown = Cell(change.difference, measure, change.low, change.high, signed=True, mark=mark, more=more)
+    return replace(cell, change=shown)
 
 
 def _mark(change: Change, measure: Measure) -> str:
@@ -102,3 +69,38 @@ def _mark(change: Change, measure: Measure) -> str:
         marks.append("good" if change.difference * measure.better > 0 else "bad")
         marks += ["deep"] * (size >= _LARGE)
     return " ".join(marks)
+
+
+def seed_cell(cells: Sequence[Cell]) -> Cell:
+    """The mean of seeds' cells with Student's interval over the seeds, written as they are; there must be a cell.
+
+    >>> share = Measure("share", share=True)
+    >>> seed_cell([Cell(0.96, share), Cell(0.98, share)]).line
+    '97.00% [84.29, 109.71%]'
+    """
+    values = {k: cell.value for k, cell in enumerate(cells) if isinstance(cell.value, int | float)}
+    if not values:
+        return Cell(why=cells[0].why)
+    first = cells[next(iter(values))]
+    mean = over_seeds(values)
+    below = () if len(values) == len(cells) else (f"{mean.seeds} of {len(cells)} seeds",)
+    return Cell(
+        mean.mean,
+        first.measure,
+        mean.low,
+        mean.high,
+        below=below,
+        signed=first.signed,
+        paper=next((cell.paper for cell in cells if cell.paper), ""),
+        heat=first.heat,
+        more={"n": mean.seeds, "of": len(cells)},
+    )
+
+
+def method_cell(method: Method, measure: Measure) -> Cell:
+    """A measure of a method that has a run of its task, over the seeds if there are several."""
+    cells = [run.cell(measure) for run in method.of_task(measure.task)]
+    if not method.several:
+        return cells[0]
+    cell = seed_cell(cells)
+    return replace(cell, below=(*cell.below, f"{len(cells)} seeds"))

@@ -14,7 +14,6 @@ from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import facts
 from sozo.eval.report.guard import guard_gains, guard_tables
 from sozo.eval.report.lead import lead
-from sozo.eval.report.page_table import PageTable
 from sozo.eval.report.pictures import Figure, plane, radars, ridge
 from sozo.eval.report.published import published_values
 from sozo.eval.report.reader import chunks, reading_order
@@ -23,10 +22,11 @@ from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
 from sozo.eval.seeds import Method, fold
 from sozo.scoring.guard import Guard
+from sozo.scoring.table import Table
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
-from sozo.tasks.page_parts import Radar, Ridge
 from sozo.tasks.task import Task
+from sozo.tasks.view import Radar, Ridge
 
 MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it stays below 8 MB
 
@@ -108,7 +108,7 @@ def _sections(
         for groups in (by_group, each_by_group)
     )
     leads, every_radar = [], []
-    tables: list[PageTable] = []
+    tables: list[Table] = []
     charts: list[Figure] = []
     means: dict[str, dict[str, float]] = {}  # of the paper's models
     for task in tasks:

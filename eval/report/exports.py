@@ -12,12 +12,9 @@ from sozo.data.record import write_whole
 from sozo.data.schema import utf8_safe
 from sozo.eval.report.labels import english
 from sozo.eval.report.names import Names
-from sozo.eval.report.page_table import PageTable
-from sozo.scoring.measure import DASH, Cell
+from sozo.scoring.table import Cell, Row, Table
 
 _FIRST = ("value", "low", "high", "n", "of")
-# A spreadsheet takes a text that begins so for a formula; full-width letters do too in Japanese ones.
-_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -34,15 +31,14 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 }
 
 
-def write_tables(folder: Path, tables: Iterable[PageTable]) -> None:
-    """Write every table, and the paper's beside it, as `NAME.csv` and `NAME.tex`; the names are those of the page."""
+def write_tables(folder: Path, tables: Iterable[Table]) -> None:
+    """Write every table, and those folded below it, as `NAME.csv` and `NAME.tex`; the names are those of the page."""
     names = Names()
     for table in tables:
         name = names.new(table.name)
-        parts = [(name, table)] + ([(paper_name(name), table.papers)] if table.papers else [])
-        parts += [(seeds_name(name), table.each)] if table.each else []
-        for file, content in (file for name, part in parts if part.rows for file in files(part, name)):
-            write_whole(folder / file, content)
+        for part_name, part in ((name, table), (paper_name(name), table.papers), (seeds_name(name), table.each)):
+            for file, content in files(part, part_name) if part and part.rows else ():
+                write_whole(folder / file, content)
 
 
 def paper_name(name: str) -> str:
@@ -55,13 +51,13 @@ def seeds_name(name: str) -> str:
     return f"{name}-seeds"
 
 
-def links(table: PageTable, name: str) -> list[tuple[str, str]]:
+def links(table: Table, name: str) -> list[tuple[str, str]]:
     """Of a table on its page: the files' names, and addresses that hold the files themselves."""
     opening = "data:text/plain;charset=utf-8;base64,"
     return [(file, opening + base64.b64encode(content).decode()) for file, content in files(table, name)]
 
 
-def files(table: PageTable, name: str) -> list[tuple[str, bytes]]:
+def files(table: Table, name: str) -> list[tuple[str, bytes]]:
     """Names and contents."""
     return [
         # With a byte-order mark, without which a spreadsheet garbles Japanese.
@@ -70,91 +66,79 @@ def files(table: PageTable, name: str) -> list[tuple[str, bytes]]:
     ]
 
 
-def csv_text(table: PageTable) -> str:
+def csv_text(table: Table) -> str:
     """A line for each row; behind each column those of its interval, its n of N, its change, the paper's figure.
 
     Numbers have all their digits, and shares are from 0 to 1.
     """
-    first, *columns = map(english, table.columns)
-    headings: list[str | float] = [first, *(["from"] if table.against else [])]
-    rows: list[list[str | float]] = [[_name(table, name)] for name, _ in table.rows]
-    if table.against:
-        for row, (name, _) in zip(rows, table.rows, strict=True):
-            row.append(table.against.get(name, ""))
-    for column, heading in enumerate(columns):
-        cells = [_exact(cells[column]) for _, cells in table.rows]
-        parts = dict.fromkeys((*_FIRST, *(part for cell in cells for part in cell)))
+    with_base = any(row.base for row in table.rows)
+    headings: list[float | str] = [english(table.columns[0]), *(["from"] if with_base else [])]
+    lines: list[list[float | str]] = []
+    for row in table.rows:
+        lines.append([_row_name(table, row), *([row.base] if with_base else [])])
+    for k, label in enumerate(table.columns[1:]):
+        values = [_values(row.cells[k]) for row in table.rows]
+        parts = dict.fromkeys((*_FIRST, *(part for value in values for part in value)))
         # What no cell of the column has gets no column of its own.
-        for part in [part for part in parts if any(part in cell for cell in cells)] or ["value"]:
-            headings.append(heading if part == "value" else f"{heading} {part}")
-            for row, cell in zip(rows, cells, strict=True):
-                row.append(cell.get(part, ""))
+        for part in [part for part in parts if any(part in value for value in values)] or ["value"]:
+            headings.append(english(label) if part == "value" else f"{english(label)} {part}")
+            for line, value in zip(lines, values, strict=True):
+                line.append(value.get(part, ""))
     file = io.StringIO()
     writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-    for line in (headings, *rows):
-        writer.writerow([_safe(value) if isinstance(value, str) else value for value in line])
+    for written in (headings, *lines):
+        writer.writerow([_in_one_line(value) if isinstance(value, str) else value for value in written])
     return file.getvalue()
 
 
-def _exact(cell: Cell) -> dict[str, float | str]:
-    """The numbers of a cell; of one that has none, its text."""
-    exact = dict(cell.exact)
-    if not exact and cell.value != DASH:
-        exact["value"] = cell.value
+def _values(cell: Cell) -> dict[str, float | str]:
+    """The numbers of a cell, why it has none, and the paper's figure, by name."""
+    values = cell.exact
     if cell.why:
-        exact.setdefault("reason", english(cell.why))
-    return exact | ({"paper": cell.paper} if cell.paper else {})
+        values.setdefault("reason", english(cell.why))
+    return values | ({"paper": cell.paper} if cell.paper else {})
 
 
-def _name(table: PageTable, name: str) -> str:
-    return english(name) if table.translate else name
+def _row_name(table: Table, row: Row) -> str:
+    return english(row.name) if table.translate else row.name
 
 
-def _safe(text: str) -> str:
-    """A text in one line, which no spreadsheet runs.
-
-    >>> _safe("=1+1"), _safe("a=b")
-    ("'=1+1", 'a=b')
-    """
-    text = _line(text)
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def _line(text: str) -> str:
+def _in_one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def latex(table: PageTable, name: str) -> str:
+def latex(table: Table, name: str) -> str:
     """A `table` of the package booktabs: each cell's number, and below it in small what stands below it on the page."""
-    first, *columns = table.columns
-    starred = any(_star(cell) for _, cells in table.rows for cell in cells)
+    starred = any(_star(cell) or _star(cell.change) for row in table.rows for cell in row.cells)
     note = " $^{*}$: corrected p below 0.05." if starred else ""
     lines = [
         "% \\usepackage{booktabs}; where there is Japanese, LuaLaTeX or upLaTeX with a Japanese class",
         "\\begin{table}\n\\centering",
         f"\\caption{{{escape(english(table.name))}.{note}}}\n\\label{{tab:{name}}}",
-        f"\\begin{{tabular}}{{l{'r' * len(columns)}}}\n\\toprule",
-        " & ".join(escape(english(column)) for column in (first, *columns)) + r" \\",
+        f"\\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}\n\\toprule",
+        " & ".join(escape(english(column)) for column in table.columns) + r" \\",
         "\\midrule",
     ]
-    for row, cells in table.rows:
-        base = [f"from {table.against[row]}"] if row in table.against else []
-        stacks = [[escape(_name(table, row)), *map(_small, base)], *map(_stack, cells)]
+    for row in table.rows:
+        base = [_small(f"from {row.base}")] if row.base else []
+        stacks = [[escape(_row_name(table, row)), *base], *map(_stack, row.cells)]
         lines += [" & ".join(line) + r" \\" for line in zip_longest(*stacks, fillvalue="")]
     return "\n".join([*lines, "\\bottomrule\n\\end{tabular}\n\\end{table}\n"])
 
 
 def _stack(cell: Cell) -> list[str]:
     """The lines of a cell, of which a significant difference has a star."""
-    star = _star(cell)
-    change = cell.change if cell.change not in cell.hover else ""
-    small = [*cell.small, *filter(None, cell.hover.split("; ")), change, cell.paper and f"paper {cell.paper}"]
-    lines = [_small(line) + star * (bool(cell.change) and cell.change in line) for line in small if line]
-    return [escape(cell.value) + ("" if cell.change else star), *lines]
+    lines = [escape(cell.text) + _star(cell)]
+    if cell.heat and cell.interval:
+        lines.append(_small(f"95%: {cell.interval}"))
+    lines += map(_small, cell.lines)
+    if cell.change is not None:
+        lines.append(_small(f"{cell.change.text} {cell.change.interval}".strip()) + _star(cell.change))
+    return [*lines, _small(f"paper {cell.paper}")] if cell.paper else lines
 
 
-def _star(cell: Cell) -> str:
-    return "$^{*}$" if cell.mark.startswith(("up", "down")) else ""
+def _star(cell: Cell | None) -> str:
+    return "$^{*}$" if cell and cell.mark.startswith(("up", "down")) else ""
 
 
 def _small(text: str) -> str:
@@ -167,5 +151,5 @@ def escape(text: str) -> str:
     >>> escape("50% of a_b"), escape("x--y"), escape(r"\input{x}")
     ('50\\% of a\\_b', 'x-{}-y', '\\textbackslash{}input\\{x\\}')
     """
-    shown = "".join(_LATEX.get(character, character) for character in re.sub("-(?=-)", "-\0", _line(text)))
+    shown = "".join(_LATEX.get(character, character) for character in re.sub("-(?=-)", "-\0", _in_one_line(text)))
     return shown.replace("\0", "{}")

@@ -9,6 +9,7 @@ from sozo.data.record import provenance, read_json
 from sozo.eval.evaluated import Evaluated
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
+from sozo.tasks.view import FACTS
 
 _MOST_NAMES = 4  # more models than these are counted
 
@@ -23,7 +24,10 @@ def facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tupl
     for model in models:
         for task in tasks:
             for run in model.of_task(task.name):
-                for label, value in (*_of_run(run), *task.view.settings_shown(run)):
+                columns = task.view.columns(task.measures, [run])
+                shown = [(column.label, column.of(run)) for column in columns if FACTS in column.shown]
+                own = [(label, None if cell.value is None else cell.text) for label, cell in shown]
+                for label, value in (*_of_run(run), *own):
                     if value is not None:
                         by_label.setdefault(label, {}).setdefault(str(value), {})[model.name] = None
     return [(label, _lines(label, values)) for label, values in by_label.items()]

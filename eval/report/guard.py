@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sozo.eval.evaluated import Evaluated, not_alike
-from sozo.eval.report.page_table import PageTable
-from sozo.eval.report.seed_rows import fold_rows
+from sozo.eval.report.tables import fold_rows
 from sozo.eval.seeds import Method
 from sozo.scoring.guard import Gain, Guard, gain
-from sozo.scoring.measure import DASH, Cell, known
+from sozo.scoring.measure import Measure
+from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks.task import Task
+
+_DEVIATIONS = Measure("deviations", 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +44,22 @@ def guard_gains(
     return gains
 
 
-def guard_tables(gains: Sequence[Guarded], methods: Sequence[Method], against: Mapping[str, Method]) -> list[PageTable]:
+def guard_tables(gains: Sequence[Guarded], methods: Sequence[Method], against: Mapping[str, Method]) -> list[Table]:
     """A table for each task, with the seeds of a method in one row."""
     by_task: dict[str, list[Guarded]] = {}
-    for one in gains:
-        by_task.setdefault(one.task, []).append(one)
+    for row in gains:
+        by_task.setdefault(row.task, []).append(row)
     tables = []
     for rows in by_task.values():
-        cells = tuple((row.model, (_cell(row.own), _cell(row.guard))) for row in rows)
-        base = {row.model: row.base for row in rows}
-        columns = ("model", "gain_own", rows[0].encoder)
-        table = PageTable("guard", columns, cells, ("guard_note",), against=base)
+        shown = tuple(Row(row.model, (_cell(row.own), _cell(row.guard)), row.base) for row in rows)
+        table = Table("guard", ("model", "gain_own", rows[0].encoder), shown, ("guard_note",))
         tables.append(fold_rows(table, methods, against))
     return tables
 
 
 def _cell(gain: Gain | None) -> Cell:
     if gain is None:
-        return Cell(DASH)
-    small = (f"{gain.low:+.2f} – {gain.high:+.2f}", f"n = {gain.n:,}, {gain.base_n:,}")
-    exact = known(value=gain.deviations, low=gain.low, high=gain.high, n=gain.n, base_n=gain.base_n)
-    return Cell(f"{gain.deviations:+.2f}", small, exact=exact)
+        return Cell()
+    counts = (f"n = {gain.n:,}, {gain.base_n:,}",)
+    more = {"n": gain.n, "base_n": gain.base_n}
+    return Cell(gain.deviations, _DEVIATIONS, gain.low, gain.high, below=counts, signed=True, more=more)

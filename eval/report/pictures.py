@@ -13,10 +13,9 @@ from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.published import Published
 from sozo.eval.report.svg import SERIES
 from sozo.eval.seeds import Method
-from sozo.eval.summary import estimate_of
 from sozo.scoring.statistics.seeds import over_seeds
-from sozo.tasks.page_parts import Radar, Ridge, Scatter
 from sozo.tasks.task import Task
+from sozo.tasks.view import Radar, Ridge, Scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +86,7 @@ def radars(
     """One for each method that has all values, means over its seeds, and for the paper's models."""
     every = {}
     for method in methods:
-        of_runs = [
-            [estimate_of(run, measure).mean for run in method.of_task(task.name)] for measure in picture.measures
-        ]
+        of_runs = [[run.estimate(measure).mean for run in method.of_task(task.name)] for measure in picture.measures]
         known = [[mean for mean in means if mean is not None] for means in of_runs]
         every[method.name] = tuple(sum(means) / len(means) for means in known if means)
     every |= {model.name: values for model, values in papers}

@@ -6,8 +6,11 @@ from itertools import product
 from typing import Any
 
 from sozo.eval.report.svg import BASELINE, TEXT, series, svg, tip
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import COUNT, interval, number
 
 _SIZE, _LETTER, _LINE = (7.6, 5.0), 6.2, 13.0  # width and height of a letter in points of 1/72 inch
+_HEIGHT = Measure("height")
 _STYLES = ("solid", (0, (5, 4)))
 
 
@@ -35,14 +38,14 @@ def plane_chart(
             colour = series(spot.colour)
             if len(spot.seeds) > 1:
                 for x, y in spot.seeds:
-                    said = tip(f"{spot.name}: {x:,.0f}, {y:.4g}")
-                    axes.plot(x, y, color=colour, marker="o", markersize=3, linestyle="none", gid=said)
+                    label = tip(f"{spot.name}: {number(x, COUNT)}, {number(y, _HEIGHT)}")
+                    axes.plot(x, y, color=colour, marker="o", markersize=3, linestyle="none", gid=label)
             if spot.ends is not None:
                 axes.plot([spot.at[0]] * 2, spot.ends, color=colour, linewidth=1.6, alpha=0.7)
             x, y = spot.at
-            ends = "" if spot.ends is None else " ({:.4g} – {:.4g})".format(*spot.ends)
-            said = tip(f"{spot.name}: {x:,.0f}, {y:.4g}{ends}")
-            axes.plot(x, y, color=colour, marker="o", markersize=9, alpha=0.85, linestyle="none", gid=said)
+            ends = "" if spot.ends is None else f" {interval(*spot.ends, _HEIGHT)}"
+            label = tip(f"{spot.name}: {number(x, COUNT)}, {number(y, _HEIGHT)}{ends}")
+            axes.plot(x, y, color=colour, marker="o", markersize=9, alpha=0.85, linestyle="none", gid=label)
         axes.set(xlabel=across, ylabel=up)
         axes.margins(x=0.14, y=0.08)
         axes.xaxis.get_major_locator().set_params(integer=True)

@@ -1,13 +1,13 @@
 """The paper's figures on the page: beside the rows of a study of its models, below tables, or as rows of these."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sozo.data.published import load_text
 from sozo.eval.evaluated import Evaluated
-from sozo.eval.report.page_table import PageTable
-from sozo.scoring.measure import DASH, Cell, Measure
-from sozo.tasks.page_parts import Column, ModelTable, RowTable
+from sozo.scoring.measure import Measure
+from sozo.scoring.table import Cell, Row, Table
+from sozo.tasks.view import ModelTable, RowTable, RunColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ def published(table: ModelTable, *, training: bool = True) -> list[Published]:
     return models
 
 
-def published_rows(table: ModelTable) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+def published_rows(table: ModelTable) -> Iterator[Row]:
     """Rows of a table; without those of which it has no column."""
     for model in published(table):
-        cells = tuple(_cell(figure(column, model.figures), table.heat) for column in table.columns)
-        if any(cell.value != DASH for cell in cells):
-            yield model.name, cells
+        texts = [figure(column, model.figures) for column in table.columns]
+        if any(texts):
+            yield Row(model.name, tuple(printed(text, heat=table.heat) for text in texts), published=True)
 
 
 def published_values(
@@ -45,7 +45,7 @@ def published_values(
 ) -> list[tuple[Published, tuple[float, ...]]]:
     """What the first table with columns of these measures has of the paper's models: of those that have all values."""
     for table in (table for table in declared if isinstance(table, ModelTable)):
-        of_measure = {column.measure or column.change: column for column in table.columns}
+        of_measure = {column.change: column for column in table.columns}
         if set(measures) <= of_measure.keys() and (table.paper or table.training):
             rows = [
                 (m, [figure(of_measure[k], m.figures) for k in measures]) for m in published(table, training=training)
@@ -54,28 +54,24 @@ def published_values(
     return []
 
 
-def _cell(text: str, heat: bool) -> Cell:
-    cell = printed(text or DASH)
-    return replace(cell, heat=float(text)) if heat and text else cell
-
-
-def papers(table: str | None) -> PageTable | None:
+def paper_table(name: str | None) -> Table | None:
     """The papers' table of other models; None where there is none."""
-    if table is None:
+    if name is None:
         return None
-    lines, rows = load_text(table), []
+    lines, rows = load_text(name), []
     for line in lines:
-        name, *values = line.values()
-        rows.append((name, tuple(printed(value) for value in values)))
-    return PageTable("papers_models", tuple(name.replace("_", " ") for name in lines[0]), tuple(rows))
+        model, *texts = line.values()
+        rows.append(Row(model, tuple(map(printed, texts))))
+    return Table("papers_models", tuple(column.replace("_", " ") for column in lines[0]), tuple(rows))
 
 
-def printed(text: str) -> Cell:
+def printed(text: str, heat: bool = False) -> Cell:
     """What a paper prints, digit for digit."""
     try:
-        return Cell(text, exact={"value": float(text)})
+        value = float(text)
     except ValueError:
-        return Cell(text)
+        return Cell(text or None)
+    return Cell(value, printed=text, heat=heat)
 
 
 def paper_row(table: str | None, model: Evaluated) -> dict[str, str]:
@@ -86,8 +82,7 @@ def paper_row(table: str | None, model: Evaluated) -> dict[str, str]:
     return next((row for row in load_text(table) if row["method"] == model.method and row["model"] in models), {})
 
 
-def figure(column: Column, row: Mapping[str, str]) -> str:
+def figure(column: RunColumn, row: Mapping[str, str]) -> str:
     """The paper's figure in a column; empty where there is none."""
-    measure = column.measure
-    name = column.paper or (measure and (measure.paper or measure.short.replace(" ", "_"))) or ""
-    return column.figure(text) if (text := row.get(name)) else ""
+    text = row.get(column.paper)
+    return column.figure(text) if text else ""

@@ -9,8 +9,8 @@ from typing import Any
 
 from sozo.data.schema import utf8_safe
 from sozo.eval.evaluated import Evaluated
-from sozo.tasks.page_parts import Entry, ReaderItem
 from sozo.tasks.task import Task
+from sozo.tasks.view import ReaderAnswer, ReaderItem
 
 
 def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
@@ -36,17 +36,17 @@ def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes:
 
 def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, Any]]:
     items: dict[tuple[str, str], ReaderItem] = {}
-    entries: defaultdict[tuple[str, str], list[list[Any]]] = defaultdict(lambda: [[] for _ in models])
+    answers: defaultdict[tuple[str, str], list[list[Any]]] = defaultdict(lambda: [[] for _ in models])
     for number, model in enumerate(models):
         run = model.run(task.name)
         for item in task.view.reader(run) if run else ():
             items[item.key] = item
-            entries[item.key][number] += map(_entry, item.entries)
+            answers[item.key][number] += map(_answer, item.answers)
     for key, item in items.items():
         own = {"kind": task.name, "id": key[0], "group": item.group, "title": item.title, "text": item.text}
-        yield {**own, "entries": entries[key]}
+        yield {**own, "entries": answers[key]}
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
-    marks = {"marks": entry.more["marks"]} if "marks" in entry.more else {}  # they stand before the status
-    return {"text": entry.text, "score": entry.score, **marks, "status": entry.status, **entry.more}
+def _answer(answer: ReaderAnswer) -> dict[str, Any]:
+    marks = {"marks": answer.more["marks"]} if "marks" in answer.more else {}  # they stand before the status
+    return {"text": answer.text, "score": answer.score, **marks, "status": answer.status, **answer.more}

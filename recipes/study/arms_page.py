@@ -7,11 +7,10 @@ from pathlib import Path
 from sozo.data.markdown import bullets, plain, table
 from sozo.data.record import write_whole
 from sozo.eval.report.exports import write_tables
-from sozo.eval.report.page_table import PageTable
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.render import render
-from sozo.scoring.measure import Cell, count_cell, known
 from sozo.scoring.statistics.seeds import SeedInterval
+from sozo.scoring.table import Cell, Row, Table
 from study import guards
 from study.arm import Arm
 from study.arms import PAPER
@@ -58,17 +57,18 @@ def cells(result: Result, arm: Arm) -> list[tuple[str, str]]:
     return shown
 
 
-def arms_table(result: Result) -> PageTable:
+def arms_table(result: Result) -> Table:
     """The arms, by measure."""
     rows = []
     for arm in result.study.rows:
-        shown = [count_cell(len(arm.seeds))]
+        shown = [Cell(len(arm.seeds))]
         for name, (value, half) in zip(result.measures, cells(result, arm), strict=True):
-            shown.append(Cell(value, (half,) if half else (), exact=_exact(result.interval(name, arm))))
+            below = (half,) if half else ()
+            shown.append(_written(value, result.interval(name, arm), below))
         shown += [Cell(text) for text in _said(result, arm)]
-        rows.append((arm.name, tuple(shown)))
+        rows.append(Row(arm.name, tuple(shown)))
     headings = [*(heading(name, result) for name in result.measures), *map(guards.heading, result.guarded)]
-    return PageTable("The arms", ("Arm", "Seeds", *headings), tuple(rows))
+    return Table("The arms", ("Arm", "Seeds", *headings), tuple(rows))
 
 
 def _said(result: Result, arm: Arm) -> list[str]:
@@ -83,19 +83,22 @@ def _said(result: Result, arm: Arm) -> list[str]:
     return texts
 
 
-def claims_table(result: Result) -> PageTable:
+def claims_table(result: Result) -> Table:
     """What was said beforehand, and what came out."""
     rows = []
     for v in result.verdicts:
-        texts = (Cell(v.claim.asked), Cell(found(v), exact=_exact(v.interval)), Cell(v.verdict), Cell(said(result, v)))
-        rows.append((v.claim.name, texts))
-    return PageTable("Claims", ("Claim", "It needs", "Found", "So it", "Said"), tuple(rows))
+        texts = (Cell(v.claim.asked), _written(found(v), v.interval), Cell(v.verdict), Cell(said(result, v)))
+        rows.append(Row(v.claim.name, texts))
+    return Table("Claims", ("Claim", "It needs", "Found", "So it", "Said"), tuple(rows))
 
 
-def _exact(interval: SeedInterval | None) -> dict[str, float | str]:
+def _written(text: str, interval: SeedInterval | None, below: tuple[str, ...] = ()) -> Cell:
+    """A text with the numbers behind it."""
     if interval is None:
-        return {}
-    return known(value=interval.mean, low=interval.low, high=interval.high, n=interval.seeds)
+        return Cell(text, below=below)
+    numbers = {"low": interval.low, "high": interval.high, "n": interval.seeds}
+    more = {name: number for name, number in numbers.items() if number is not None}
+    return Cell(interval.mean, printed=text, below=below, more=more)
 
 
 def found(verdict: Verdict) -> str:

@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
-from sozo.eval.report.page_table import PageTable
-from sozo.scoring.measure import Cell
-from sozo.tasks.dat.instrument_cells import cell, difference, difference_text, instrument_text, measured
+from sozo.scoring.table import Row, Table
+from sozo.tasks.dat.instrument_cells import cell, difference, difference_cell, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.table11 import Table11, Table11Row
 from sozo.tasks.dat.view import DatView
 
 
-def instrument_table(table: Table11) -> PageTable:
+def instrument_table(table: Table11) -> Table:
     """Of each row its instruments: the number, and what the row has more than `base`; without rows if there are none.
 
     Perplexity and inverse Simpson are at equal sample size.
@@ -25,24 +25,11 @@ def instrument_table(table: Table11) -> PageTable:
     for row in table.rows if names else ():
         own, cells = _values(row), []
         for name in columns:
-            more = difference_text(own, base, name) if own != base else ""
-            shown = (more,) if more else ()
-            cells.append(Cell(instrument_text(own, name), shown, exact=cell(own, name).exact))
-        rows.append((row.summary.source, tuple(cells)))
+            change = difference_cell(own, base, name) if own != base else None
+            cells.append(replace(cell(own, name), change=change))
+        rows.append(Row(row.summary.source, tuple(cells)))
     title = "What the mean is made of, and how the words are chosen"
-    return PageTable(title, ("Row", *columns.values()), tuple(rows))
-
-
-def instrument_markdown(table: Table11) -> list[str]:
-    """The lines of a table of them, differences below the numbers, and a sentence on each."""
-    shown = instrument_table(table)
-    if not shown.rows:
-        return []
-    lines = [f"| {' | '.join(shown.columns)} |", f"|---|{'---:|' * (len(shown.columns) - 1)}"]
-    for name, cells in shown.rows:
-        texts = [name.replace("|", "\\|"), *("<br>".join((cell.value, *cell.small)) for cell in cells)]
-        lines.append(f"| {' | '.join(texts)} |")
-    return [*lines, "", *(f"- {text}" for text in explanations(table))]
+    return Table(title, ("Row", *columns.values()), tuple(rows))
 
 
 def explanations(table: Table11) -> list[str]:

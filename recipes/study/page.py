@@ -5,80 +5,33 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sozo.data.markdown import bullets
 from sozo.data.published import METHODS
 from sozo.data.record import write_whole
 from sozo.data.schema import Response
 from sozo.eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
 from sozo.eval.report.exports import write_tables
-from sozo.eval.report.page_table import PageTable
 from sozo.eval.report.render import render
-from sozo.scoring.guard import Gain
-from sozo.scoring.measure import percent
+from sozo.scoring.table import markdown
 from sozo.tasks.dat.summary import DatSummary
-from sozo.tasks.dat.table11 import Table11, Table11Row
-from sozo.tasks.dat.view import summary_cells
+from sozo.tasks.dat.table11 import Table11
 from study.curves import EvaluationChart
 from study.guards import NOBODY, Verdicts, explanation
-from study.instruments import differences, explanations, instrument_markdown, instrument_table
-from study.page_tables import HINTS, reasons_table, scores_table, table11_table
-
-_PAPER_RESPONSES = 131_072  # in all, of each row
-
-
-def cells(row: Table11Row, table: Table11) -> dict[str, str]:
-    """The columns of a row by their headings."""
-    summary, shown = row.summary, summary_cells(row.summary)
-    words = "–" if row.equal_size_words is None else f"{row.equal_size_words:,.0f}"
-    return {
-        "Row": summary.source,
-        "Responses": f"{summary.num_responses:,}",
-        "Valid": f"{summary.valid:,} ({percent(summary.valid, summary.num_responses)})",
-        **{name: shown[name] for name in ("Mean", "Std", "Unique words")},
-        _equal_size(table): words,
-        **dict(zip(_gain_headings(table), map(_gain, row.gains), strict=False)),
-        **dict(row.verdicts),
-    }
-
-
-def _equal_size(table: Table11) -> str:
-    return f"Unique words in {table.equal_size:,} valid"
-
-
-def _gain_headings(table: Table11) -> tuple[str, ...]:
-    return ("Gain in own sd", f"Gain by {table.guard} in its sd") if table.guard else ()
-
-
-def _gain(gain: Gain | None) -> str:
-    return "–" if gain is None else f"{gain.deviations:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
-
-
-def paper_cells(row: Table11Row) -> dict[str, str]:
-    """The paper's figures under the same headings; empty where it has none."""
-    if (paper := row.published) is None:
-        return {}
-    valid = f"{paper.valid:,} ({percent(paper.valid, _PAPER_RESPONSES)})"
-    figures = {"Mean": f"{paper.mean:.3f}", "Std": f"{paper.std:.3f}", "Unique words": f"{paper.unique_words:,}"}
-    return {"Valid": valid, **figures}
+from study.instruments import differences, explanations, instrument_table
+from study.page_tables import HINTS, reasons_table, scores_table, table11_table, with_paper
 
 
 def to_markdown(table: Table11, verdicts: Verdicts = NOBODY) -> str:
-    """The table, the paper's columns last, and the patterns; a `|` in a row's name is escaped."""
-    lines: list[str] = []
-    headings = list(next(filter(None, map(paper_cells, table.rows)), {}))
-    for row in table.rows:
-        own = cells(row, table)
-        if not lines:
-            titles = [*own, *(f"Paper: {heading.lower()}" for heading in headings)]
-            lines = [f"| {' | '.join(titles)} |", f"|---|{'---:|' * (len(titles) - 1)}"]
-        values = [*own.values(), *(paper_cells(row).get(heading, "–") for heading in headings)]
-        lines.append(f"| {' | '.join(value.replace('|', chr(92) + '|') for value in values)} |")
+    """The table, the paper's columns last, and the patterns."""
+    parts = [markdown(with_paper(table11_table(table)))] if table.rows else []
     if shown := patterns(table):
-        lines += ["", *(f"- {name}: {text}" for name, text in shown.items())]
+        parts.append(bullets(f"{name}: {text}" for name, text in shown.items()))
     if verdicts:
-        lines += ["", *(f"- {explanation(task)}" for task in verdicts)]
-    if shown_instruments := instrument_markdown(table):
-        lines += ["", *shown_instruments]
-    return "\n".join(lines) + "\n"
+        parts.append(bullets(map(explanation, verdicts)))
+    instruments = instrument_table(table)
+    if instruments.rows:
+        parts += [markdown(instruments), bullets(explanations(table))]
+    return "\n".join(parts)
 
 
 def to_json(table: Table11, verdicts: Verdicts = NOBODY) -> dict[str, Any]:
@@ -146,7 +99,7 @@ def write_report(
 ) -> None:
     """Write the page, whole or not at all. Any argument may be empty; its section is then left out."""
     growing = {row.summary.source: row.curve for row in table.rows} if table else {}
-    own = [_table11(table), instrument_table(table)] if table and table.rows else []
+    own = [table11_table(table), instrument_table(table)] if table and table.rows else []
     scored = [scores_table(rows), reasons_table(rows)] if rows else []
     write_tables(path.with_name(f"{path.stem}-tables"), [*own, *scored])
     page = render(
@@ -168,8 +121,3 @@ def write_report(
         words_chart=unique_words_chart(growing, table.equal_size) if table else "",
     )
     write_whole(path, page)
-
-
-def _table11(table: Table11) -> PageTable:
-    rows = [(row, cells(row, table), paper_cells(row)) for row in table.rows]
-    return table11_table(rows, _equal_size(table), _gain_headings(table))

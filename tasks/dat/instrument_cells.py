@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from sozo.scoring.measure import Cell, Ends, Measure, count_cell, mean_cell, normal_interval
+from sozo.scoring.measure import Measure, normal_interval
+from sozo.scoring.table import Cell
 from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, LOOPHOLES, PARTS
 from sozo.tasks.dat.summary import DatSummary
 
@@ -26,21 +26,10 @@ def measured(rows: Sequence[DatSummary]) -> list[str]:
 def cell(values: Mapping[str, float], name: str) -> Cell:
     """An instrument with its interval, if it has one; a dash where it was not measured.
 
-    >>> cell({"combination": 0.0074, "combination_se": 0.0002}, "combination").small
-    ('0.0070 – 0.0078',)
+    >>> cell({"combination": 0.0074, "combination_se": 0.0002}, "combination").line
+    '0.0074 [0.0070, 0.0078]'
     """
-    value, digits = values.get(name), MEASURES[name].digits
-    if value is not None and name in DIVERSITY:
-        return count_cell(value)
-    exact = normal_interval(value, values.get(f"{name}_se"), 1)
-    shown = mean_cell(value if value is None else round(value, digits) + 0.0, MEASURES[name], _rounded(exact, digits))
-    return replace(shown, exact=mean_cell(value, MEASURES[name], exact).exact)
-
-
-def instrument_text(values: Mapping[str, float], name: str) -> str:
-    """The same in one line."""
-    shown = cell(values, name)
-    return shown.value + "".join(f" ({ends})" for ends in shown.small)
+    return _with_interval(values.get(name), values.get(f"{name}_se"), name)
 
 
 def difference(values: Mapping[str, float], base: Mapping[str, float], name: str) -> tuple[float, float] | None:
@@ -53,20 +42,17 @@ def difference(values: Mapping[str, float], base: Mapping[str, float], name: str
     return values[name] - base[name], math.hypot(values[f"{name}_se"], base[f"{name}_se"])
 
 
-def difference_text(values: Mapping[str, float], base: Mapping[str, float], name: str) -> str:
-    """The same with its interval, for people; nothing without one.
+def difference_cell(values: Mapping[str, float], base: Mapping[str, float], name: str) -> Cell | None:
+    """The same as a cell with its interval; None without one.
 
     >>> base, row = {"domains": 0.1, "domains_se": 0.03}, {"domains": 0.2, "domains_se": 0.04}
-    >>> difference_text(row, base, "domains")
-    '+0.10 (0.00 – 0.20)'
+    >>> difference_cell(row, base, "domains").line
+    '+0.10 [+0.00, +0.20]'
     """
-    if (found := difference(values, base, name)) is None:
-        return ""
-    digits = MEASURES[name].digits
-    low, high = _rounded(normal_interval(*found, 1), digits) or (0.0, 0.0)
-    return f"{round(found[0], digits) + 0.0:+.{digits}f} ({low:.{digits}f} – {high:.{digits}f})"
+    pair = difference(values, base, name)
+    return None if pair is None else _with_interval(*pair, name, signed=True)
 
 
-def _rounded(ends: tuple[float, float] | None, digits: int) -> Ends | None:
-    # Adding 0 makes 0 of -0.
-    return ends and (round(ends[0], digits) + 0.0, round(ends[1], digits) + 0.0)
+def _with_interval(value: float | None, error: float | None, name: str, *, signed: bool = False) -> Cell:
+    low, high = normal_interval(value, error, 1) or (None, None)
+    return Cell(value, MEASURES[name], low, high, signed=signed)

@@ -1,10 +1,10 @@
 """DAT results: the row of Table 11 (paper, section 5.2) of a table of responses, and finished runs that hold one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.data.schema import Reason, iter_tables
 from sozo.scoring.embeddings import DEFAULT_ENCODER
-from sozo.scoring.measure import Estimate, Measure, Summary, t_interval
+from sozo.scoring.measure import Estimate, Measure, t_interval
 from sozo.tasks.dat.table import read_table, valid_lists, valid_scores
 from sozo.tasks.finished import Finished
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class DatSummary(Summary):
+class DatSummary:
     """One row of Table 11 (paper, section 5.2): mean and deviation are over the valid responses only."""
 
     source: str  # who wrote the responses
@@ -47,7 +47,44 @@ class DatSummary(Summary):
         return 2 if (self.mean or 0.0) > 2 else 4
 
     def to_json(self) -> dict[str, Any]:
-        return Summary.to_json(self) | {"valid_rate": self.valid_rate}
+        """The row for `table11.json`."""
+        return {**asdict(self), "ci95": self.ci95 and list(self.ci95), "valid_rate": self.valid_rate}
+
+    def metrics(self) -> dict[str, Any]:
+        """The content of `metrics.json`."""
+        low, high = self.ci95 or (None, None)
+        total = self.num_responses
+        measures = {
+            "dat": Estimate(self.mean, low, high, self.valid, total),
+            "dat/valid": Estimate(self.valid_rate, None, None, total, total),
+        }
+        return {
+            "source": self.source,
+            "num_items": 1,
+            "num_answers": total,
+            "valid": self.valid,
+            "reasons": self.reasons,
+            "measures": {name: asdict(estimate) for name, estimate in measures.items()},
+            "std": self.std,
+            "unique_words": self.unique_words,
+            "instruments": self.instruments,
+        }
+
+    @classmethod
+    def from_metrics(cls, metrics: Mapping[str, Any]) -> Self:
+        """The summary whose `metrics` these are."""
+        score = metrics["measures"]["dat"]
+        return cls(
+            source=metrics["source"],
+            num_responses=metrics["num_answers"],
+            valid=metrics["valid"],
+            mean=score["mean"],
+            std=metrics["std"],
+            ci95=None if score["low"] is None else (score["low"], score["high"]),
+            unique_words=metrics["unique_words"],
+            reasons=metrics["reasons"],
+            instruments=metrics["instruments"],
+        )
 
 
 def summarise(responses: Path, *, source: str | None = None, trials: int | None = None) -> DatSummary:
@@ -99,7 +136,7 @@ class FinishedDat(Finished):
     @cached_property
     def summary(self) -> DatSummary:
         """The row of Table 11."""
-        return DatSummary.from_json(self.metrics)
+        return DatSummary.from_metrics(self.metrics)
 
     def shown(self, measure: Measure) -> Measure:
         """Two decimals for Olson's scores (0 to 200)."""
@@ -128,11 +165,3 @@ class FinishedDat(Finished):
         if self.settings.get("olson"):
             return None
         return guard.scores(valid_lists(self.folder, self.settings.get("trials")))
-
-    def estimate(self, measure: Measure) -> Estimate:
-        """The mean with its normal interval, of the valid ones among all; the valid share without one."""
-        row = self.summary
-        if measure.short == "valid":
-            return Estimate(row.valid_rate, None, None, row.num_responses, row.num_responses)
-        low, high = row.ci95 or (None, None)
-        return Estimate(row.mean, low, high, row.valid, row.num_responses)

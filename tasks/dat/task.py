@@ -107,4 +107,4 @@ class Dat(Task):
     def finish(self, run: Complete) -> Outcome:
         responses = run.folder / "responses"
         row = summarise(responses, source=run.source, trials=run.trials)
-        return Outcome(replace(row, instruments=measure(self.scorer, *read_lists(responses, run.trials))).to_json())
+        return Outcome(replace(row, instruments=measure(self.scorer, *read_lists(responses, run.trials))).metrics())

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from sozo.scoring.judges.ledger import Judgement, judgement_key, latest, read_judgements
-from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.measure import Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.jcq.files import read_answers
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, load_questions
@@ -90,12 +90,6 @@ class FinishedJcq(Finished):
     def counts(self, measure: Measure) -> tuple[int, int]:
         cell = means([self.scores], task_and_criterion(measure)[0])[-1]
         return cell.scored, cell.asked
-
-    def estimate(self, measure: Measure) -> Estimate | None:
-        stored = self.metrics.get("means", {}).get(measure.short)
-        return (
-            None if stored is None else Estimate(stored["mean"], stored["low"], stored["high"], *self.counts(measure))
-        )
 
     def grid_means(self) -> Mapping[tuple[str, str], float | None]:
         rows = [means([self.scores], None if task == ALL else task) for task in (*TASKS, ALL)]

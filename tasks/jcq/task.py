@@ -14,7 +14,7 @@ from sozo.data.settings import setting
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import Judging
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import (
@@ -31,7 +31,7 @@ from sozo.tasks.jcq.files import (
 from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
-from sozo.tasks.jcq.tables import answer_states, judged_by, length_and_score, means, model_scores
+from sozo.tasks.jcq.tables import answer_states, judged_by, length_and_score, model_scores
 from sozo.tasks.jcq.view import JcqView
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Complete, Item, Outcome
@@ -157,18 +157,26 @@ class Jcq(JudgedTask):
     def _metrics(self, run: Complete, source: str, answers: Sequence[Answer], judged: Judging) -> dict[str, Any]:
         scores = model_scores(self.questions, answers, judged.judgements)
         values = scores.values[scores.scored > 0]
-        columns = dict(zip(CRITERIA, values.T, strict=True)) | {"mean": values.mean(axis=1)}
-        by_task = [asdict(means([scores], task)[-1]) for task in (*TASKS, None)]
+        columns = {"mean": values.mean(axis=1)} | dict(zip(CRITERIA, values.T, strict=True))
+        answered = int(scores.scored.sum())
+        measures = {}
+        for name, column in columns.items():
+            interval = mean_interval(column)
+            estimate = Estimate(interval.mean, interval.low, interval.high, answered, int(scores.asked.sum()))
+            measures[f"jcq/{name}"] = asdict(estimate)
         return {
             "source": source,
             "judge": self.settings.judge_model,
             "prompt": self.settings.judge_prompt,
-            "num_questions": len(scores.questions),
+            "num_items": len(scores.questions),
+            "scored_items": len(values),
+            "num_answers": len(answers),
+            "valid": judged.statuses["ok"],
+            "reasons": {status: n for status, n in judged.statuses.items() if status != "ok"},
+            "measures": measures,
             "judged_by": judged_by(judged.judgements),
             "answer_states": answer_states(answers),
             "length": length_and_score(answers, judged.judgements),
-            "means": {name: asdict(mean_interval(column)) for name, column in columns.items()},
-            "by_task": {"rows": [source], "columns": [*TASKS, "mean"], "cells": [by_task]},
             **judged.to_json(),
         }
 

@@ -13,12 +13,12 @@ from sozo.data.prompts import fill, prompt, sat_messages
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Rubric, Scores, ToJudge
-from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.measure import Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.sat.compliance import keeps_conditions
 from sozo.tasks.sat.score import SatScorer, what_counts
 from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites
-from sozo.tasks.sat.summary import SatSummary, story_scores
+from sozo.tasks.sat.summary import story_scores
 
 ROWS = "rewrites.jsonl"
 STORIES = "stories.jsonl"  # what was rewritten, so that a run's folder can be read alone
@@ -53,11 +53,6 @@ class FinishedSat(Finished):
         return {**super().scale, "stories_sha256": self.settings.get("stories_sha256")}
 
     @cached_property
-    def summary(self) -> SatSummary:
-        """The row of Table 7."""
-        return SatSummary.from_json(self.metrics)
-
-    @cached_property
     def stories(self) -> dict[str, Story]:
         """What was to be rewritten, by id."""
         return {story.id: story for story in load_stories(self.folder / STORIES)}
@@ -89,13 +84,6 @@ class FinishedSat(Finished):
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
         scorer = SatScorer(make_encoder(encoder, texts=True), tuple(self.stories.values()), cache_dir=cache)
         return story_scores(scorer.score(self.rewrites)), scorer.describe()
-
-    def estimate(self, measure: Measure) -> Estimate | None:
-        if measure.name != self.main.name:
-            return None
-        row = self.summary
-        low, high = row.ci95 or (None, None)
-        return Estimate(row.mean, low, high, row.scored_stories, row.num_stories)
 
 
 def rewrite_values(row: Rewrite) -> dict[str, float]:

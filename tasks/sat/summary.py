@@ -3,42 +3,14 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
-from sozo.scoring.measure import Summary, t_interval
+from sozo.scoring.measure import Estimate, t_interval
 from sozo.tasks.sat.compliance import Extra, keeps_conditions, length_ok
 from sozo.tasks.sat.stories import Rewrite, SatReason
-
-
-@dataclass(frozen=True, slots=True)
-class SatSummary(Summary):
-    """One row of Table 7: the score is the mean over stories of each story's mean over its rewrites."""
-
-    source: str  # who wrote the rewrites
-    num_stories: int  # stories that were to be rewritten
-    scored_stories: int  # those with a score; `mean`, `std` and `ci95` always stand beside it
-    num_rewrites: int  # all rewrites
-    scored_rewrites: int  # those with a score
-    mean: float | None  # mean distance in [0, 2]; None without a score
-    std: float | None  # sample standard deviation over stories (ddof = 1); None with fewer than two of them
-    ci95: tuple[float, float] | None  # normal, over stories: mean -+ 1.96 std / sqrt(scored_stories)
-    reasons: dict[str, int]  # rewrites without a score by reason, every reason named
-    compliant: int  # rewrites (of `num_rewrites`, as all below) that keep to every condition of the prompt
-    length_ok: int  # those with about 400 characters (`LENGTH_BAND`)
-    one_line: int  # those without a line break; a rewrite that is empty keeps no condition, here and below
-    only_story: int  # those that hold nothing but the story
-    truncated: int  # those that the generator cut off (`finish_reason` length)
-    extras: dict[str, int]  # rewrites by what they hold beside the story; one may count under several
-    mean_length: float | None  # mean number of characters; None without rewrites
-    mean_copied: float | None  # mean share of the story's 8-grams that are in the rewrite; None without rewrites
-    compliant_mean: float | None  # as `mean`, over the compliant rewrites with a score; None without one
-    compliant_stories: int  # how many stories that is
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
 
 
 def story_scores(rewrites: Iterable[Rewrite]) -> dict[str, float]:
@@ -54,32 +26,42 @@ def story_scores(rewrites: Iterable[Rewrite]) -> dict[str, float]:
     return {story: math.fsum(values) / len(values) for story, values in scores.items()}
 
 
-def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | None = None) -> SatSummary:
-    """The row of scored rewrites of so many stories (those that nobody rewrote too); by default of their sources."""
-    by_story = np.array(list(story_scores(rewrites).values()))
-    n = len(by_story)
+def summarise(rewrites: Sequence[Rewrite], num_stories: int, *, source: str | None = None) -> dict[str, Any]:
+    """The row of Table 7 as `metrics.json` has it: of scored rewrites of so many stories, by default of their sources.
+
+    The score is the mean over stories of each story's mean over its rewrites. Counts such as `compliant` (rewrites
+    that keep to every condition of the prompt), `length_ok` (about 400 characters), `one_line`, `only_story` and
+    `truncated` (cut off by the generator) are of `num_answers` rewrites; a rewrite that is empty keeps no condition.
+    `extras` are rewrites by what they hold beside the story, of which one may hold several. `mean_length` is in
+    characters, `mean_copied` the mean share of the story's 8-grams that are in the rewrite.
+    """
     compliant = [row for row in rewrites if keeps_conditions(row)]
+    scores = np.array(list(story_scores(rewrites).values()))
+    n = len(scores)
+    mean, std = float(scores.mean()) if n else None, float(scores.std(ddof=1)) if n > 1 else None
+    low, high = t_interval(mean, std, n) or (None, None)
     compliant_scores = list(story_scores(compliant).values())
-    mean, std = float(by_story.mean()) if n else None, float(by_story.std(ddof=1)) if n > 1 else None
+    of_compliant = Estimate(_mean(compliant_scores), None, None, len(compliant_scores), num_stories)
     extras, reasons = Counter(x for row in rewrites for x in row.extras or ()), Counter(row.reason for row in rewrites)
-    return SatSummary(
-        source=", ".join(dict.fromkeys(row.source for row in rewrites)) if source is None else source,
-        num_stories=num_stories,
-        scored_stories=n,
-        num_rewrites=len(rewrites),
-        scored_rewrites=sum(row.score is not None for row in rewrites),
-        mean=mean,
-        std=std,
-        ci95=t_interval(mean, std, n),
-        reasons={str(reason): reasons[reason] for reason in SatReason},
-        compliant=len(compliant),
-        length_ok=sum(length_ok(row.length or 0) for row in rewrites),
-        one_line=sum(bool(row.length and row.one_line) for row in rewrites),
-        only_story=sum(bool(row.length and not row.extras) for row in rewrites),
-        truncated=sum(row.finish_reason == "length" for row in rewrites),
-        extras={str(extra): extras[extra] for extra in Extra},
-        mean_length=_mean([row.length for row in rewrites if row.length is not None]),
-        mean_copied=_mean([row.copied for row in rewrites if row.copied is not None]),
-        compliant_mean=_mean(compliant_scores),
-        compliant_stories=len(compliant_scores),
-    )
+    return {
+        "source": ", ".join(dict.fromkeys(row.source for row in rewrites)) if source is None else source,
+        "num_items": num_stories,
+        "num_answers": len(rewrites),
+        "valid": sum(row.score is not None for row in rewrites),
+        "reasons": {str(reason): reasons[reason] for reason in SatReason},
+        "measures": {"sat": asdict(Estimate(mean, low, high, n, num_stories))},
+        "std": std,  # over stories (ddof = 1); None with fewer than two of them
+        "compliant": len(compliant),
+        "compliant_mean": asdict(of_compliant),
+        "length_ok": sum(length_ok(row.length or 0) for row in rewrites),
+        "one_line": sum(bool(row.length and row.one_line) for row in rewrites),
+        "only_story": sum(bool(row.length and not row.extras) for row in rewrites),
+        "truncated": sum(row.finish_reason == "length" for row in rewrites),
+        "extras": {str(extra): extras[extra] for extra in Extra},
+        "mean_length": _mean([row.length for row in rewrites if row.length is not None]),
+        "mean_copied": _mean([row.copied for row in rewrites if row.copied is not None]),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None

@@ -83,7 +83,7 @@ class Sat(Task):
         rows = self.scorer.score([_rewrite(answer) for answer in run.answers])
         write_records(run.folder / STORIES, self.stories)
         write_rewrites(run.folder / ROWS, rows)
-        return Outcome(summarise(rows, len(self.stories), source=run.source).to_json())
+        return Outcome(summarise(rows, len(self.stories), source=run.source))
 
 
 @cache

@@ -10,8 +10,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.settings import setting
-from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.statistics import mean_interval
+from sozo.scoring.measure import Measure
 from sozo.tasks.finished import ITEMS
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, UNPARSEABLE, FinishedSipen
@@ -104,12 +103,6 @@ class Sipen(Task):
         write_objects(run.folder / ITEMS, ({"id": i.id, "prompt": i.prompt, **i.columns} for i in self.items()))
         finished = FinishedSipen(self.name, self.measures[0], run.folder, self.deciding(), {}, {})
         replies = finished.replies
-        estimates = {}
-        for measure in self.measures:
-            values = [value for value in finished.by_item(measure).values() if value is not None]
-            interval = mean_interval(values, share=True)
-            estimate = Estimate(interval.mean, interval.low, interval.high, *finished.counts(measure))
-            estimates[measure.name] = asdict(estimate)
         return Outcome(
             {
                 "source": run.source,
@@ -118,7 +111,7 @@ class Sipen(Task):
                 "num_answers": len(replies),
                 "valid": sum(reply.answer is not None for reply in replies),
                 "reasons": {"unparseable": sum(reply.answer is None for reply in replies)},
-                "measures": estimates,
+                "measures": {measure.name: asdict(finished.estimate(measure)) for measure in self.measures},
                 **tables(replies, self.asked),
             }
         )

@@ -1,75 +1,93 @@
 """How SIPeN's results are shown: controls first, then Tables 4 to 6, beside which answers were given."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sozo.scoring.measure import DASH, Cell, Estimate, Measure, ends_text, estimate_text, known, n_of
-from sozo.tasks.page_parts import Column, Entry, ModelTable, ReaderItem, Section
-from sozo.tasks.sipen.finished import CONTROLS, FinishedSipen, is_trial
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import n_of, number, p_value, share
+from sozo.scoring.table import Cell
+from sozo.tasks.sipen.finished import FinishedSipen, is_trial
 from sozo.tasks.sipen.items import CONTROL, SCALES, STRONGER, WEAKER
 from sozo.tasks.sipen.tables import OTHER
-from sozo.tasks.view import Card, View
+from sozo.tasks.view import (
+    FACTS,
+    NUMBERS,
+    SCALE,
+    TERMINAL,
+    ModelTable,
+    ReaderAnswer,
+    ReaderItem,
+    RunColumn,
+    Section,
+    View,
+    measured,
+    pick,
+    setting_of,
+    stored,
+)
 
 Stored = Mapping[str, Any]  # a `Share` or a `Contrast` as `metrics.json` has it
-_SHARE = Measure("share", share=True)
+_SHARE = Measure("share", 3, share=True)  # with the paper's one decimal
 _CATEGORIES = {"quantifier": "量化詞", "numeral": "数詞", "adjective": "形容詞"}
+_LABELS = ("implicature", "entailment", "neither")
 _STEPS = ("1 step", "2 steps")
 _PLACES = {STRONGER: _STEPS, WEAKER: _STEPS, "": (STRONGER, WEAKER)}  # what a contrast's row compares, by its direction
+_TERMINAL = frozenset({TERMINAL})
 _MOST_UNPARSEABLE = 0.02  # more answers that are none of the options than this, and a line says so
 
 
 class SipenView(View[FinishedSipen]):
     """A model that always says No is perfect by the paper's implicature labels: the answers stand beside the tables."""
 
-    def cells(self, measures: Sequence[Measure], metrics: Mapping[str, Any]) -> dict[str, str]:
-        cells = {"Source": metrics["source"]}
-        asked = f"{metrics['num_premises']:,} premises, {metrics['num_items']:,} hypotheses and controls"
-        cells |= {"Asked": asked, "Controls": estimate_text(measures[0], Estimate(**metrics["measures"][CONTROLS]))}
-        for direction, share in metrics["controls"].items():
-            cells[f"  {direction} ({CONTROL[direction]})"] = _text(share)
-        for category, row in metrics["accuracy"].items():
-            cells |= {f"{category.capitalize()}, {name}": _text(share) for name, share in row.items()}
-        for direction, counts in metrics["answers"].items():
-            total = sum(counts.values())
-            given = ", ".join(f"{answer} {n / total:.0%}" for answer, n in counts.items() if n or answer != OTHER)
-            cells[f"Answers, {direction}"] = f"{given} of {total:,}"
-        for row in (*metrics["steps"], *metrics["directions"]):
-            shares = f"{_percent(row['first'])}, {_percent(row['second'])} of {row['first']['n']:,}"
-            cells[_column(*_row_key(row), ", ".join(_PLACES[row["direction"]]))] = (
-                f"{shares}, p = {row['p_holm']:.3f} (Holm)"
-            )
-        return cells
+    def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedSipen]) -> list[RunColumn]:
+        directions = dict.fromkeys(direction for run in runs for direction in run.metrics["answers"])
+        return [
+            stored("num_premises", "premises"),
+            stored("num_items", "sipen_items", NUMBERS | {FACTS, SCALE}),
+            measured(measures[0], key="mean"),
+            *map(measured, measures[1:]),
+            *(RunColumn(direction, partial(_control, direction), shown=_TERMINAL) for direction in CONTROL),
+            RunColumn("constant", _constant, shown=_TERMINAL),
+            RunColumn("answers_given", _given, shown=_TERMINAL),
+            *(RunColumn(f"  {name}", partial(_given, of=name), shown=_TERMINAL) for name in directions),
+            *_accuracies(runs),
+            *_contrast_columns(runs),
+            stored("num_answers", "answers"),
+            stored("valid"),
+            setting_of("sipen_prompt", shown=frozenset({FACTS, SCALE})),
+        ]
 
-    def notes(self, metrics: Mapping[str, Any]) -> list[str]:
-        notes, answers, broken = [], metrics["num_answers"], metrics["reasons"]["unparseable"]
+    def notes(self, run: FinishedSipen) -> list[str]:
+        metrics = run.metrics
+        notes, answers, unparseable = [], metrics["num_answers"], metrics["reasons"]["unparseable"]
         if constant := metrics["constant"]:
             called = "not among the options" if constant == OTHER else constant
             notes.append(f"CONSTANT ANSWER: nearly every answer is {called}; accuracies say nothing of understanding.")
-        if broken > _MOST_UNPARSEABLE * answers and constant != OTHER:
-            notes.append(f"UNPARSEABLE: {broken:,} of {answers:,} answers are none of the options, and count as wrong.")
+        if unparseable > _MOST_UNPARSEABLE * answers and constant != OTHER:
+            notes.append(
+                f"UNPARSEABLE: {n_of(unparseable, answers)} answers are none of the options, and count as wrong."
+            )
         lines = []
         for answer, scores in metrics["constant_scores"].items():
-            known_scores = {name: value for name, value in scores.items() if value is not None}
-            lines.append(f"always {answer}: " + ", ".join(f"{n} {value:.1%}" for n, value in known_scores.items()))
+            known = [f"{name} {number(value, _SHARE)}" for name, value in scores.items() if value is not None]
+            lines.append(f"always {answer}: " + ", ".join(known))
         return [*notes, f"Whoever does not read scores: {'; '.join(lines)}."]
 
-    def card(self, measures: Sequence[Measure], metrics: Mapping[str, Any], settings: Mapping[str, Any]) -> Card:
-        _, rows = super().card(measures, metrics, settings)
-        where = {
-            "dataset_name": f"{metrics['num_premises']} premises of one's own",
-            "dataset_type": "other-implicatures",
-        }
-        if is_trial(settings):
-            where = {"dataset_name": "48 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
-        return {"task_name": "Scalar implicatures", **where}, rows
+    def dataset(self, run: FinishedSipen) -> dict[str, str]:
+        premises = run.metrics["num_premises"]
+        names = {"dataset_name": f"{premises} premises of one's own", "dataset_type": "other-implicatures"}
+        if is_trial(run.settings):
+            names = {"dataset_name": "48 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
+        return {"task_name": "Scalar implicatures", **names}
 
     def labels(self) -> dict[str, tuple[str, str]]:
         """Those of columns too, whose names are made of an expression, a direction and a place."""
         labels = super().labels()
         for category, japanese in _CATEGORIES.items():
-            for name in ("implicature", "entailment", "neither"):
+            for name in _LABELS:
                 labels[f"{category}: {name}"] = f"{category}: {name}", f"{japanese}：{labels[name][1]}"
         words = {word: word for scale in SCALES.values() for word in scale.expressions} | _CATEGORIES
         for expression, japanese in words.items():
@@ -82,88 +100,77 @@ class SipenView(View[FinishedSipen]):
 
     def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedSipen]]) -> Section:
         every = [run for own in runs.values() for run in own]
-        trial = ["sipen_trial_note"] if any(is_trial(run.settings) for run in every) else []
-        controls = [d for d in CONTROL if any(d in run.metrics["controls"] for run in every)]
-        categories = dict.fromkeys(c for run in every for c in run.metrics["accuracy"])
-        chances = (Column("constant", cell=_constant), Column("answers_given", cell=_given))
-        first = (Column("controls", measures[0]), *(Column(d, cell=partial(_control, d)) for d in controls), *chances)
-        table4 = [
-            Column(f"{category}: {name}", cell=partial(_accuracy, category, name), paper=f"{category}_{name}")
-            for category in categories
-            for name in ("implicature", "entailment", "neither")
-        ]
-        rows = dict.fromkeys(_row_key(row) for run in every for row in _contrasts(run))
-        contrasts = [
-            Column(_column(*key, place), cell=partial(_place, key, k))
-            for key in rows
-            for k, place in enumerate(_PLACES[key[1]])
-        ]
+        columns = self.columns(measures, every)
+        trial = ("sipen_trial_note",) if any(is_trial(run.settings) for run in every) else ()
+        asked = [direction for direction in CONTROL if any(direction in run.metrics["controls"] for run in every)]
+        controls = pick(columns, ("mean", *asked, "constant", "answers_given"))
         tables = [
-            ModelTable("sipen_controls", first, (*trial, "sipen_controls_note", "scale_note")),
-            ModelTable("sipen_table4", tuple(table4), ("sipen_note",), heat=True, paper="sipen_accuracy"),
-            ModelTable("sipen_tables56", tuple(contrasts), ("sipen_contrast_note",)),
+            ModelTable("sipen_controls", controls, (*trial, "sipen_controls_note", "scale_note")),
+            ModelTable("sipen_table4", _accuracies(every), ("sipen_note",), heat=True, paper="sipen_accuracy"),
+            ModelTable("sipen_tables56", _contrast_columns(every), ("sipen_contrast_note",)),
         ]
         return [table for table in tables if table.columns], ()
 
-    def settings_shown(self, run: FinishedSipen) -> list[tuple[str, Any]]:
-        return [("sipen_prompt", run.settings.get("sipen_prompt")), ("sipen_items", f"{len(run.asked):,}")]
-
-    def scale_text(self, run: FinishedSipen) -> str:
-        return f"prompt {run.settings.get('sipen_prompt')}, {len(run.asked):,} items"
-
-    def entries(self, run: FinishedSipen) -> Iterator[tuple[str, Entry]]:
+    def reader_answers(self, run: FinishedSipen) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer, reply in zip(run.answers(), run.replies, strict=True):
-            score = answer.values.get(CONTROLS)
-            yield answer.item, Entry(answer.text, score, reply.answer or "unparseable")
+            score = answer.values.get(run.main.name)
+            yield answer.item, ReaderAnswer(answer.text, score, reply.answer or "unparseable")
 
-    def reader_item(self, run: FinishedSipen, item: str, entries: Sequence[Entry]) -> ReaderItem:
+    def reader_item(self, run: FinishedSipen, item: str, answers: Sequence[ReaderAnswer]) -> ReaderItem:
         asked = run.asked[item]
         text = "\n".join(filter(None, (asked.context, f"T: {asked.premise}", f"H: {asked.hypothesis}")))
-        return ReaderItem((item, text), asked.direction, item, text, entries)
+        return ReaderItem((item, text), asked.direction, item, text, answers)
 
 
-def _percent(share: Stored) -> str:
-    """With the paper's one decimal; a dash of nothing."""
-    return f"{share['k'] / share['n']:.1%}" if share["n"] else DASH
+def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
+    """Table 4: the accuracy on each category by each kind of label."""
+    columns = []
+    for category in dict.fromkeys(category for run in runs for category in run.metrics["accuracy"]):
+        for label in _LABELS:
+            cell = partial(_accuracy, category, label)
+            columns.append(RunColumn(f"{category}: {label}", cell, shown=_TERMINAL, paper=f"{category}_{label}"))
+    return tuple(columns)
 
 
-def _text(share: Stored) -> str:
-    ends = ends_text((share["low"], share["high"]), _SHARE)
-    return f"{_percent(share)}{ends and f' ({ends})'}, {share['k']:,} of {share['n']:,}"
+def _contrast_columns(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
+    """Tables 5 and 6: of each expression and direction both places that are compared."""
+    columns = []
+    for key in dict.fromkeys(_row_key(row) for run in runs for row in _contrasts(run)):
+        for k, place in enumerate(_PLACES[key[1]]):
+            columns.append(RunColumn(_column(*key, place), partial(_place, key, k), shown=_TERMINAL))
+    return tuple(columns)
 
 
-def _cell(share: Stored | None, *small: str, heat: bool = False) -> Cell:
+def _share_cell(share: Stored | None, *below: str) -> Cell:
     if share is None or not share["n"]:
-        return Cell(DASH)
-    value, ends = share["k"] / share["n"], ends_text((share["low"], share["high"]), _SHARE)
-    exact = known(value=value, low=share["low"], high=share["high"], n=share["k"], of=share["n"])
-    below = (*([] if heat else [ends]), n_of(share["k"], share["n"]), *small)
-    hover = f"95%: {ends}" if heat else ""
-    return Cell(_percent(share), below, heat=100 * value if heat else None, hover=hover, exact=exact)
+        return Cell()
+    value = share["k"] / share["n"]
+    return Cell(value, _SHARE, share["low"], share["high"], share["k"], share["n"], below=below)
 
 
 def _control(direction: str, run: FinishedSipen) -> Cell:
-    return _cell(run.metrics["controls"].get(direction))
+    return _share_cell(run.metrics["controls"].get(direction))
 
 
-def _accuracy(category: str, name: str, run: FinishedSipen) -> Cell:
-    return _cell(run.metrics["accuracy"].get(category, {}).get(name), heat=True)
+def _accuracy(category: str, label: str, run: FinishedSipen) -> Cell:
+    return _share_cell(run.metrics["accuracy"].get(category, {}).get(label))
 
 
-def _constant(run: FinishedSipen) -> Cell:
-    """Whether one answer is nearly every one, and what the constants score on controls."""
+def _constant(run: FinishedSipen) -> str:
+    """Whether one answer is nearly every one."""
     constant = run.metrics["constant"]
-    return Cell(f"{constant}!" if constant else "no", exact=known(value=constant or "no"))
+    return f"{constant}!" if constant else "no"
 
 
-def _given(run: FinishedSipen) -> Cell:
-    """Shares of the answers on hypotheses and controls together."""
-    count: dict[str, int] = {}
-    for counts in run.metrics["answers"].values():
-        for answer, n in counts.items():
-            count[answer] = count.get(answer, 0) + n
-    total = sum(count.values())
-    return Cell(", ".join(f"{answer} {n / total:.0%}" for answer, n in count.items()), (f"{total:,}",), exact={**count})
+def _given(run: FinishedSipen, of: str = "") -> Cell:
+    """Shares of the answers on hypotheses and controls together, or on those of one direction."""
+    counts: Counter[str] = Counter()
+    for direction, of_direction in run.metrics["answers"].items():
+        if of in ("", direction):
+            counts.update(of_direction)
+    total = counts.total()
+    shares = ", ".join(f"{answer} {share(n, total)}" for answer, n in counts.items())
+    return Cell(shares, n=total, more={**counts})
 
 
 def _contrasts(run: FinishedSipen) -> list[Stored]:
@@ -182,5 +189,5 @@ def _place(key: tuple[str, str], place: int, run: FinishedSipen) -> Cell:
     """The share of No in one of two places; below the second the p-value of the difference."""
     row = next((row for row in _contrasts(run) if _row_key(row) == key), None)
     if row is None:
-        return Cell(DASH)
-    return _cell(row["second" if place else "first"], *([f"p = {row['p_holm']:.3f}"] if place else []))
+        return Cell()
+    return _share_cell(row["second" if place else "first"], *([p_value(row["p_holm"])] if place else []))

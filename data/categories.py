@@ -39,5 +39,5 @@ def domains(word: str) -> frozenset[str]:
 
 def _labels(label: re.Pattern[str], word: str) -> frozenset[str]:
     features = (entry.feature for entry in default_dictionary().lookup(word))
-    found = (label.search(feature) for feature in features if feature.startswith("名詞,"))
-    return frozenset(name for match in found if match for name in match[1].split(";"))
+    matches = (label.search(feature) for feature in features if feature.startswith("名詞,"))
+    return frozenset(name for match in matches if match for name in match[1].split(";"))

@@ -184,8 +184,8 @@ def _asked_and_answered(
     for name in ("completion_ids", "environments"):  # lists that TRL hands over beside the dataset's columns
         columns.pop(name, None)
     ids = columns.pop("item", [""] * count)
-    asked = [""] * count if prompts is None else [completion_text(prompt) for prompt in prompts]
-    items = [Item(str(ids[k]), asked[k], {n: v[k] for n, v in columns.items()}) for k in range(count)]
+    questions = [""] * count if prompts is None else [completion_text(prompt) for prompt in prompts]
+    items = [Item(str(ids[k]), questions[k], {n: v[k] for n, v in columns.items()}) for k in range(count)]
     answers = [Answer(str(k), items[k].id, completion_text(text)) for k, text in enumerate(completions)]
     return items, answers
 

@@ -6,7 +6,6 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from sozo.data.categories import categories, domains
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.hill import hill_numbers
 
@@ -124,11 +123,3 @@ def test_rarefied_hill_numbers_are_those_of_all_draws(size):
     found = hill_numbers([sum(word in one for one in responses) for word in words], 5, size)
     expected = np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)
     assert (found.unique, found.perplexity, found.inverse_simpson) == pytest.approx(expected)
-
-
-def test_categories_and_domains_are_the_dictionarys():
-    assert categories("犬") == {"動物"}
-    assert categories("参") == {"抽象物", "数量"}  # of two entries
-    assert categories("走る") == categories("脇差し分化") == frozenset()
-    assert domains("七五三") == {"家庭・暮らし"}
-    assert domains("犬") == frozenset()

@@ -98,56 +98,37 @@ def test_japanese_script(word):
 @pytest.mark.parametrize(
     "word",
     [
-        "dog",
-        "犬x",
-        "ｄｏｇ",
-        "Ｔシャツ",
-        "単語1",
-        "単語１",
-        "1",
-        "사과",
-        "собака",
-        "①",
-        "ⅳ",
+        *["dog", "犬x", "ｄｏｇ", "Ｔシャツ", "単語1", "単語１", "1", "사과", "собака", "①", "ⅳ", "é", "ﬁ", "٣", "〇"],
         "が\u0302",
         "か\u3099",
-        "é",
-        "ﬁ",
-        "٣",
-        "〇",
     ],
 )
 def test_other_scripts_are_not_japanese(word):
     assert parse_response(with_word(word)) is Reason.NOT_JAPANESE
 
 
+# Among them right-to-left marks and overrides, zero-width spaces, a private character and a lone surrogate.
 @pytest.mark.parametrize(
     "word",
     [
-        "犬。",
-        "「犬」",
-        "犬・猫",
-        "犬!",
-        "犬(動物)",
-        "犬（動物）",
-        "**犬**",
-        "犬😀",
-        "😀",
-        "♪",
-        "犬\x00",
-        "犬\x07",
-        "犬\x1b[31m",
-        "犬\u200b",
-        "犬\u200f",  # right-to-left mark
-        "\u202e犬",  # right-to-left override
-        "犬\ufeff",
-        "犬\ue000",
-        "犬\ud800",
-        "犬〜",
-        "-",
-        "犬-猫",
-        "+",
-        "｡",
+        *[
+            "犬。",
+            "「犬」",
+            "犬・猫",
+            "犬!",
+            "犬(動物)",
+            "犬（動物）",
+            "**犬**",
+            "犬😀",
+            "😀",
+            "♪",
+            "犬〜",
+            "-",
+            "犬-猫",
+            "+",
+            "｡",
+        ],
+        *("犬\x00", "犬\x07", "犬\x1b[31m", "犬\u200b", "犬\u200f", "\u202e犬", "犬\ufeff", "犬\ue000", "犬\ud800"),
         "犬\U0010ffff",
     ],
 )
@@ -158,19 +139,6 @@ def test_symbols(word):
 def test_the_first_foreign_character_of_a_word_gives_the_reason():
     assert script_reason("犬!a") is Reason.SYMBOL
     assert script_reason("犬a!") is Reason.NOT_JAPANESE
-
-
-def test_the_first_foreign_word_gives_the_reason():
-    assert parse_response(list_text(["!", "a", *WORDS[2:]])) is Reason.SYMBOL
-    assert parse_response(list_text(["a", "!", *WORDS[2:]])) is Reason.NOT_JAPANESE
-
-
-def test_format_comes_before_script():
-    assert parse_response(list_text(["!", "a", *WORDS[3:]])) is Reason.FORMAT
-
-
-def test_the_prompts_own_example_is_no_answer():
-    assert parse_response(list_text([f"単語{k}" for k in range(1, 11)])) is Reason.NOT_JAPANESE
 
 
 @pytest.mark.parametrize("word", ["dog", "Dog", "sea-horse"])

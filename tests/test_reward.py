@@ -14,7 +14,7 @@ from sozo.rewards import DatReward, Reward, make_dat_reward, make_task_reward
 from sozo.rewards.dat import dat_reward
 from sozo.rewards.reward import completion_text
 from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
-from sozo.tasks.dat.scorer import DatRules, DatScorer
+from sozo.tasks.dat.scorer import DatScorer
 
 TEN, SHIFTED = AXES[:10], AXES[1:11]
 
@@ -28,24 +28,14 @@ def test_pays_ten_times_the_score_and_nothing_for_invalid_and_seen_responses():
     reward = DatReward(build)
     texts = [list_text(TEN), "x", list_text(SHIFTED), list_text(TEN), list_text(TEN[::-1]), "x"]
     assert reward(completions=texts) == [10.0, 0.0, 10.0, 0.0, 10.0, 0.0]
-    assert reward(completions=[list_text(SHIFTED), list_text(AXES[2:])]) == [0.0, 10.0]
-
-
-def test_pays_plain_floats():
-    assert [type(r) for r in DatReward(build)(completions=[list_text(TEN), "x"])] == [float, float]
+    paid = reward(completions=[list_text(SHIFTED), list_text(AXES[2:])])
+    assert (paid, {type(value) for value in paid}) == ([0.0, 10.0], {float})
 
 
 def test_scale_and_no_duplicate_penalty():
     reward = DatReward(build, scale=1.0, penalise_duplicates=False)
     assert reward(completions=[list_text(TEN)] * 3) == [1.0] * 3
     assert [item.duplicate for item in reward.last] == [False] * 3
-
-
-def test_no_completions():
-    reward = DatReward(build)
-    metrics = {}
-    assert reward(completions=[], log_metric=metrics.__setitem__) == []
-    assert metrics == {}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +77,12 @@ def test_logged_metrics():
         list_text([*TEN[:9], TEN[0]]),
     ]
     DatReward(build)(completions=completions, log_metric=metrics.__setitem__)
+    nothing = {}
+    assert DatReward(build)(completions=[], log_metric=nothing.__setitem__) == []
+    assert nothing == {}
+    DatReward(build)(completions=["x"], log_metric=nothing.__setitem__)
+    assert nothing["dat/valid_rate"] == 0.0
+    assert not {"dat/mean_score", "dat/proper_noun_share"} & set(nothing)
     assert metrics.pop("dat/seconds") > 0
     measured = {name: metrics.pop(f"dat/{name}") for name in (*PARTS, *FLEXIBILITY, *DIVERSITY)}
     metrics = {name: value for name, value in metrics.items() if not name.endswith("_se")}
@@ -110,14 +106,6 @@ def test_logged_metrics():
         "dat/glued_share": 0.0,
         "dat/numeral_share": 0.0,
     }
-
-
-def test_no_mean_of_nothing():
-    metrics = {}
-    DatReward(build)(completions=["x"], log_metric=metrics.__setitem__)
-    assert metrics["dat/valid_rate"] == 0.0
-    assert "dat/mean_score" not in metrics
-    assert "dat/proper_noun_share" not in metrics
 
 
 def test_logged_columns():
@@ -179,11 +167,7 @@ def test_pickles_with_its_history_but_without_its_scorer():
     assert copy.__name__ == "dat_reward"
     assert "scorer" not in vars(copy)
     assert copy(completions=[list_text(TEN), list_text(SHIFTED)]) == [0.0, 5.0]
-
-
-def test_configured_rewards_pickle():
-    copy = pickle.loads(pickle.dumps(make_dat_reward(noun_checker="jumandic", reject_proper_nouns=True, scale=2.0)))
-    assert copy.scale == 2.0
+    assert pickle.loads(pickle.dumps(make_dat_reward(noun_checker="jumandic", scale=2.0))).scale == 2.0
     assert pickle.loads(pickle.dumps(dat_reward)).__name__ == "dat_reward"
 
 
@@ -241,12 +225,6 @@ def test_settings_reach_the_scorer(monkeypatch):
     }
 
 
-def test_olson_scores_are_paid_as_they_are_scaled():
-    letters = "abcdefghij"
-    reward = DatReward(lambda: DatScorer(FakeNouns(letters), axis_encoder(letters), DatRules(olson=True)))
-    assert reward(completions=[list_text(letters)]) == [1000.0]
-
-
 def test_environment_chooses_for_dat_reward(monkeypatch):
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "mecab")
     with pytest.raises(UserError, match="no noun checker is called 'mecab'"):
@@ -257,11 +235,8 @@ def test_environment_chooses_for_dat_reward(monkeypatch):
     monkeypatch.setattr("sozo.scoring.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
     description = dat_reward._build().describe()
     assert (description["noun_checker"], description["embedding_model"]) == ("jumandic", "openai:some-model")
-
-
-def test_dat_reward_needs_no_environment(monkeypatch):
     for name in ("SOZO_NOUN_CHECKER", "SOZO_EMBEDDING_MODEL"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name)
     monkeypatch.setattr("sozo.tasks.dat.scorer.make_encoder", lambda name, **_: axis_encoder(name=name))
     description = dat_reward._build().describe()
     assert description["noun_checker"] in ("jumanpp", "jumandic")

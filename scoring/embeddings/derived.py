@@ -85,10 +85,10 @@ def random_lists(words: int, lists: int, seed: int | np.random.Generator, size: 
     if words < size:
         raise ValueError(f"no list of {size} different words has {words}")
     rng = np.random.default_rng(seed)
-    drawn = rng.integers(words, size=(lists, size))
-    while (again := (np.diff(np.sort(drawn)) == 0).any(axis=1)).any():
-        drawn[again] = rng.integers(words, size=(int(again.sum()), size))
-    return drawn
+    rows = rng.integers(words, size=(lists, size))
+    while (repeats := (np.diff(np.sort(rows)) == 0).any(axis=1)).any():
+        rows[repeats] = rng.integers(words, size=(int(repeats.sum()), size))
+    return rows
 
 
 def reference_scores(vectors: WordVectors, nouns: Sequence[str]) -> np.ndarray:

@@ -63,8 +63,8 @@ class JumanppChecker(MorphemeChecker):
                 except (OSError, EOFError, LookupError, ValueError, subprocess.TimeoutExpired) as error:
                     pipe, problem = self._pipe, str(error) or type(error).__name__
                     self.close()
-                    if pipe and (said := pipe.last_words()):
-                        problem += f": {said}"
+                    if pipe and (complaint := pipe.last_words()):
+                        problem += f": {complaint}"
                     if pipe and not pipe.works and isinstance(error, TimeoutError):
                         failed = "does not start"
                         break

@@ -19,7 +19,7 @@ def dealt_badly(texts: Sequence[str], encoder: str, random: np.random.Generator)
     numbers = vectors.rows(flat)
     word, rows = dict(zip(numbers, flat, strict=True)), np.array(numbers).reshape(-1, NUM_WORDS)
     rows = deal(vectors.matrix, rows, random)
-    written = ["\n".join(f"{k}. {word[row]}" for k, row in enumerate(one, 1)) for one in rows.tolist()]
+    written = ["\n".join(f"{k}. {word[row]}" for k, row in enumerate(of_list, 1)) for of_list in rows.tolist()]
     return written, mean_pairwise_distance(vectors.matrix, rows)
 
 

@@ -78,8 +78,8 @@ def _redraw(unit: np.ndarray, words: np.ndarray, k: int, field: np.ndarray, rng:
         weights -= weights.max(axis=1, keepdims=True, initial=-np.inf)
         summed = np.cumsum(np.exp(weights, out=weights), axis=1, out=weights)
         # Above 0 and at most the sum: a word of weight 0 is never taken.
-        drawn = (1 - rng.random(len(rows), np.float32))[:, None] * summed[:, -1:]
-        words[rows, k] = first + (summed >= drawn).argmax(axis=1)
+        threshold = (1 - rng.random(len(rows), np.float32))[:, None] * summed[:, -1:]
+        words[rows, k] = first + (summed >= threshold).argmax(axis=1)
 
 
 def independent_words(unit: np.ndarray, strength: float, size: int = NUM_WORDS) -> np.ndarray:
@@ -168,8 +168,8 @@ class WordByWord:
 def _draw(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     summed = np.cumsum(shares, axis=1, dtype=np.float64)
     # Above 0 and at most the sum: a word of share 0 is never taken.
-    drawn = (1 - rng.random(len(shares))) * summed[:, -1]
-    return np.count_nonzero(summed < drawn[:, None], axis=1)
+    threshold = (1 - rng.random(len(shares))) * summed[:, -1]
+    return np.count_nonzero(summed < threshold[:, None], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,8 @@ def frontier_point(
     if not free:
         return FrontierPoint(strength, lists, None, independent, None, 0)
     half = lists // 2
-    few = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
-    far = few[free_lists(unit[few], 4 * strength, half, rng)]
+    likely = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
+    far = likely[free_lists(unit[likely], 4 * strength, half, rng)]
     begun = np.concatenate([far, random_lists(len(unit), lists - half, rng)])
     sweeps, differ = 0, np.inf
     while abs(differ) > AGREE and sweeps < _MOST_SWEEPS:

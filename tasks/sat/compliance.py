@@ -91,7 +91,7 @@ def find_extras(text: str) -> tuple[Extra, ...]:
     # The last sentence, but for one that somebody in the story speaks.
     last = "" if tail.endswith(("」", "』")) else re.split(r"[。!！\n]", tail.rstrip("。!！?？ "))[-1].strip()
     # Short lines of the prompt (改行はしない) could stand in a story.
-    asked = [line.removeprefix("- ") for line in prompt("sat").splitlines() if len(line) > 10]
+    conditions = [line.removeprefix("- ") for line in prompt("sat").splitlines() if len(line) > 10]
     holds = {
         Extra.PREFACE: any(re.match(rule, head) for rule in _OPENINGS),
         Extra.HEADING: any(re.search(rule, text) for rule in _HEADINGS),
@@ -100,7 +100,7 @@ def find_extras(text: str) -> tuple[Extra, ...]:
         Extra.NOTE: re.search(_NOTE, text) or any(re.search(rule, tail) for rule in _LAST_NOTES),
         Extra.COMMENT: re.search(_COMMENT, last),
         Extra.REFUSAL: re.match(_SORRY, head) and re.search(_CANNOT, head),
-        Extra.PROMPT: any(line in text for line in asked),
+        Extra.PROMPT: any(line in text for line in conditions),
     }
     return tuple(extra for extra, is_there in holds.items() if is_there)
 

@@ -6,7 +6,6 @@ A reward is a measure that was trained on; whether a gain is more than that show
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -17,16 +16,11 @@ _Z95 = 1.959963984540054
 
 
 class Guard:
-    """Scores lists of words by the encoder called `name` (as in `make_encoder`).
+    """Scores lists of words by the encoder called `name` (as in `make_encoder`), on which nobody trained."""
 
-    Args:
-        name: An encoder that nobody trained on.
-        cache: Folder of a disk cache of its vectors; `e5` keeps them without one too.
-    """
-
-    def __init__(self, name: str, cache: Path | None = None) -> None:
-        self.encoder = make_encoder(name, cache=cache)
-        self._vectors = WordVectors(self.encoder, cache)
+    def __init__(self, name: str) -> None:
+        self.encoder = make_encoder(name)
+        self._vectors = WordVectors(self.encoder)
 
     def scores(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
         """DAT scores, float32 of shape (lists,), of those lists of equal length whose words all have a vector."""

@@ -49,7 +49,7 @@ def second(monkeypatch):
     # Ten words on the first axis, ten on the second, ten on axes of their own; one more has no vector.
     vectors = np.vstack([np.tile(np.eye(12)[axis], (10, 1)) for axis in (0, 1)] + [np.eye(12)[2:]])
     encoder = FakeEncoder(dict(zip(WORDS, vectors, strict=True)), "second")
-    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name, cache: encoder)
+    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name: encoder)
     return Guard("second")
 
 

@@ -92,12 +92,12 @@ class GeneratorSettings:
 
     def _check_fit(self, backend: str) -> None:
         """Refuse settings that belong to another backend, and a frontier without its strength."""
-        owners = {"base_url": "openai", "endpoint": "openai", "nouns": " and ".join(OF_NOUNS)}
-        owners |= dict.fromkeys(_OF_FRONTIER, FRONTIER)
-        for name, owner in owners.items():
-            if getattr(self, name) not in (None, "") and backend not in owner.split(" and "):
-                kind, other = ("backend", backend) if owner == "openai" else ("model", self.model)
-                raise UserError(f"{name} goes with the {kind} {owner}, not with {other}")
+        owners: dict[str, tuple[str, ...]] = {"base_url": ("openai",), "endpoint": ("openai",), "nouns": OF_NOUNS}
+        owners |= dict.fromkeys(_OF_FRONTIER, (FRONTIER,))
+        for name, backends in owners.items():
+            if backend not in backends and getattr(self, name) not in (None, ""):
+                kind, other = ("backend", backend) if "openai" in backends else ("model", self.model)
+                raise UserError(f"{name} goes with the {kind} {' or '.join(backends)}, not with {other}")
         if backend == FRONTIER and (self.strength is None or not 0 <= self.strength < float("inf")):
             raise UserError(f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {self.strength}")
 

@@ -73,9 +73,9 @@ class _Responses:
 
     def write(self, logits: Tensor, rows: Any, places: Any, which: Tensor | None = None) -> Tensor:
         """Draw the tokens of responses `rows` at `places`; says which of them have ended. `which` is that of `draw`."""
-        drawn = draw(logits, self.random[rows, places], self.temperature, which)
-        self.tokens[rows, places] = drawn
-        return torch.isin(drawn, self.stop)
+        tokens = draw(logits, self.random[rows, places], self.temperature, which)
+        self.tokens[rows, places] = tokens
+        return torch.isin(tokens, self.stop)
 
     def texts(self) -> list[list[int]]:
         """Each response up to its end token; what was drawn behind it is nobody's."""

@@ -65,7 +65,7 @@ class EvaluateSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
     every: PositiveInt  # steps between two evaluations; the first is before training, the last behind the last step
-    tasks: list[str | dict[str, Any]]  # names of tasks, or mappings: task, num_responses, its settings
+    tasks: list[Any]  # names of tasks, or mappings: task, num_responses, its settings
     num_responses: PositiveInt = 256  # answers of each task, where it says nothing itself
     max_new_tokens: PositiveInt | None = None  # longest answer (default: the task's)
     temperature: float = Field(1.0, gt=0)
@@ -87,16 +87,20 @@ class EvaluateSettings(BaseModel):
     @cached_property
     def evaluated(self) -> list[EvaluatedTask]:
         """The tasks with their settings."""
-        return [self._task({"task": task} if isinstance(task, str) else dict(task)) for task in self.tasks]
+        return [self._task(task) for task in self.tasks]
 
-    def _task(self, options: dict[str, Any]) -> EvaluatedTask:
-        kind, count = task_type(str(options.pop("task", None))), options.pop("num_responses", self.num_responses)
+    def _task(self, task: Any) -> EvaluatedTask:
+        options = {"task": task} if isinstance(task, str) else task
+        if not isinstance(options, dict) or not isinstance(options.get("task"), str):
+            raise UserError(f"evaluate: a task is a name or a mapping with `task`, not {task!r}")
+        options = dict(options)
+        kind, count = task_type(options.pop("task")), options.pop("num_responses", self.num_responses)
         if kind.score is Task.score:
             raise UserError(f"evaluate: no answer to {kind.name} is worth anything without a judge; leave it out")
         if type(count) is not int or count < 1:
             raise UserError(f"evaluate: num_responses of {kind.name} must be a number of 1 or more, not {count!r}")
-        task = kind(settings_of(kind.Settings, options))
-        return EvaluatedTask(task, count, self.max_new_tokens or kind.max_new_tokens)
+        built = kind(settings_of(kind.Settings, options))
+        return EvaluatedTask(built, count, self.max_new_tokens or kind.max_new_tokens)
 
     @cached_property
     def second(self) -> Guard | None:
@@ -137,7 +141,8 @@ def read_evaluate(settings: Any) -> EvaluateSettings | None:
     try:
         return EvaluateSettings.model_validate(settings)
     except ValidationError as error:
-        raise from_validation(error, "evaluate", EvaluateSettings.model_fields) from error
+        known = [*EvaluateSettings.model_fields, *Floor.model_fields]
+        raise from_validation(error, "evaluate", known) from error
     except UserError as error:  # of a task's own settings
         text = str(error)
         raise UserError(text if text.startswith("evaluate") else f"evaluate: {text}") from error

@@ -3,10 +3,9 @@
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import id_column, read_objects
@@ -19,8 +18,7 @@ _LOWEST, _HIGHEST = 1, 5
 RANKING = "ranking"  # the criterion of a ranking's ratings
 
 
-@dataclass(frozen=True, slots=True)
-class Rating:
+class Rating(NamedTuple):
     """One person's score of one answer."""
 
     model: str  # who wrote the answer; empty where the file does not say

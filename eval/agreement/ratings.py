@@ -42,7 +42,8 @@ def agree_ratings(path: Path, output: Path, *, rubric: str | None = None, level:
     """
     check_level(level)
     scale = load_rubric(rubric) if rubric else None
-    ratings = pd.DataFrame(read_any_ratings(path, scale))
+    # Texts as Python has them: thousands are read one by one.
+    ratings = pd.DataFrame(read_any_ratings(path, scale), dtype=object).astype({"score": float})
     for criterion, scores in ratings.groupby("criterion", sort=False).score:
         if (n := scores.nunique()) > MOST_SCORES:
             raise UserError(f"{path}: {criterion} has {n} different scores; round them to {MOST_SCORES} or fewer")

@@ -56,7 +56,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     if ratings is not None:
         check_task_alike(rated_task(), models)
         people = read_people(ratings, models)
-    inputs = [[row.to_json() for row in rows], people and [asdict(r) for r in people.ratings]]
+    inputs = [[row.to_json() for row in rows], people and list(people.ratings)]
     scores = json.dumps(inputs, sort_keys=True) + (people.judged.to_csv() if people else "")
     settings = {"task": "correlate_runs", "models": [row.model for row in rows], "ratings": people is not None}
     settings["scores_sha256"] = hashlib.sha256(scores.encode()).hexdigest()

@@ -1,7 +1,8 @@
 """One task by one model, or by answers that exist already, into one folder: what is missing is done, nothing else."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from sozo.data.schema import count_rows, part_paths
 from sozo.data.settings import deciding
 from sozo.eval.answered import answers_digest, read_answers, score_parts
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
-from sozo.eval.summary import summarise_measures
 from sozo.models.settings import OF_NOUNS, GeneratorSettings
 from sozo.tasks import Dat
 from sozo.tasks.finished import ITEMS, Finished
@@ -98,7 +98,7 @@ def _finish(
         rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
         write_objects(folder.path / ITEMS, rows)
     outcome = task.finish(Complete(folder.path, source, answers, trials)) or Outcome(
-        summarise_measures(task, folder.path, source)
+        _summary(task, folder.path, source)
     )
     metrics, stopped = outcome.metrics, outcome.stopped
     if trials:
@@ -106,3 +106,18 @@ def _finish(
     if stopped is None or again:
         folder.finish(metrics)
     return TaskRun(task, folder.path, metrics, False, stopped)
+
+
+def _summary(task: Task, folder: Path, source: str) -> dict[str, Any]:
+    """The content of `metrics.json`: means over items (over answers for a measure that is not per item)."""
+    run = task.Finished(task.name, task.measures[0], folder, {}, {}, {})
+    answers = list(run.answers())
+    reasons = Counter(answer.reason for answer in answers if answer.reason is not None)
+    return {
+        "source": source,
+        "num_items": len(run.prompts),
+        "num_answers": len(answers),
+        "valid": sum(answer.reason is None for answer in answers),
+        "reasons": dict(sorted(reasons.items())),
+        "measures": {measure.name: asdict(run.estimate(measure)) for measure in task.measures},
+    }

@@ -23,6 +23,7 @@ Run = TypeVar("Run", bound=Finished)
 TERMINAL, WANDB, CARD, FACTS, SCALE = "terminal", "wandb", "card", "facts", "scale"
 NUMBERS = frozenset({TERMINAL, WANDB})
 RESULT = NUMBERS | {CARD}
+IN_TERMINAL, IN_CARD, IN_FACTS = frozenset({TERMINAL}), frozenset({CARD}), frozenset({FACTS})
 NOWHERE: frozenset[str] = frozenset()
 
 
@@ -68,7 +69,7 @@ def setting_of(name: str, label: str = "", shown: frozenset[str] = NOWHERE) -> R
 
 
 def counted(
-    runs: Sequence[Finished], name: str, label: str, *, shown: frozenset[str] = frozenset({TERMINAL}), key: str = ""
+    runs: Sequence[Finished], name: str, label: str, *, shown: frozenset[str] = IN_TERMINAL, key: str = ""
 ) -> list[RunColumn]:
     """A column for each kind that runs have under a name of `metrics.json` (`reasons`): how many, and their share.
 
@@ -93,7 +94,7 @@ def listed(name: str, label: str, apart_from: str) -> RunColumn:
         counts = run.metrics[name].items()
         return ", ".join(f"{n:,} {kind}" for kind, n in counts if n and kind != apart_from) or "0"
 
-    return RunColumn(label, text, shown=frozenset({FACTS}))
+    return RunColumn(label, text, shown=IN_FACTS)
 
 
 def cost_column(label: str) -> RunColumn:

@@ -74,6 +74,21 @@ def test_nothing_scored_says_so_and_there_is_no_picture(tmp_path):
     assert not re.search(r"<td[^>]*>–", page.split('id="packed"')[0])  # no table of dashes
 
 
+def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
+    for seed, (name, model) in enumerate({"base": "m", "trained": "n", "random": "random", "top": "frontier"}.items()):
+        dat_run(tmp_path / name, name, seed=seed)
+        config = json.loads((tmp_path / name / "config.json").read_bytes())
+        config["settings"]["model"] = model
+        (tmp_path / name / "config.json").write_text(json.dumps(config), "utf-8")
+    page = page_of(tmp_path, tmp_path, base="base")
+    sentence = english_text(page.split('<p class="answer">', 1)[1].split("</p>", 1)[0])
+    assert re.search(r"Of 1 compared.* The highest number is trained's, against base", sentence)
+    picture = page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
+    assert {"trained", "random", "top"} <= set(re.findall(r'<span class="name">([^<]+)<', picture))
+    only = page_of(tmp_path / "random", tmp_path)
+    assert "random has 0." in english_text(only.split("<table>", 1)[0])
+
+
 def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(tmp_path):
     for study, bad in (("small", 28), ("large", 10)):
         folder = tmp_path / study

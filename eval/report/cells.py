@@ -28,11 +28,9 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     if change.reason is not None:
         below.append(change.reason)
     if change.seeds:
-        below.append(f"{change.n} seeds, {change.seeds}")
+        below.append(f"seeds, {change.seeds}")
     numbers = {"effect": change.effect, "p": change.p, "p_holm": change.p_holm, "reason": change.reason}
     more = {name: number for name, number in numbers.items() if number is not None}
-    if change.seeds:
-        more |= {"n": change.n, "of": change.of}
     if change.p_at_most:
         more["p_at_most"] = 1  # p and p_holm are bounds
     return Cell(
@@ -40,8 +38,8 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
         measure,
         change.low,
         change.high,
-        None if change.seeds else change.n,
-        None if change.seeds else change.of,
+        change.n,
+        change.of,
         tuple(below),
         signed=True,
         mark=_mark(change, measure),

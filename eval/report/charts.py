@@ -3,7 +3,7 @@
 Titles and legends are HTML; `salt` tells a page's charts apart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,31 +30,38 @@ def curve_chart(curve: Curve, number: int) -> str:
     """A learning curve as an SVG element; `number` tells a page's apart."""
     if len(curve.steps) != len(curve.values):
         raise ValueError(f"the curve {curve.name!r} has {len(curve.steps)} steps but {len(curve.values)} values")
-    values = np.array([np.nan if v is None else v for v in curve.values], float)
+    values = [np.nan if value is None else value for value in curve.values]
 
-    def draw(axes: Any) -> None:
+    def baseline(axes: Any) -> None:
         if curve.baseline is not None:
             axes.axhline(curve.baseline, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
-        marker = "o" if len(values) <= 40 else None
-        axes.plot(curve.steps, values, color=series(1), linewidth=2, marker=marker, markersize=3.5)
-        axes.set_xlabel("Training step")
-        axes.margins(x=0.02, y=0.12)
-        axes.xaxis.get_major_locator().set_params(integer=True)
 
-    return svg(draw, _CURVE_SIZE, f"curve{number}", f"{curve.name} over training steps")
+    lines = {curve.name: dict(zip(curve.steps, values, strict=True))}
+    return _over_steps(lines, f"curve{number}", f"{curve.name} over training steps", 1, baseline)
 
 
 def steps_chart(measure: str, lines: Mapping[str, Steps], number: int) -> str:
     """A measure over the steps of several trainings (name -> step -> value), a line for each; as `curve_chart`."""
+    return _over_steps(lines, f"steps{number}", f"{measure} over training steps: " + ", ".join(lines))
+
+
+def _over_steps(
+    lines: Mapping[str, Steps], salt: str, label: str, first: int = 0, behind: Callable[[Any], None] = lambda axes: None
+) -> str:
+    """Lines over training steps in the colours from `first` on, in front of what `behind` draws."""
 
     def draw(axes: Any) -> None:
-        for i, values in enumerate(lines.values()):
-            axes.plot(list(values), list(values.values()), color=series(i), linewidth=2, marker="o", markersize=3.5)
+        behind(axes)
+        for colour, values in enumerate(lines.values(), first):
+            marker = "o" if len(values) <= 40 else None
+            axes.plot(
+                list(values), list(values.values()), color=series(colour), linewidth=2, marker=marker, markersize=3.5
+            )
         axes.set_xlabel("Training step")
         axes.margins(x=0.02, y=0.12)
         axes.xaxis.get_major_locator().set_params(integer=True)
 
-    return svg(draw, _CURVE_SIZE, f"steps{number}", f"{measure} over training steps: " + ", ".join(lines))
+    return svg(draw, _CURVE_SIZE, salt, label)
 
 
 def score_chart(scores: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from sozo.tasks.dat.table11 import table11
 from sozo.tasks.view import (
     CARD,
     FACTS,
+    IN_CARD,
     NUMBERS,
     RESULT,
     SCALE,
@@ -71,7 +72,7 @@ class DatView(View[FinishedDat]):
             *(RunColumn(name, _error(name), shown=frozenset({WANDB})) for name in errors),
             setting_of("embedding_model", "dat_encoder", frozenset({FACTS, SCALE})),
             setting_of("noun_checker", "dat_checker", frozenset({FACTS, SCALE})),
-            RunColumn("range", _range, shown=frozenset({CARD})),
+            RunColumn("range", _range, shown=IN_CARD),
             *counted(runs, "reasons", "Invalid"),
         ]
 

@@ -15,8 +15,8 @@ from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from sozo.tasks.jcq.tables import Cell as Mean
 from sozo.tasks.jcq.tables import means, question_means
 from sozo.tasks.view import (
-    CARD,
     FACTS,
+    IN_CARD,
     NUMBERS,
     RESULT,
     SCALE,
@@ -61,14 +61,14 @@ class JcqView(View[FinishedJcq]):
             measured(measures[0]),
             *of_tasks,
             RunColumn("answers_whole", _whole, heat=False, key="whole"),
-            RunColumn("jcq_scored", _scored, shown=frozenset({CARD}), key="scored"),
+            RunColumn("jcq_scored", _scored, shown=IN_CARD, key="scored"),
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
             listed("answer_states", "jcq_states", "whole"),
             listed("statuses", "jcq_failed", "ok"),
             RunColumn("Score and length (Spearman's r)", _length_and_score, shown=NUMBERS, key="length_r"),
             cost_column("jcq_cost"),
-            RunColumn("range", lambda run: "1 to 5", shown=frozenset({CARD})),
+            RunColumn("range", lambda run: "1 to 5", shown=IN_CARD),
         ]
 
     def notes(self, run: FinishedJcq) -> list[str]:

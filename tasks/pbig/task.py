@@ -148,12 +148,7 @@ class Pbig(JudgedTask):
             TOGETHER[DISTANCE]: distances(several, self.settings.vectors()) if several else {},
             TOGETHER[SAME_TITLE]: same_titles(several),
         }
-        finished, measures = run_of(run.folder, together), {}
-        for measure in self.measures:
-            values = [value for value in finished.by_item(measure).values() if value is not None]
-            interval = asdict(mean_interval(values, share=measure.share))
-            n, of = finished.counts(measure)
-            measures[measure.name] = {name: interval[name] for name in ("mean", "low", "high")} | {"n": n, "of": of}
+        finished = run_of(run.folder, together)
         experts = {}
         for expert in self.experts:
             worths = [row.worth(expert.name) for row in rows]
@@ -167,7 +162,7 @@ class Pbig(JudgedTask):
             "valid": sum(row.reason is None for row in rows),
             "reasons": dict(sorted(Counter(row.status for row in rows if row.status).items())),
             "cut": {name: sum(name in row.cut for row in rows) for name in LIMITS},
-            "measures": measures,
+            "measures": {measure.name: asdict(finished.estimate(measure)) for measure in self.measures},
             "experts": experts,
             **together,
             **judging.to_json(),

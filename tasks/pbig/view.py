@@ -14,10 +14,11 @@ from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, WORT
 from sozo.tasks.pbig.settings import digest
 from sozo.tasks.view import (
     FACTS,
+    IN_FACTS,
+    IN_TERMINAL,
     NUMBERS,
     RESULT,
     SCALE,
-    TERMINAL,
     ModelTable,
     Point,
     ReaderAnswer,
@@ -54,14 +55,14 @@ class PbigView(View[FinishedPbig]):
             stored("judge", "pbig_judge", RESULT | {FACTS, SCALE}),
             stored("prompt", "pbig_prompt", RESULT | {SCALE}),
             setting_of("language", "pbig_language", frozenset({SCALE})),
-            setting_of("experts", "pbig_imitated", frozenset({FACTS})),
+            setting_of("experts", "pbig_imitated", IN_FACTS),
             stored("num_items", "pbig_patents", NUMBERS | {FACTS}),
             RunColumn("pbig_valid", _valid, shown=NUMBERS, key="valid"),
             *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
             *(measured(known[name], criterion) for criterion, name in BY_CRITERION.items()),
             *map(_worth_column, experts),
             stored("num_answers", "answers"),
-            RunColumn("pbig_cut", lambda run: sum(run.metrics["cut"].values()), shown=frozenset({FACTS})),
+            RunColumn("pbig_cut", lambda run: sum(run.metrics["cut"].values()), shown=IN_FACTS),
             *counted(runs, "cut", "Cut"),
             *counted(runs, "reasons", "No score"),
             *counted(runs, "statuses", "Judgements"),
@@ -122,7 +123,7 @@ def _valid(run: FinishedPbig) -> Cell:
 
 def _worth_column(expert: str) -> RunColumn:
     """What ideas are worth to the judge that imitates this expert."""
-    return RunColumn(expert, partial(_worth_to, expert), shown=frozenset({TERMINAL}), key=f"worth to {expert}")
+    return RunColumn(expert, partial(_worth_to, expert), shown=IN_TERMINAL, key=f"worth to {expert}")
 
 
 def _worth_to(expert: str, run: FinishedPbig) -> Cell:

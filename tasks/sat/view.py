@@ -9,12 +9,12 @@ from sozo.scoring.table import Cell
 from sozo.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.view import (
-    CARD,
     FACTS,
+    IN_CARD,
+    IN_TERMINAL,
     NUMBERS,
     RESULT,
     SCALE,
-    TERMINAL,
     ModelTable,
     Point,
     ReaderAnswer,
@@ -58,7 +58,7 @@ class SatView(View[FinishedSat]):
             stored("num_items", "sat_stories", NUMBERS | {FACTS}),
             stored("num_answers", "sat_rewrites"),
             setting_of("embedding_model", "sat_encoder", frozenset({FACTS, SCALE})),
-            RunColumn("range", lambda run: "0 to 2", shown=frozenset({CARD})),
+            RunColumn("range", lambda run: "0 to 2", shown=IN_CARD),
             *counted(runs, "reasons", "No score"),
         ]
 
@@ -88,7 +88,7 @@ class SatView(View[FinishedSat]):
         return ReaderItem((item, story.text), story.origin, story.title or item, story.text, answers)
 
 
-def _share(name: str, label: str = "", shown: frozenset[str] = frozenset({TERMINAL})) -> RunColumn:
+def _share(name: str, label: str = "", shown: frozenset[str] = IN_TERMINAL) -> RunColumn:
     """The share of the rewrites that a count of `metrics.json` is."""
     return RunColumn(
         label or name, lambda run: Cell.share(run.metrics[name], run.metrics["num_answers"]), shown=shown, key=name

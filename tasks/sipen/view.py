@@ -14,9 +14,9 @@ from sozo.tasks.sipen.items import CONTROL, SCALES, STRONGER, WEAKER
 from sozo.tasks.sipen.tables import OTHER
 from sozo.tasks.view import (
     FACTS,
+    IN_TERMINAL,
     NUMBERS,
     SCALE,
-    TERMINAL,
     ModelTable,
     ReaderAnswer,
     ReaderItem,
@@ -35,7 +35,6 @@ _CATEGORIES = {"quantifier": "量化詞", "numeral": "数詞", "adjective": "形
 _LABELS = ("implicature", "entailment", "neither")
 _STEPS = ("1 step", "2 steps")
 _PLACES = {STRONGER: _STEPS, WEAKER: _STEPS, "": (STRONGER, WEAKER)}  # what a contrast's row compares, by its direction
-_TERMINAL = frozenset({TERMINAL})
 _MOST_UNPARSEABLE = 0.02  # more answers that are none of the options than this, and a line says so
 
 
@@ -49,10 +48,10 @@ class SipenView(View[FinishedSipen]):
             stored("num_items", "sipen_items", NUMBERS | {FACTS, SCALE}),
             measured(measures[0], key="mean"),
             *map(measured, measures[1:]),
-            *(RunColumn(direction, partial(_control, direction), shown=_TERMINAL) for direction in CONTROL),
-            RunColumn("constant", _constant, shown=_TERMINAL),
-            RunColumn("answers_given", _given, shown=_TERMINAL),
-            *(RunColumn(f"  {name}", partial(_given, of=name), shown=_TERMINAL) for name in directions),
+            *(RunColumn(direction, partial(_control, direction), shown=IN_TERMINAL) for direction in CONTROL),
+            RunColumn("constant", _constant, shown=IN_TERMINAL),
+            RunColumn("answers_given", _given, shown=IN_TERMINAL),
+            *(RunColumn(f"  {name}", partial(_given, of=name), shown=IN_TERMINAL) for name in directions),
             *_accuracies(runs),
             *_contrast_columns(runs),
             stored("num_answers", "answers"),
@@ -128,7 +127,7 @@ def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     for category in dict.fromkeys(category for run in runs for category in run.metrics["accuracy"]):
         for label in _LABELS:
             cell = partial(_accuracy, category, label)
-            columns.append(RunColumn(f"{category}: {label}", cell, shown=_TERMINAL, paper=f"{category}_{label}"))
+            columns.append(RunColumn(f"{category}: {label}", cell, shown=IN_TERMINAL, paper=f"{category}_{label}"))
     return tuple(columns)
 
 
@@ -137,7 +136,7 @@ def _contrast_columns(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     columns = []
     for key in dict.fromkeys(_row_key(row) for run in runs for row in _contrasts(run)):
         for k, place in enumerate(_PLACES[key[1]]):
-            columns.append(RunColumn(_column(*key, place), partial(_place, key, k), shown=_TERMINAL))
+            columns.append(RunColumn(_column(*key, place), partial(_place, key, k), shown=IN_TERMINAL))
     return tuple(columns)
 
 

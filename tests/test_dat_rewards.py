@@ -46,6 +46,7 @@ def test_an_invalid_list_has_no_distance_and_one_seen_before_is_paid_0(halves, s
     assert validity(completions=texts) == [1.0, 0.0, 1.0, 1.0]
     # One cosine of 1/sqrt(2) among 45.
     assert distance(completions=texts) == [1.0, None, pytest.approx(1 - math.sqrt(0.5) / 45), 0.0]
+    assert [part.worth for part in distance.last[3].parts] == [0.0] * 10
     assert len(scorers) == 1
 
 

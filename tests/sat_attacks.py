@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import sat_messages
-from sozo.tasks.sat.prose import morphemes
+from sozo.tasks.sat.gate import morphemes
 from sozo.tasks.sat.stories import load_stories
 
 PATH = Path(__file__).parent / "data" / "sat_attacks.jsonl"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fakes import FakeEncoder, list_text
-from sozo.data.categories import CATEGORIES, categories, domains
 from sozo.data.errors import UserError
+from sozo.data.jumandic import CATEGORIES, categories, domains
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.categories import CategoryEncoder

@@ -9,8 +9,7 @@ from sat_attacks import ADAPTIVE, cases
 from sozo.data.errors import UserError
 from sozo.rewards import make_sat_reward
 from sozo.rewards.sat import SatReward
-from sozo.tasks.sat.gate import Gate, GateReason, distinct_share, kana_share
-from sozo.tasks.sat.prose import read_prose
+from sozo.tasks.sat.gate import Gate, GateReason, distinct_share, kana_share, read_prose
 from sozo.tasks.sat.score import SatScorer
 from sozo.tasks.sat.stories import load_stories
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sozo.data.categories import categories, domains
-from sozo.data.jumandic import load_nouns
+from sozo.data.jumandic import categories, domains, load_nouns
 from sozo.scoring.distance import mean_pairwise_distance, paired_distance
 from sozo.scoring.embeddings import Encoder, WordVectors
 from sozo.scoring.embeddings.derived import random_lists

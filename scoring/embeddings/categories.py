@@ -5,8 +5,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from sozo.data.categories import CATEGORIES, categories
-from sozo.data.jumandic import default_dictionary
+from sozo.data.jumandic import CATEGORIES, categories, default_dictionary
 from sozo.scoring.embeddings.encoders import Matrix
 
 _AXIS = {name: axis for axis, name in enumerate(CATEGORIES)}
@@ -16,7 +15,7 @@ class CategoryEncoder:
     """`categories`: one axis for each of the 22 categories, 1 on all that a noun is sorted into.
 
     Two nouns of one category each are at distance 0 or 1, so a list's score is the share of its pairs that differ in
-    kind: flexibility, which no trained encoder bends. A word without a category (`sozo.data.categories`) has no vector.
+    kind: flexibility, which no trained encoder bends. A word without a category (`sozo.data.jumandic`) has no vector.
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from sozo.data.categories import categories, domains
+from sozo.data.jumandic import categories, domains
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.hill import hill_numbers
 from sozo.tasks.dat.scorer import DatScorer

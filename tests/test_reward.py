@@ -13,8 +13,12 @@ from sozo.data.errors import UserError
 from sozo.rewards import DatReward, Reward, make_dat_reward, make_task_reward
 from sozo.rewards.dat import dat_reward
 from sozo.rewards.reward import completion_text
+from sozo.rewards.task import reward_of, reward_options
+from sozo.scoring.measure import Measure
 from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
-from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.task import Row, Task
 
 TEN, SHIFTED = AXES[:10], AXES[1:11]
 
@@ -274,6 +278,34 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
         make_task_reward("dat", "valid")
     with pytest.raises(UserError, match=r"unknown setting: noun_check \(did you mean noun_checker\?\)"):
         make_task_reward("dat", noun_check="jumandic")
+
+
+def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
+    class Silent(Task):
+        """Says of no answer alone what it is worth."""
+
+        name, measures = "silent", (Measure("silent"),)
+
+    class Measured(Silent):
+        def score(self, items, answers):
+            return [Row({"silent": 0.5}) for _ in answers]
+
+    class Generous(Measured):
+        def reward(self, *, bonus=1.0):
+            return lambda **columns: [bonus] * len(columns["completions"])
+
+    class Mine(Dat):
+        name = "mine"
+
+    assert reward_options(Silent) is None
+    with pytest.raises(UserError, match="silent: no answer is worth anything alone"):
+        reward_of(Silent())
+    assert reward_of(Measured(), scale=4.0)(["?"], ["x"]) == [2.0]
+    assert reward_options(Generous) == {"bonus"}
+    assert reward_of(Generous(), bonus=3.0)(completions=["x"]) == [3.0]
+    assert reward_options(Mine) == {"scale", "penalise_duplicates"}
+    reward = reward_of(Mine(DatSettings(noun_checker="jumandic", reject_glued=True)), scale=2.0)
+    assert (type(reward), reward.scale, reward.scorer.rules.reject_glued) == (DatReward, 2.0, True)
 
 
 class Length(Reward):

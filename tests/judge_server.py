@@ -5,7 +5,9 @@ import os
 import random
 import re
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -42,6 +44,18 @@ class JudgeServer(ThreadingHTTPServer):
 
     def handle_error(self, request, client_address):
         """A client that went away is no news."""
+
+
+@contextmanager
+def serving(reply):
+    """A `JudgeServer` on a free port while the block runs; gives its address."""
+    server = JudgeServer(reply)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield server.url
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -1,13 +1,13 @@
 """The one client of OpenAI-compatible servers: what generator, judge and encoder share, and what nobody may see."""
 
 import asyncio
-import threading
 import time
 from base64 import b64encode
+from contextlib import ExitStack
 
 import pytest
 
-from judge_server import JudgeServer
+from judge_server import serving
 from sozo.data.errors import UserError
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint import client
@@ -24,7 +24,7 @@ def serve(monkeypatch):
     """`url, requests = serve(reply)`."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    servers = []
+    servers = ExitStack()
 
     def make(reply):
         requests = []
@@ -33,15 +33,10 @@ def serve(monkeypatch):
             requests.append((request, dict(headers)))
             return reply(request, headers)
 
-        server = JudgeServer(answer)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        return server.url, requests
+        return servers.enter_context(serving(answer)), requests
 
-    yield make
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with servers:
+        yield make
 
 
 def number(content):

@@ -1,12 +1,11 @@
 """A profile for each role: what is sent, where the key goes, and what is refused before anything is sent."""
 
 import json
-import threading
 
 import numpy as np
 import pytest
 
-from judge_server import VERDICT, JudgeServer
+from judge_server import VERDICT, serving
 from judge_server import completion as judged
 from sozo.data.errors import UserError
 from sozo.models.generators import load_generator
@@ -128,10 +127,7 @@ def test_a_key_goes_to_its_own_role_only_and_not_along_with_a_redirect(monkeypat
         make_encoder("openai:e", endpoint={"base_url": encoder_url, "key_env": "ENCODER_KEY"}).encode(["犬"])
         keys = [{body["authorization"] for body in requests} for requests in (of_judge, of_writer, of_encoder)]
         assert keys == [{"Bearer sk-judge-0123456789"}, {f"Bearer {SECRET}"}, {"Bearer sk-encoder-0123456789"}]
-        moved = JudgeServer(elsewhere)
-        threading.Thread(target=moved.serve_forever, args=(0.01,), daemon=True).start()
-        endpoint = f"{{base_url: '{moved.url}', key_env: MY_KEY}}"
-        assert ask(endpoint_judge(JudgeSettings("j", judge_endpoint=endpoint)), "p")[0].text == VERDICT
-        moved.shutdown()
-        moved.server_close()
+        with serving(elsewhere) as moved:
+            endpoint = f"{{base_url: '{moved}', key_env: MY_KEY}}"
+            assert ask(endpoint_judge(JudgeSettings("j", judge_endpoint=endpoint)), "p")[0].text == VERDICT
         assert of_judge[-1]["authorization"] is None

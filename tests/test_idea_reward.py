@@ -1,12 +1,11 @@
 """Ideas as a reward: what one expert's judge or several say, and what failures, ranks and processes make of it."""
 
 import json
-import threading
 
 import pytest
 
 from fakes import FakeJudge
-from judge_server import JudgeServer, completion
+from judge_server import completion, serving
 from sozo.data.errors import UserError
 from sozo.data.rubrics import load_rubric
 from sozo.rewards import idea_format_reward, make_idea_reward
@@ -175,22 +174,18 @@ def test_two_processes_pay_what_one_pays_and_a_resumed_run_pays_nothing_twice(tm
         asked.append(prompt)
         return 200, {}, completion(replies[prompt.rpartition("Product idea: ")[2].partition("\n")[0]])
 
-    server = JudgeServer(answer)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        steps = [[[[PATENT, idea("甲")], [PATENT, idea("丁")]], [[PATENT, idea("乙")], [PATENT, idea("丙")]]]]
-        steps += [[[], [[PATENT, idea("甲")], [PATENT, "よい枕"]]]]
-        plan = {"reward": "idea", "steps": steps, "url": server.url, "axes": AXES}
-        both = run_ranks("judge_reward_worker.py", tmp_path, plan)
+    steps = [[[[PATENT, idea("甲")], [PATENT, idea("丁")]], [[PATENT, idea("乙")], [PATENT, idea("丙")]]]]
+    steps += [[[], [[PATENT, idea("甲")], [PATENT, "よい枕"]]]]
+    with serving(answer) as url:
+        both = run_ranks(
+            "judge_reward_worker.py", tmp_path, {"reward": "idea", "steps": steps, "url": url, "axes": AXES}
+        )
         assert [rank["error"] for rank in both] == [None, None]
         assert len(asked) == 5  # each idea once, the unparseable one twice
-        same = {"judge_model": "fake judge", "judge_base_url": server.url, "judge_max_tokens": 50}
+        same = {"judge_model": "fake judge", "judge_base_url": url, "judge_max_tokens": 50}
         again = make_idea_reward(ledger=tmp_path / "j.jsonl", axes=AXES, **same)
         assert paid(again, ["甲", "丁", "乙", "丙"])[0] == both[0]["rewards"][0] + both[1]["rewards"][0]
         assert len(asked) == 5
-    finally:
-        server.shutdown()
-        server.server_close()
     one, _ = paid(make(tmp_path / "one", by_title(replies)), ["甲", "丁", "乙", "丙"])
     assert both[0]["rewards"][0] + both[1]["rewards"][0] == pytest.approx(one)
     assert both[1]["rewards"][1] == [pytest.approx(5 / 6), None]

@@ -2,13 +2,13 @@
 
 import asyncio
 import re
-import threading
 import time
+from contextlib import ExitStack
 from email.utils import formatdate
 
 import pytest
 
-from judge_server import VERDICT, JudgeServer, completion
+from judge_server import VERDICT, completion, serving
 from sozo.data.errors import UserError
 from sozo.scoring.endpoint.pace import RetryPolicy, retry_after
 from sozo.scoring.judges.endpoint import EndpointJudge
@@ -23,7 +23,7 @@ def serve(monkeypatch):
     """`judge, seen = serve(answer, answer, ...)`: the last answer is given from then on. An exception in one fails."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    servers = []
+    servers = ExitStack()
 
     def make(*answers, by=None, **how):
         seen = []
@@ -35,15 +35,11 @@ def serve(monkeypatch):
             answer = answers[min(len(seen), len(answers)) - 1]
             return answer() if callable(answer) else answer
 
-        server = JudgeServer(reply)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        return EndpointJudge("judge", base_url=server.url, **{"retry": QUICK, **how}), seen
+        url = servers.enter_context(serving(reply))
+        return EndpointJudge("judge", base_url=url, **{"retry": QUICK, **how}), seen
 
-    yield make
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with servers:
+        yield make
 
 
 def ask(judge, *prompts):
@@ -227,16 +223,6 @@ def test_refused_truncated_and_empty(serve):
     assert (filtered.text, filtered.finish_reason) == (None, "content_filter")
     assert (cut.refused, cut.finish_reason) == (False, "length")
     assert (empty.refused, empty.text, empty.error) == (False, None, None)
-
-
-def test_an_answer_in_parts_is_its_text_parts(serve):
-    parts = [
-        {"type": "thinking", "text": "流暢性: 1"},
-        {"type": "text", "text": "流暢"},
-        {"type": "text", "text": "性: 4"},
-    ]
-    judge, _ = serve((200, {}, completion(parts)))
-    assert ask(judge, "p")[0].text == "流暢性: 4"
 
 
 def test_tokens_are_those_of_every_attempt_that_says_so(serve):

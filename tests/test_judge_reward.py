@@ -1,12 +1,11 @@
 """A judge as a reward: what is paid, what is asked and what it costs, whoever fails and however many processes ask."""
 
 import pickle
-import threading
 
 import pytest
 
 from fakes import FakeJudge
-from judge_server import JudgeServer, completion
+from judge_server import completion, serving
 from sozo.data.errors import UserError
 from sozo.models import judges
 from sozo.rewards import make_judge_reward
@@ -266,11 +265,8 @@ def judging():
         asked.append(request["messages"][0]["content"])
         return 200, {}, completion(scores_of(asked[-1]))
 
-    server = JudgeServer(reply)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield server.url, asked
-    server.shutdown()
-    server.server_close()
+    with serving(reply) as url:
+        yield url, asked
 
 
 def test_two_processes_pay_what_one_pays_and_ask_once(tmp_path, judging):

@@ -1,14 +1,13 @@
 """GRPO paid by a judge as a user runs it: its budget ends the run, a larger one resumes it, nothing is paid twice."""
 
 import json
-import threading
 import zlib
 from collections import Counter
 
 import pytest
 
 from grpo_runs import history, recipe, run
-from judge_server import JudgeServer, completion
+from judge_server import completion, serving
 from mini_model import build_mini
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.tasks.jcq.rubric import JCQ_V1
@@ -27,11 +26,8 @@ def judging():
         names = ("流暢性", "柔軟性", "独創性", "精緻性")
         return 200, {}, completion("\n".join(f"{name}: {1 + (digest >> 4 * k) % 5}" for k, name in enumerate(names)))
 
-    server = JudgeServer(reply)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield server.url, asked
-    server.shutdown()
-    server.server_close()
+    with serving(reply) as url:
+        yield url, asked
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
 """What providers do, and what is expected of us: a table that was written before any row of it was run.
 
 Each row is a scripted server behind the real client, as judge (JUDGE, through the ledger), as answerer (WRITER) or as
-encoder (ENCODER). A closed port and the wait of an hour are in `test_judge_endpoint.py` too, and Ctrl-C, prices that
-come later, a second reading and budgets in `test_paid_for.py`. Of the rows below the line that says so, 204, 402 and
-empty vectors did not come out as expected and were fixed; so were terminal codes in an error, before they were run.
+encoder (ENCODER). What a verdict is, is in `test_judge_verdict.py`; how a reply ended, in `test_judge_run.py`; refused
+prompts, a closed port and the wait of an hour in `test_judge_endpoint.py`; Ctrl-C, prices that come later, a second
+reading and budgets in `test_paid_for.py`. Of the rows below the line that says so, 204, 402 and empty vectors did not
+come out as expected and were fixed; so were terminal codes in an error, before they were run.
 """
 
 import gzip
@@ -11,10 +12,11 @@ import json
 import threading
 import time
 from collections import Counter
+from contextlib import ExitStack
 
 import pytest
 
-from judge_server import VERDICT, JudgeServer
+from judge_server import VERDICT, serving
 from judge_server import completion as reply_of
 from sozo.data.errors import UserError
 from sozo.models.openai_endpoint import OpenAIGenerator
@@ -33,7 +35,6 @@ JUDGE, WRITER, ENCODER = "judge", "writer", "encoder"
 ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(3)]
 DRAFT = VERDICT.replace("4", "1")
 GZIP = {"Content-Encoding": "gzip"}
-BACK = "\n上記は誤りです。"
 
 
 def ok(text=VERDICT, **how):
@@ -88,11 +89,6 @@ def refuses(*names, otherwise=None):
     return script
 
 
-def only_for(number, bad):
-    """`bad` for one of the three answers, a verdict for the others."""
-    return lambda request: bad if f"答え{number}。" in request["messages"][0]["content"] else ok()
-
-
 def echo(request):
     return ok(request["messages"][0]["content"])
 
@@ -111,34 +107,6 @@ def slow(request):
 # Of a judge: how many judgements have which status, or the line that ends the run. Of a writer: the completions, or the
 # line. Of an encoder: the vectors, or the line.
 TABLE = {
-    # The issue's own: only a final verdict is a verdict.
-    "draft before a bare </think>": (JUDGE, then(ok(f"{DRAFT}\n</think>\nよく考えました。")), {"unparseable": 3}),
-    "verdict after a bare </think>": (JUDGE, then(ok(f"{DRAFT}\n</think>\n{VERDICT}")), {"ok": 3}),
-    "draft in <thinking>": (JUDGE, then(ok(f"<thinking>{DRAFT}</thinking>なし")), {"unparseable": 3}),
-    "draft in the analysis channel": (
-        *(JUDGE, then(ok(f"<|channel|>analysis<|message|>{DRAFT}<|end|>")), {"unparseable": 3}),
-    ),
-    "verdict in the final channel": (
-        JUDGE,
-        then(ok(f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant<|channel|>final<|message|>{VERDICT}")),
-        {"ok": 3},
-    ),
-    "example of the format": (JUDGE, then(ok(f"出力例:\n{VERDICT}")), {"unparseable": 3}),
-    "verdict taken back": (JUDGE, then(ok(VERDICT + BACK)), {"unparseable": 3}),
-    "ended with error": (JUDGE, then(ok(finish_reason="error")), {"unparseable": 3}),
-    "ended with max_tokens": (JUDGE, then(ok(finish_reason="max_tokens")), {"truncated": 3}),
-    "ended with tool_calls": (JUDGE, then(ok(finish_reason="tool_calls")), {"unparseable": 3}),
-    # One refused prompt is not a dead endpoint.
-    "403 on one prompt": (JUDGE, only_for(1, error(403)), {"ok": 2, "api_error": 1}),
-    "404 on one prompt": (JUDGE, only_for(1, error(404)), {"ok": 2, "api_error": 1}),
-    "404 on everything": (JUDGE, then(error(404, "no such model")), "HTTP 404: no such model"),
-    "401 on one prompt": (JUDGE, only_for(1, error(401, "bad key")), "HTTP 401: bad key"),
-    "503 that wants an hour": (
-        JUDGE,
-        only_for(1, (503, {"Retry-After": "3600"}, {"error": "warming up"})),
-        {"ok": 2, "api_error": 1},
-    ),
-    "error in a 200": (JUDGE, then((200, {}, {"error": {"message": "overloaded"}}), ok()), {"ok": 3}),
     # Profiles.
     "writer that refuses temperature": (WRITER, refuses("temperature", "top_p", "seed", "top_k"), [VERDICT] * 2),
     "writer that wants max_completion_tokens": (WRITER, refuses("max_tokens"), [VERDICT] * 2),
@@ -243,7 +211,7 @@ def served(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("sozo.scoring.endpoint.client.RetryPolicy", lambda: QUICK)
-    servers = []
+    servers = ExitStack()
 
     def serve(script):
         lock = threading.Lock()
@@ -254,14 +222,10 @@ def served(monkeypatch):
             with lock:
                 return script(request)
 
-        servers.append(JudgeServer(reply))
-        threading.Thread(target=servers[-1].serve_forever, args=(0.01,), daemon=True).start()
-        return servers[-1].url
+        return servers.enter_context(serving(reply))
 
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with servers:
+        yield serve
 
 
 def judged(url, folder, timeout):

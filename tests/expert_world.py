@@ -8,9 +8,9 @@ import numpy as np
 
 from sozo.data.rubrics import Criterion, RatingRubric
 from sozo.eval.experts.asks import asks
-from sozo.eval.experts.histories import Rated
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.endpoint import LocalJudge
+from sozo.tasks.pbig.experts import Rated
 
 CRITERION = Criterion("worth", (1, 5), title="Worth")
 RUBRIC = RatingRubric(name="world", criteria=(CRITERION,))

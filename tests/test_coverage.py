@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sozo.eval.experts.analysis import pooled, within
-from sozo.eval.experts.histories import Rated
 from sozo.scoring.guard import gain
 from sozo.scoring.measure import normal_interval
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
@@ -12,6 +11,7 @@ from sozo.scoring.statistics.agreement import krippendorff_alpha
 from sozo.scoring.statistics.means import MeanInterval
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.tasks.dat.decomposition import decompose
+from sozo.tasks.pbig.experts import Rated
 
 TRIALS = 2000  # the standard error of a coverage of 95% is 0.5 points
 SIZES = (5, 10, 35, 113)

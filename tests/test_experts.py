@@ -28,13 +28,14 @@ from sozo.eval.experts.asks import (
     predict,
 )
 from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import HISTORIES, Condition, Pools, Rated, conditions_of, sample_ratings
+from sozo.eval.experts.histories import HISTORIES, Condition, Pools, conditions_of, sample_ratings
 from sozo.eval.experts.page import reasons_figure
 from sozo.eval.experts.reasons import reasons_of
 from sozo.eval.experts.run import judge_experts, seeded_judges
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.judges.criterion import Verdict
 from sozo.scoring.judges.protocol import JudgeSettings, Price
+from sozo.tasks.pbig.experts import Rated
 
 ROOT = Path(__file__).parents[1]
 SHOTS = (1, 2, 5, 10)

@@ -11,7 +11,7 @@ from sozo.data.rubrics import load_rubric
 from sozo.rewards import idea_format_reward, make_idea_reward
 from sozo.scoring.judges.criterion import criteria_rubric
 from sozo.scoring.judges.protocol import Reply
-from sozo.tasks.pbig.experts import Expert, Rated
+from sozo.tasks.pbig.experts import Expert, RatedIdea
 from two_ranks import run_ranks
 
 CRITERIA = load_rubric("pbig").criteria
@@ -53,7 +53,7 @@ def two_experts(reward):
     """Ann and Bob, each with one idea of another patent that she or he rated."""
     criteria = tuple(criterion for criterion in CRITERIA if criterion.name in AXES)
     reward.experts = [
-        Expert(name, criteria, (Rated("other", f"{name}の例", {"specificity": 4, "innovativeness": 1}),), 1)
+        Expert(name, criteria, (RatedIdea("other", f"{name}の例", {"specificity": 4, "innovativeness": 1}),), 1)
         for name in ("Ann", "Bob")
     ]
     return reward
@@ -88,7 +88,7 @@ def test_several_experts_by_hand(tmp_path, aggregate, expected):
 
 
 def test_an_expert_is_never_shown_her_rating_of_the_same_patent():
-    history = tuple(Rated(f"p{k % 3}", f"アイデア{k}", {"specificity": 1 + k % 4}) for k in range(12))
+    history = tuple(RatedIdea(f"p{k % 3}", f"アイデア{k}", {"specificity": 1 + k % 4}) for k in range(12))
     expert = Expert("Ann", CRITERIA, history, 4)
     for patent in ("p0", "p1", "p2"):
         text = expert.examples(patent, CRITERIA[0])

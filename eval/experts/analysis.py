@@ -14,10 +14,11 @@ import numpy as np
 
 from sozo.data.rubrics import Criterion
 from sozo.eval.experts.asks import Prediction
-from sozo.eval.experts.histories import Condition, Pools, Rated
+from sozo.eval.experts.histories import Condition, Pools
 from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.agreement import coincidences, disagreement, jackknife_interval, krippendorff_alpha
 from sozo.scoring.statistics.means import mean_interval
+from sozo.tasks.pbig.experts import Rated
 
 FEWEST_EXPERTS = 5  # for an interval
 PERMUTATIONS = 2000

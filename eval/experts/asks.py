@@ -12,11 +12,12 @@ from typing import Any
 
 from sozo.data.progress import responses_bar
 from sozo.data.rubrics import Criterion
-from sozo.eval.experts.histories import Condition, Pools, Rated
+from sozo.eval.experts.histories import Condition, Pools
 from sozo.scoring.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
 from sozo.scoring.judges.ledger import Ledger
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Rubric, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Bill, judge_answers
+from sozo.tasks.pbig.experts import Rated
 
 NO_VOTES, UNPARSEABLE, LOW_CONFIDENCE, TIE = "no_votes", "unparseable", "low_confidence", "tie"
 

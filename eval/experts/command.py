@@ -49,8 +49,9 @@ def experts(
     """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
     from sozo.eval.agreement.ratings import check_level
     from sozo.eval.experts.asks import asking_size
-    from sozo.eval.experts.histories import HISTORIES, conditions_of, read_rated, sample_ratings
+    from sozo.eval.experts.histories import HISTORIES, conditions_of, sample_ratings
     from sozo.eval.experts.run import judge_experts, seeded_judges
+    from sozo.tasks.pbig.experts import read_rated
 
     check_level(settings.level)
     scale, conditions = load_rubric(rubric), conditions_of(history or HISTORIES, shots or (1, 2, 5, 10))

@@ -4,32 +4,11 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from sozo.data.errors import UserError
-from sozo.data.ratings import read_any_ratings
-from sozo.data.rubrics import RatingRubric
-from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents
+from sozo.tasks.pbig.experts import Rated
 
 HISTORIES = ("zero", "diff", "same")
-
-
-@dataclass(frozen=True, slots=True)
-class Rated:
-    """One score that an expert gave, which a judge is to predict."""
-
-    rater: str
-    item: str
-    patent: str
-    domain: str
-    criterion: str
-    score: int
-    text: str  # what was rated, as a prompt shows it
-
-    @property
-    def id(self) -> str:
-        """Unique among the ratings."""
-        return f"{self.item} {self.criterion} {self.rater}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +84,3 @@ def sample_ratings(ratings: Sequence[Rated], most: int) -> list[Rated]:
         turn[rating.id] = count[group]
     kept = {rating.id for rating in sorted(shuffled, key=lambda rating: turn[rating.id])[:most]}
     return [rating for rating in ratings if rating.id in kept]
-
-
-def read_rated(path: Path, ideas: Path, patents: Path, rubric: RatingRubric) -> list[Rated]:
-    """The ratings of the file `path`, in order, with what was rated; a domain that it does not say is the patent's."""
-    patent_of = {patent.id: patent for patent in read_patents(patents)}
-    by_id = {idea.id: idea for idea in read_ideas(ideas, patent_of)}
-    result: dict[str, Rated] = {}
-    for rating in read_any_ratings(path, rubric):
-        if (idea := by_id.get(rating.item)) is None:
-            raise UserError(f"{path}: rates the item {rating.item!r}, which is not among the ideas; give its line")
-        patent = patent_of[idea.patent]
-        if rating.patent not in ("", patent.id):
-            two = f"is of the patent {rating.patent!r}, and of {patent.id!r} among the ideas"
-            raise UserError(f"{path}: the item {rating.item!r} {two}; correct one of them")
-        domain, text = rating.domain or patent.domain, rated_text(patent, idea)
-        rated = Rated(rating.rater, rating.item, patent.id, domain, rating.criterion, int(rating.score), text)
-        if rated.id in result:
-            raise UserError(f"{path}: {rated.rater!r} rates {rated.criterion} of {rated.item!r} twice; keep one")
-        result[rated.id] = rated
-    return list(result.values())

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from sozo.eval.experts.asks import Votes
-from sozo.eval.experts.histories import Condition, Rated
+from sozo.eval.experts.histories import Condition
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.statistics.agreement import krippendorff_alpha
+from sozo.tasks.pbig.experts import Rated
 
 PERMUTATIONS, FEWEST_PAIRS = 10_000, 3
 

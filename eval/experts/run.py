@@ -13,7 +13,7 @@ from sozo.data.rubrics import RatingRubric
 from sozo.eval.experts.analysis import Predictions, analyse
 from sozo.eval.experts.asks import Votes, ask_for_all, predict
 from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import Condition, Rated, sample_ratings
+from sozo.eval.experts.histories import Condition, sample_ratings
 from sozo.eval.experts.page import alpha_figure, experts_page, reasons_figure
 from sozo.eval.experts.reasons import Reasons, reasons_of
 from sozo.eval.pages import PageFolder
@@ -23,6 +23,7 @@ from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
+from sozo.tasks.pbig.experts import Rated
 
 VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"

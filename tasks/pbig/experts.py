@@ -6,7 +6,6 @@ They judge in the stages of the paper's experts: a later criterion is asked only
 import json
 import random
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.ratings import read_any_ratings
-from sozo.data.rubrics import Criterion, load_rubric
+from sozo.data.rubrics import Criterion, RatingRubric, load_rubric
 from sozo.data.settings import hint
 from sozo.scoring.judges.criterion import criterion_rubric, examples_text, read_verdict
 from sozo.scoring.judges.ledger import Judgement
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
-from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents, trial_ideas, trial_patents
+from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents
 from sozo.tasks.pbig.rows import Opinion, gate, in_stages
 
 PLAIN = "judge"  # who judges where nobody is imitated
@@ -28,6 +27,44 @@ PLAIN = "judge"  # who judges where nobody is imitated
 
 @dataclass(frozen=True, slots=True)
 class Rated:
+    """One score that an expert gave."""
+
+    rater: str
+    item: str
+    patent: str
+    domain: str
+    criterion: str
+    score: int
+    text: str  # what was rated, as a prompt shows it
+
+    @property
+    def id(self) -> str:
+        """Unique among the ratings."""
+        return f"{self.item} {self.criterion} {self.rater}"
+
+
+def read_rated(path: Path, ideas: Path, patents: Path, rubric: RatingRubric) -> list[Rated]:
+    """The ratings of the file `path`, in order, with what was rated; a domain that it does not say is the patent's."""
+    patent_of = {patent.id: patent for patent in read_patents(patents)}
+    by_id = {idea.id: idea for idea in read_ideas(ideas, patent_of)}
+    result: dict[str, Rated] = {}
+    for rating in read_any_ratings(path, rubric):
+        if (idea := by_id.get(rating.item)) is None:
+            raise UserError(f"{path}: rates the item {rating.item!r}, which is not among the ideas; give its line")
+        patent = patent_of[idea.patent]
+        if rating.patent not in ("", patent.id):
+            two = f"is of the patent {rating.patent!r}, and of {patent.id!r} among the ideas"
+            raise UserError(f"{path}: the item {rating.item!r} {two}; correct one of them")
+        domain, text = rating.domain or patent.domain, rated_text(patent, idea)
+        rated = Rated(rating.rater, rating.item, patent.id, domain, rating.criterion, int(rating.score), text)
+        if rated.id in result:
+            raise UserError(f"{path}: {rated.rater!r} rates {rated.criterion} of {rated.item!r} twice; keep one")
+        result[rated.id] = rated
+    return list(result.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RatedIdea:
     """An idea with what one expert gave it."""
 
     patent: str  # the patent's id
@@ -41,7 +78,7 @@ class Expert:
 
     name: str
     criteria: tuple[Criterion, ...]
-    history: tuple[Rated, ...] = ()  # none of a plain judge
+    history: tuple[RatedIdea, ...] = ()  # none of a plain judge
     shots: int = 0  # examples that are shown at most
 
     def examples(self, patent: str, criterion: Criterion | None = None) -> str:
@@ -86,36 +123,27 @@ def load_experts(
         raise UserError(f"experts must be names of raters, each once, not {', '.join(names)!r}")
     if shots < 1:
         raise UserError(f"shots must be at least 1, not {shots}")
-    if ratings and ideas and patents:
-        of_patents = read_patents(Path(patents))
-        rated_ideas = read_ideas(Path(ideas), {patent.id for patent in of_patents})
-        source: AbstractContextManager[Path] = nullcontext(Path(ratings))
-    elif ratings or ideas or patents:
+    given = [ratings, ideas, patents]
+    if any(given) and not all(given):
         raise UserError("the files of ratings, of the ideas and of their patents go together; give all three")
-    else:
-        of_patents, rated_ideas = trial_patents(), trial_ideas()
-        source = as_file(files("sozo.data").joinpath("pbig_trial", "ratings.csv"))
-    patent_of = {patent.id: patent for patent in of_patents}
-    idea_of = {idea.id: idea for idea in rated_ideas}
-    histories: dict[str, dict[str, Rated]] = {}  # rater -> idea -> what she gave it
-    with source as path:
-        for line in read_any_ratings(path, load_rubric("pbig")):
-            idea = idea_of.get(line.item)
-            if idea is None:
-                raise UserError(f"{path}: rates the item {line.item!r}, which is not among the ideas; give its line")
-            history = histories.setdefault(line.rater, {})
-            if idea.id not in history:
-                history[idea.id] = Rated(idea.patent, rated_text(patent_of[idea.patent], idea), {})
-            history[idea.id].scores[line.criterion] = int(line.score)
+    with as_file(files("sozo.data").joinpath("pbig_trial")) as trial:
+        packaged = [trial / name for name in ("ratings.csv", "ideas.jsonl", "technologies.jsonl")]
+        paths = [Path(path) for path in given if path] or packaged
+        rated = read_rated(paths[0], paths[1], paths[2], load_rubric("pbig"))
+    histories: dict[str, dict[str, RatedIdea]] = {}  # rater -> idea -> what she gave it
+    for rating in rated:
+        history = histories.setdefault(rating.rater, {})
+        idea = history.setdefault(rating.item, RatedIdea(rating.patent, rating.text, {}))
+        idea.scores[rating.criterion] = rating.score
     experts = []
     for name in names:
         if name not in histories:
             near = hint(name, histories, f"; {', '.join(sorted(histories))} rated")
-            raise UserError(f"{path}: holds no rating by {name}{near}")
-        rated = tuple(histories[name].values())
-        rated_criteria = {criterion for example in rated for criterion in example.scores}
+            raise UserError(f"{paths[0]}: holds no rating by {name}{near}")
+        own_ideas = tuple(histories[name].values())
+        rated_criteria = {criterion for idea in own_ideas for criterion in idea.scores}
         own = tuple(criterion for criterion in criteria if criterion.name in rated_criteria)
-        experts.append(Expert(name, own, rated, shots))
+        experts.append(Expert(name, own, own_ideas, shots))
     return tuple(experts)
 
 

@@ -75,11 +75,11 @@ class IdeaReward(JudgeReward):
         if aggregate == "one" and len(experts or [""]) > 1:
             raise UserError(f"idea_reward: aggregate one is for one expert, not {len(experts or ())}; take mean")
         criteria = [criterion for criterion in CRITERIA if axes is None or criterion.name in axes]
-        given = {"ratings": ratings, "ideas": ideas, "patents": patents}
-        if not experts and any(given.values()):
+        paths = {"ratings": ratings, "ideas": ideas, "patents": patents}
+        if not experts and any(paths.values()):
             raise UserError("idea_reward: files of ratings are for experts, the names of raters; give these")
         self.experts: Sequence[Expert] = (
-            load_experts(experts, criteria, shots, **given) if experts else [plain(criteria)]
+            load_experts(experts, criteria, shots, **paths) if experts else [plain(criteria)]
         )
         # What none of them rates is not asked.
         criteria = [criterion for criterion in criteria if any(criterion in e.criteria for e in self.experts)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sozo.scoring.judges.ledger import Judgement
 from sozo.scoring.judges.protocol import Status
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
-from sozo.tasks.jcq.tables import Cell, answer_states, length_and_score, means, model_scores, question_means
+from sozo.tasks.jcq.tables import MeanScore, answer_states, length_and_score, means, model_scores, question_means
 from sozo.tasks.task import Answer
 
 USES, STORIES = TASKS[0], TASKS[-1]
@@ -37,19 +37,19 @@ def test_model_by_criterion():
     assert [cell.mean for cell in cells] == pytest.approx([3, 7 / 3, 5 / 3, 5 / 3, 26 / 12])
     assert {(cell.scored, cell.asked) for cell in cells} == {(3, 3)}
     # B's first question counts once, with the mean of its two scored answers, and its second not at all.
-    assert means([B]) == (Cell(4.0, 3, 5),) * 5
+    assert means([B]) == (MeanScore(4.0, 3, 5),) * 5
 
 
 def test_model_by_task():
-    assert means([A], USES)[-1] == Cell(2.75, 2, 2)
-    assert means([A], STORIES)[-1] == Cell(1.0, 1, 1)
-    assert means([B], USES)[-1] == Cell(3.0, 2, 4)
-    assert means([B], "situation")[-1] == Cell(None, 0, 0)
+    assert means([A], USES)[-1] == MeanScore(2.75, 2, 2)
+    assert means([A], STORIES)[-1] == MeanScore(1.0, 1, 1)
+    assert means([B], USES)[-1] == MeanScore(3.0, 2, 4)
+    assert means([B], "situation")[-1] == MeanScore(None, 0, 0)
 
 
 def test_task_by_criterion_is_over_all_models():
-    assert means([A, B], USES)[0] == Cell(11 / 3, 4, 6)  # 5, 3 and B's 3
-    assert means([A, B], STORIES)[-1] == Cell(3.0, 2, 2)
+    assert means([A, B], USES)[0] == MeanScore(11 / 3, 4, 6)  # 5, 3 and B's 3
+    assert means([A, B], STORIES)[-1] == MeanScore(3.0, 2, 2)
 
 
 def test_questions_are_shared_by_the_models():
@@ -60,9 +60,9 @@ def test_questions_are_shared_by_the_models():
 
 def test_nothing_scored_is_no_mean():
     nothing = scored([judged()], [None], [])
-    assert means([nothing]) == (Cell(None, 0, 2),) * 5
+    assert means([nothing]) == (MeanScore(None, 0, 2),) * 5
     assert [question.id for question in nothing.questions] == ["1", "2"]
-    assert means([], USES)[-1] == Cell(None, 0, 0)
+    assert means([], USES)[-1] == MeanScore(None, 0, 0)
 
 
 def test_a_judgement_for_each_answer():

@@ -157,10 +157,8 @@ class Endpoint:
         """A line about a wait that somebody would take for a hang; one for all requests that wait."""
         if wait >= _LONG and time.monotonic() > self._said + _LONG:
             self._said = time.monotonic()
-            asked = f", which asks for {outcome.wait:,.0f} s" if outcome.wait else ""
-            tqdm.write(
-                f"{self.label} at {self.url}: waiting {wait:.0f} s after {outcome.error}{asked}", file=sys.stderr
-            )
+            wish = f", which asks for {outcome.wait:,.0f} s" if outcome.wait else ""
+            tqdm.write(f"{self.label} at {self.url}: waiting {wait:.0f} s after {outcome.error}{wish}", file=sys.stderr)
 
     def post_all(
         self,

@@ -84,7 +84,7 @@ def read_jcq_judgements(path: Path, judge: str, answers: Sequence[ToJudge]) -> t
 
     Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
     """
-    about = {asked.id: asked for asked in answers}
+    about = {answer.id: answer for answer in answers}
     judgements: dict[str, Judgement] = {}
     for where, row in read_objects(path):
         answer_id = utf8_safe(id_column(row, "answer_id", where))
@@ -92,15 +92,15 @@ def read_jcq_judgements(path: Path, judge: str, answers: Sequence[ToJudge]) -> t
             raise UserError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
         if answer_id in judgements:
             raise UserError(f"{where}: judges answer {answer_id!r} for the second time")
-        asked = about[answer_id]
+        answer = about[answer_id]
         # Null is what the judge's client hands over when the model refuses.
         refused = row.get("judgement", "") is None
         reply = None if refused else utf8_safe(text_column(row, "judgement", where))
         scores = parse_verdict(reply or "")
-        key = judgement_key(asked.question, asked.answer, judge, PROMPT, PARAMETERS)
+        key = judgement_key(answer.question, answer.answer, judge, PROMPT, PARAMETERS)
         status = Status.OK if scores else Status.UNPARSEABLE
-        judgements[answer_id] = Judgement(key, asked.question_id, answer_id, judge, PROMPT, status, scores, reply)
-    return tuple(judgements.get(asked.id) for asked in answers)
+        judgements[answer_id] = Judgement(key, answer.question_id, answer_id, judge, PROMPT, status, scores, reply)
+    return tuple(judgements.get(answer.id) for answer in answers)
 
 
 def import_judgements(path: Path, judge: str, answers: Sequence[ToJudge], ledger: Path) -> Judging:

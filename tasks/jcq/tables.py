@@ -14,7 +14,7 @@ from sozo.tasks.task import Answer
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MeanScore:
     """A mean beside what it rests on."""
 
     mean: float | None  # 1 to 5; None if nothing was scored
@@ -43,7 +43,7 @@ def model_scores(
     >>> questions, answers = [Question("1", "situation", "?")], [Answer("a", "1", "x"), Answer("b", "1", "y")]
     >>> ok = Judgement("k", "1", "a", "judge", "jcq-v1", Status.OK, dict.fromkeys(CRITERIA, 4))
     >>> means([model_scores(questions, answers, [ok, None])])[0]
-    Cell(mean=4.0, scored=1, asked=2)
+    MeanScore(mean=4.0, scored=1, asked=2)
     """
     place = {question.id: k for k, question in enumerate(questions)}
     sums = np.zeros((len(questions), len(CRITERIA)))
@@ -60,7 +60,7 @@ def model_scores(
     return ModelScores(tuple(questions[k] for k in answered), values, scored[answered], asked[answered])
 
 
-def means(models: Sequence[ModelScores], task: str | None = None) -> tuple[Cell, ...]:
+def means(models: Sequence[ModelScores], task: str | None = None) -> tuple[MeanScore, ...]:
     """Over all models' questions, or those of one task: a cell for each criterion, and the last for their mean."""
     values, scored, asked = [np.zeros((0, len(CRITERIA)))], 0, 0
     for scores in models:
@@ -70,9 +70,9 @@ def means(models: Sequence[ModelScores], task: str | None = None) -> tuple[Cell,
         asked += int(scores.asked[of_task].sum())
     rows = np.concatenate(values)
     if not len(rows):
-        return (Cell(None, scored, asked),) * (len(CRITERIA) + 1)
+        return (MeanScore(None, scored, asked),) * (len(CRITERIA) + 1)
     by_criterion = rows.mean(axis=0)
-    return tuple(Cell(float(mean), scored, asked) for mean in (*by_criterion, by_criterion.mean()))
+    return tuple(MeanScore(float(mean), scored, asked) for mean in (*by_criterion, by_criterion.mean()))
 
 
 def question_means(models: Sequence[ModelScores], task: str) -> np.ndarray:

@@ -12,8 +12,7 @@ from sozo.scoring.numbers import SHARE, n_of, share
 from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, DATASET, TASKS
-from sozo.tasks.jcq.tables import Cell as Mean
-from sozo.tasks.jcq.tables import means, question_means
+from sozo.tasks.jcq.tables import MeanScore, means, question_means
 from sozo.tasks.view import (
     FACTS,
     IN_CARD,
@@ -132,7 +131,7 @@ class JcqView(View[FinishedJcq]):
         return ReaderItem((item, question.question), question.task, item, question.question, answers)
 
 
-def _over_questions(mean: Mean, values: np.ndarray, measure: Measure) -> Cell:
+def _over_questions(mean: MeanScore, values: np.ndarray, measure: Measure) -> Cell:
     """A mean over all models with its interval over questions, which are shared by the models."""
     few = len(values) < _FEWEST_QUESTIONS
     ends = None if few else t_interval(mean.mean, float(values.std(ddof=1)), len(values))

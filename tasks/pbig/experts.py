@@ -123,12 +123,12 @@ def load_experts(
         raise UserError(f"experts must be names of raters, each once, not {', '.join(names)!r}")
     if shots < 1:
         raise UserError(f"shots must be at least 1, not {shots}")
-    given = [ratings, ideas, patents]
-    if any(given) and not all(given):
+    named = [ratings, ideas, patents]
+    if any(named) and not all(named):
         raise UserError("the files of ratings, of the ideas and of their patents go together; give all three")
     with as_file(files("sozo.data").joinpath("pbig_trial")) as trial:
         packaged = [trial / name for name in ("ratings.csv", "ideas.jsonl", "technologies.jsonl")]
-        paths = [Path(path) for path in given if path] or packaged
+        paths = [Path(path) for path in named if path] or packaged
         rated = read_rated(paths[0], paths[1], paths[2], load_rubric("pbig"))
     histories: dict[str, dict[str, RatedIdea]] = {}  # rater -> idea -> what she gave it
     for rating in rated:

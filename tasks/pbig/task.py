@@ -68,15 +68,15 @@ class Pbig(JudgedTask):
     @cached_property
     def experts(self) -> tuple[Expert, ...]:
         """Who judges: a plain judge, or one for each rater named."""
-        asked, settings = self.settings.as_experts, self.settings
-        given = {"ratings": settings.pbig_ratings, "ideas": settings.pbig_ideas, "patents": settings.pbig_rated_patents}
-        if asked is None:
-            if any(given.values()):
+        raters, settings = self.settings.as_experts, self.settings
+        paths = {"ratings": settings.pbig_ratings, "ideas": settings.pbig_ideas, "patents": settings.pbig_rated_patents}
+        if raters is None:
+            if any(paths.values()):
                 raise UserError("files of ratings are for --as-experts, which names the raters; give it")
             return (plain(CRITERIA),)
-        if given["ratings"] and not given["patents"]:
-            given["patents"] = settings.pbig_patents
-        return load_experts([name.strip() for name in asked.split(",")], CRITERIA, settings.pbig_shots, **given)
+        if paths["ratings"] and not paths["patents"]:
+            paths["patents"] = settings.pbig_patents
+        return load_experts([name.strip() for name in raters.split(",")], CRITERIA, settings.pbig_shots, **paths)
 
     def items(self) -> Sequence[Item]:
         asks = self.settings.asking()

@@ -13,8 +13,7 @@ from tqdm import tqdm
 from sozo.data.schema import Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
-from sozo.scoring.endpoint.client import OFFICIAL, Endpoint, Outcome
-from sozo.scoring.endpoint.pace import RetryPolicy
+from sozo.scoring.endpoint.client import OFFICIAL, Endpoint, Outcome, RetryPolicy
 from sozo.scoring.endpoint.profile import NONE, read_profile
 
 _PATH = "chat/completions"

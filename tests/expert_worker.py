@@ -7,7 +7,7 @@ from expert_world import RUBRIC, world
 from sozo.eval.experts.command import ExpertSettings
 from sozo.eval.experts.histories import conditions_of
 from sozo.eval.experts.run import judge_experts
-from sozo.scoring.endpoint.pace import RetryPolicy
+from sozo.scoring.endpoint.client import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.protocol import JudgeSettings

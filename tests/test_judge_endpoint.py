@@ -10,7 +10,7 @@ import pytest
 
 from judge_server import VERDICT, completion, serving
 from sozo.data.errors import UserError
-from sozo.scoring.endpoint.pace import RetryPolicy, retry_after
+from sozo.scoring.endpoint.client import RetryPolicy, retry_after
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.protocol import Reply
 

@@ -127,6 +127,7 @@ def test_a_file_of_ratings(tmp_path):
     rows = pbig_rows()
     rows[2] = ("NLP", "NLP-0", "specificity", "C", "business", 2)  # and its need is rated
     assert rows[2][:4] == pbig_rows()[2][:4]
+    rows.append(("CS", "CS-0", "technical_validity", "C", "business", 2))
     run = agree_ratings(write_csv(tmp_path / "r.csv", rows), tmp_path / "out", rubric="pbig")
     values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
     cells = {(cell["criterion"], cell["domain"], cell["without"]): cell for cell in values["cells"]}
@@ -145,10 +146,11 @@ def test_a_file_of_ratings(tmp_path):
     why = [one["why"] for one in values["out_of_stage"]]
     assert why.count("specificity is not rated, and must be above 2") == 24
     assert why.count("specificity is 2, and must be above 2") == 1
-    assert len(why) == 25
+    assert why[-1] == "the group business does not rate it"
+    assert len(why) == 26
     page = run.page
-    assert "25 of " in page
-    assert "5 more are in agreement.json" in page
+    assert "26 of " in page
+    assert "6 more are in agreement.json" in page
     assert [name for name in ("Table 1", "NaN", "None") if name in page] == []
     habit = next(h for h in values["raters"] if h["rater"] == "D" and h["domain"] == "CS")
     assert (habit["mean"], habit["sd"], habit["scores"]) == (0, 0, 12)

@@ -5,7 +5,7 @@ An evaluation (an encoder, people, a judge) is a table of models x items, float6
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -194,23 +194,23 @@ def differ(values: np.ndarray) -> Any:
     return np.ptp(values, axis=-1) > 1e-12
 
 
-def appendix_c(encoders: Evaluations, people: Evaluations, judge: Evaluations) -> AppendixC:
+def appendix_c(encoders: Sequence[tuple[str, pd.DataFrame]], people: Evaluations, judge: Evaluations) -> AppendixC:
     """Ranks, agreement and curves of some evaluations of the same rewrites; `people` and `judge` are one each, or none.
 
     >>> scores = score_table({"A": {"1": 0.5}, "B": {"1": 0.3}, "C": {"1": 0.1}})
-    >>> result = appendix_c({"encoder": scores}, {"human": scores}, {})
+    >>> result = appendix_c([("encoder", scores)], {"human": scores}, {})
     >>> [(row.evaluation, round(row.pearson, 3)) for row in result.compared]
     [('encoder', 1.0)]
     """
-    names = [*encoders, *people, *judge]
-    for name in names:
-        if names.count(name) > 1:
+    tables: Evaluations = {}
+    for name, table in (*encoders, *people.items(), *judge.items()):
+        if name in tables:
             raise UserError(f"two evaluations are called {name}; leave one out, or give it by another path")
-    tables = encoders | people | judge
+        tables[name] = table
     compared: list[Agreement] = []
     for reference in (*people, *judge):
         with_curves = not compared
-        rows = [agreement(tables, name, reference) for name in names if name not in (reference, *people)]
+        rows = [agreement(tables, name, reference) for name in tables if name not in (reference, *people)]
         for row, p in zip(rows, holm([row.p for row in rows]), strict=True):
             has_curve = with_curves and row.pearson is not None
             curve = agreement_curve(*aligned(tables[row.evaluation], tables[reference])) if has_curve else ()

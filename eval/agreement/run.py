@@ -65,19 +65,12 @@ def agree(
     if (finished := folder.finished()) and not (judging and judging.retry_failed):
         return finished
     # Encoders first: what is wrong with one shows before a judge has to be paid.
-    by_encoder: Evaluations = {}
-    scorers = []
-    for encoder in encoders:
-        table, facts = _scored_by(encoder, runs, cache)
-        if facts["embedding_model"] in by_encoder:
-            twice = f"two evaluations are called {facts['embedding_model']}"
-            raise UserError(f"{twice}; leave one out, or give it by another path")
-        by_encoder[facts["embedding_model"]] = table
-        scorers.append(facts)
+    scored = [_scored_by(encoder, runs, cache) for encoder in encoders]
+    by_encoder = [(facts["embedding_model"], table) for table, facts in scored]
     if not encoders:
         own = str(first.scale.get("embedding_model", "own scores"))
-        by_encoder = {own: score_table({name: run.by_item(run.main) for name, run in runs.items()})}
-    folder.start({"scorers": scorers}, {"places": list(places)})
+        by_encoder = [(own, score_table({name: run.by_item(run.main) for name, run in runs.items()}))]
+    folder.start({"scorers": [facts for _, facts in scored]}, {"places": list(places)})
     graded = None
     if judge and judging and first.rubric:
         graded = grade_answers(judge, first.rubric, runs, judging, output / LEDGER)

@@ -91,15 +91,12 @@ class Dat(Task):
         import pyarrow as pa
 
         scores = self.scorer.score([answer.text for answer in answers])
-        texts, invalid = [utf8_safe(text) for text in scores.texts], scores.codes != 0
-        words: list[Sequence[str] | None] = []
-        for i, text in enumerate(texts):
-            split = scores.words(i)
-            # `utf8_safe` gives back the very text where nothing had to be written out: nor has it in the words.
-            words.append(split if split is None or text is scores.texts[i] else [utf8_safe(word) for word in split])
+        invalid = scores.codes != 0
+        # A word's lone surrogates are written out as its text's are.
+        stored = replace(scores, texts=[utf8_safe(text) for text in scores.texts])
         return {
-            "text": texts,
-            "words": words,
+            "text": stored.texts,
+            "words": [stored.words(i) for i in range(len(stored))],
             "score": pa.array(scores.scores, mask=invalid),
             "reason": [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())],
         }

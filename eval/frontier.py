@@ -19,13 +19,13 @@ from sozo.scoring.table import Cell
 from sozo.tasks import Dat
 
 VALUES = "frontier.json"
-NAMES = {"free": "lists that are as random as they can be", "independent": "words that do not look at one another"}
+NAMES = {"free": "lists that are as random as they can be", "independent": "words drawn independently"}
 Curves = dict[str, list[tuple[float, float]]]  # name -> (unique words, mean) by growing strength
 _ABOUT = """\
-Lists of ten of {nouns:,} nouns, {lists:,} of them for every row; distance by {embedding_model}. *Free lists* have the
-greatest entropy that lists can have at their mean (p(list) ~ exp(strength x score)); *independent words* the greatest
-when words do not look at one another. A model's mean stands to be compared with the row of as many unique words, at as
-many valid responses. Neither is a bound: unique words can be more where every word is used alike.
+Each row is {lists:,} lists of ten of {nouns:,} nouns; distance by {embedding_model}. *Free lists* have the greatest
+entropy that lists can have at their mean (p(list) ~ exp(strength x score)); *independent words* the greatest that words
+drawn independently can have. Compare a model's mean with the row that has as many unique words, in as many valid
+responses. Neither curve limits unique words: lists that use all words equally often can have more at the same mean.
 """
 
 

@@ -80,7 +80,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "<h1>&lt;題&gt;</h1>" in page
     criteria = cells_of(page, labels()["table12"][0])
-    assert criteria[0] == ["Model", "Fluency", "Flexibility", "Originality", "Elaboration", "Mean", "Whole answers"]
+    assert criteria[0] == ["Model", "Fluency", "Flexibility", "Originality", "Elaboration", "Mean", "Complete answers"]
     scores = ["4.00 35 of 35", "3.00 35 of 35", "2.00 35 of 35", "3.00 35 of 35", "3.00 35 of 35"]
     assert criteria[1] == ["before", *scores, "100.00% 35 of 35"]
     assert criteria[2][3] == "3.00 34 of 35 +1.00"  # all differences are 1: there is no interval of them

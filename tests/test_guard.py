@@ -114,13 +114,13 @@ def test_the_table_and_the_page_show_both(folders, second, tmp_path, monkeypatch
 def test_the_report_has_a_table_of_both(folders, second, tmp_path):
     models = find_evaluated([f"{name}={path}" for name, path in folders.items()])
     pages = write_evaluation(tmp_path / "r.html", models, base="base", guard=second)
-    table = pages[0].read_text("utf-8").split("Gains, and the guard")[-1].split("</table>", 1)[0]
+    table = pages[0].read_text("utf-8").split("Gains by the own encoder and by the guard")[-1].split("</table>", 1)[0]
     assert "+1.00" in table
     assert "+0.00" in table
     assert "n = 3, 3" in table
-    assert "Gains, and the guard" not in write_evaluation(tmp_path / "plain.html", models, base="base")[0].read_text(
-        "utf-8"
-    )
+    assert "Gains by the own encoder and by the guard" not in write_evaluation(
+        tmp_path / "plain.html", models, base="base"
+    )[0].read_text("utf-8")
 
 
 @pytest.mark.slow  # e5 encodes some hundred words a second

@@ -42,26 +42,26 @@ def test_the_page_leads_with_the_answer_and_a_sorted_picture(three, tmp_path):
     before_tables = page.split("<table>", 1)[0]
     text = english_text(before_tables)
     number = r"\+0\.29 \(\[\+0\.\d\d, \+0\.\d\d\], 35 of 35, d = \S+, p < 0\.001\)"
-    assert re.search(rf"better is furthest ahead of base, its base: {number}\.", text)
-    assert "Of 2 compared, 1 are ahead of their base (corrected p < 0.05), 1 behind, 0 not to be told apart." in text
+    assert re.search(rf"better is furthest ahead of its base \(base\): {number}\.", text)
+    assert "1 are ahead (corrected p < 0.05), 1 behind, and 0 cannot be told apart from it." in text
     rows = re.findall(
         r'<span class="name">([^<]+)<small>.*?class="number ([a-z ]*)">([^<]+)<', before_tables, re.DOTALL
     )
     assert rows == [("better", "up good deep", "+0.29"), ("worse", "down bad deep", "−0.29")]
-    assert "One training run is one training run" in text
+    assert "Each model was trained once" in text
 
 
 def test_where_none_is_ahead_nobody_is_said_to_be(three, tmp_path):
     text = english_text(page_of(three, tmp_path, base="better").split("<table>", 1)[0])
-    assert "Of 2 compared none is ahead of its base (corrected p < 0.05), 2 are behind, 0 not to be told apart." in text
-    assert re.search(r"The highest number is base's, against better: −0\.29 ", text)
+    assert "none is ahead (corrected p < 0.05), 2 are behind, and 0 cannot be told apart from it." in text
+    assert re.search(r"base has the highest difference, from better: −0\.29 ", text)
     assert "furthest ahead" not in text
 
 
 def test_one_model_leads_with_its_mean(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert re.search(
-        r"better has 3\.\d\d \(\[\d\.\d\d, \d\.\d\d\], 35 of 35\); there is no second model here", english_text(page)
+        r"better has 3\.\d\d \(\[\d\.\d\d, \d\.\d\d\], 35 of 35\); this page has no other model", english_text(page)
     )
     assert 'class="gains"' in page
 
@@ -82,7 +82,7 @@ def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
         (tmp_path / name / "config.json").write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path, tmp_path, base="base")
     sentence = english_text(page.split('<p class="answer">', 1)[1].split("</p>", 1)[0])
-    assert re.search(r"Of 1 compared.* The highest number is trained's, against base", sentence)
+    assert re.search(r"Of 1 models.* trained has the highest difference, from base", sentence)
     picture = page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
     assert {"trained", "random", "top"} <= set(re.findall(r'<span class="name">([^<]+)<', picture))
     only = page_of(tmp_path / "random", tmp_path)
@@ -107,7 +107,7 @@ def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many
         assert f"{study}, n = {size:,}" in page
         assert page.count(f"<small>n = {size:,}</small>") == 2
     assert page.count("lists that are as random as they can be</tspan>") == 1
-    assert f"No frontier of {sizes['small']} lists by this encoder lies beside the runs" in page
+    assert f"No frontier of {sizes['small']} lists by this encoder was found beside the runs" in page
     assert f"No frontier of {sizes['large']} lists" not in page
 
 
@@ -117,7 +117,7 @@ def test_a_box_says_what_the_numbers_rest_on(three, tmp_path):
     date = datetime.now(UTC).date().isoformat()
     assert facts.startswith(f"This page{date}")
     assert re.search(r"git [0-9a-f]{12}", facts)
-    assert f"Runs begun{date}" in facts
+    assert f"Runs started{date}" in facts
     assert "Judgebackend openai, model judge-a" in facts
     assert "JCQ: cost of judging" in facts
 

@@ -58,7 +58,7 @@ def test_what_stands_beside_numbers_is_said_in_japanese_too():
     reasons += [compare_independent([1], [2, 3]).reason, over_seeds({0: 1.0}).reason]
     assert not [reason for reason in reasons if japanese(reason) == reason]
     assert japanese("not on one scale: judge.model is a and b") == "尺度が異なる：judge.model は a と b"
-    assert both("<1 of 2>: 1 refused").endswith('<span lang="ja">&lt;1 of 2&gt;：1 審判が拒否</span>')
+    assert both("<1 of 2>: 1 refused").endswith('<span lang="ja">&lt;1 of 2&gt;：1 評価モデルが拒否</span>')
     known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {"whole", "ok"}
     assert known <= set(statuses())
 

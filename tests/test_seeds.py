@@ -71,9 +71,9 @@ def test_the_page_has_one_row_a_method_and_folds_its_seeds(runs, tmp_path):
     changed = cells_of(page, labels()["changes"][0])[1]
     assert [cell for cell in changed if cell.endswith("seeds, from one run")]
     text = english_text(page)
-    assert "The highest number is SFT's, against base" in text
+    assert "SFT has the highest difference, from base" in text
     assert "SFT: means over training seeds" in text
-    assert "One training run is one training run" not in text
+    assert "Each model was trained once" not in text
     assert page.count('class="radar') == 1
     assert len(re.findall(r'<svg viewBox="-185', page)) == 2
     boxes = re.findall(r'type="checkbox" value="\d".*?<span>([^<]+)</span>', page.replace("<wbr>", ""))
@@ -94,5 +94,5 @@ def test_one_seed_is_no_method(tmp_path):
     assert [method.name for method in fold(models)] == ["base", "SFT@1"]
     write_evaluation(tmp_path / "r.html", models)
     text = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert "One training run is one training run" in text
+    assert "Each model was trained once" in text
     assert "means over training seeds" not in text

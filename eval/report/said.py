@@ -15,7 +15,7 @@ def japanese(text: str) -> str:
     """A text in Japanese; as it is where it has none. Of several that are joined by semicolons, each.
 
     >>> japanese("all 3 values are equal"), japanese("0 of 35: 34 refused, 1 odd"), japanese("[3.10, 3.20]")
-    ('3個の値がすべて等しい', '0 of 35：34 審判が拒否, 1 odd', '[3.10, 3.20]')
+    ('3個の値がすべて等しい', '0 of 35：34 評価モデルが拒否, 1 odd', '[3.10, 3.20]')
     """
     return "; ".join(map(_one, text.split("; ")))
 

@@ -129,10 +129,17 @@ class OpenAIGenerator:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: no key, and no credentials in the address."""
-        of_server = {"server": self._server, "reply_model": next(iter(self._models), None)}
-        server = {"generator": "openai", "model": self._settings.model, **of_server}
-        decoder = {"temperature": self.temperature, "top_p": 1.0, "request_form": self._form, "request": self._request}
-        return server | decoder | {"max_new_tokens": self._settings.max_new_tokens}
+        return {
+            "generator": "openai",
+            "model": self._settings.model,
+            "server": self._server,
+            "reply_model": next(iter(self._models), None),
+            "temperature": self.temperature,
+            "top_p": 1.0,
+            "request_form": self._form,
+            "request": self._request,
+            "max_new_tokens": self._settings.max_new_tokens,
+        }
 
 
 def _forms(limit: int | None) -> dict[str, dict[str, Any]]:

@@ -106,9 +106,9 @@ class Jcq(JudgedTask):
     def _imported(self, judgements: str) -> dict[str, Any]:
         """What decides the judgements where they come from JCQ-judge's file, and nobody is asked."""
         settings = self.settings
+        of_asking = {field.name for field in fields(JudgeSettings)} - {"judge_model"} | {"judge_prompt"}
         for field in fields(settings):
-            asks = field.name.startswith(("judge_", "price_")) or field.name in ("max_cost", "retry_failed", "reparse")
-            if asks and field.name != "judge_model" and getattr(settings, field.name) != field.default:
+            if field.name in of_asking and getattr(settings, field.name) != field.default:
                 raise UserError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")
         try:
             digest = hashlib.sha256(Path(judgements).read_bytes()).hexdigest()

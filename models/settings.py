@@ -92,12 +92,13 @@ class GeneratorSettings:
 
     def _check_fit(self, backend: str) -> None:
         """Refuse settings that belong to another backend, and a frontier without its strength."""
-        owners: dict[str, tuple[str, ...]] = {"base_url": ("openai",), "endpoint": ("openai",), "nouns": OF_NOUNS}
-        owners |= dict.fromkeys(_OF_FRONTIER, (FRONTIER,))
-        for name, backends in owners.items():
+        owners: dict[str, tuple[str, tuple[str, ...]]] = {"nouns": ("models", OF_NOUNS)}
+        owners |= dict.fromkeys(("base_url", "endpoint"), ("backend", ("openai",)))
+        owners |= dict.fromkeys(_OF_FRONTIER, ("model", (FRONTIER,)))
+        for name, (kind, backends) in owners.items():
             if backend not in backends and getattr(self, name) not in (None, ""):
-                kind, other = ("backend", backend) if "openai" in backends else ("model", self.model)
-                raise UserError(f"{name} goes with the {kind} {' or '.join(backends)}, not with {other}")
+                other = backend if kind == "backend" else self.model
+                raise UserError(f"{name} goes with the {kind} {' and '.join(backends)}, not with {other}")
         if backend == FRONTIER and (self.strength is None or not 0 <= self.strength < float("inf")):
             raise UserError(f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {self.strength}")
 

@@ -24,11 +24,11 @@ from sozo.data.errors import UserError
 from sozo.data.extras import install_command
 from sozo.data.prompts import as_completion, as_prompt, prompt
 from sozo.models.processes import quiet_libraries, run_module
+from sozo.scoring.parse import NUM_WORDS
 
 TINY = "tiny"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
 _SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3, "seed": 0}
-_NUM_WORDS = 10
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
@@ -73,7 +73,7 @@ def build_tokenizer(nouns: list[str]) -> Any:
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    numbers = [f"{k}. " if k == 1 else f"\n{k}. " for k in range(1, _NUM_WORDS + 1)]
+    numbers = [f"{k}. " if k == 1 else f"\n{k}. " for k in range(1, NUM_WORDS + 1)]
     vocabulary = {token: i for i, token in enumerate(["<pad>", "</s>", "<unk>", prompt("dat"), *numbers, *nouns])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n?[0-9]+\. "), "isolated")
@@ -128,8 +128,10 @@ def main(folder: Path) -> None:
     quiet_libraries(use_cpu=True)
     set_seed(_SETTINGS["seed"])
     nouns, draw = tiny_nouns(), random.Random(_SETTINGS["seed"])
-    drawn = [draw.sample(nouns, _NUM_WORDS) for _ in range(_SETTINGS["lists"])]
-    lists = ["\n".join(f"{k}. {word}" for k, word in enumerate(words, 1)) for words in drawn]
+    lists = []
+    for _ in range(_SETTINGS["lists"]):
+        words = draw.sample(nouns, NUM_WORDS)
+        lists.append("\n".join(f"{k}. {word}" for k, word in enumerate(words, 1)))
     tokenizer = build_tokenizer(nouns)
     work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
     settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}

@@ -54,16 +54,17 @@ class TransformersGenerator:
         # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
         several = {text for text, count in counts.items() if count > 1 or len(counts) == 1}
         shared = {text for text in several if not self._obstacle(len(ids[text]))}
+        # The prompts that are computed once come first, all others behind them.
+        rows = sorted(range(len(prompts)), key=lambda row: prompts[row] not in shared)
         uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
-        rows = [row for row, text in enumerate(prompts) if text in shared]
-        others = [row for row, text in enumerate(prompts) if text not in shared]
+        ordered, first = [ids[prompts[row]] for row in rows], sum(counts[text] for text in shared)
         try:
             with in_eval_mode(self._model):
-                together = self._shared([ids[prompts[row]] for row in rows], uniforms[rows])
-                alone = self._plain([ids[prompts[row]] for row in others], seed, batch)
+                together = self._shared(ordered[:first], uniforms[rows[:first]])
+                alone = self._plain(ordered[first:], seed, batch)
         except FloatingPointError as error:
             raise UserError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
-        responses = dict(zip(rows + others, together + alone, strict=True))
+        responses = dict(zip(rows, together + alone, strict=True))
         tokens = [responses[row] for row in range(len(prompts))]
         texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
         reasons = ["stop" if response[-1] in self._ends else "length" for response in tokens]

@@ -77,10 +77,10 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", m
             from peft import AutoPeftModelForCausalLM
 
             adapted = AutoPeftModelForCausalLM.from_pretrained(path, dtype=dtype)
-            adapter, whole = adapted.peft_config["default"], adapted.dtype.itemsize >= 4
-            if merged and not whole:
+            adapter, precise = adapted.peft_config["default"], adapted.dtype.itemsize >= 4
+            if merged and not precise:
                 _warn_of_rounding(path, adapted)
-            model = adapted.merge_and_unload() if whole or merged else adapted.get_base_model()
+            model = adapted.merge_and_unload() if precise or merged else adapted.get_base_model()
         else:
             options = {"revision": revision, "dtype": dtype, "output_loading_info": True}
             model, info = AutoModelForCausalLM.from_pretrained(path, **options)
@@ -104,8 +104,8 @@ def rounding_error(adapted: Any) -> float:
     for layer in adapted.modules():
         if isinstance(layer, LoraLayer):
             weight, wanted = layer.get_base_layer().weight.detach(), layer.get_delta_weight("default").detach().float()
-            found = (weight.float() + wanted).to(weight.dtype).float() - weight.float()
-            missed, added = missed + float((found - wanted).square().sum()), added + float(wanted.square().sum())
+            kept = (weight.float() + wanted).to(weight.dtype).float() - weight.float()
+            missed, added = missed + float((kept - wanted).square().sum()), added + float(wanted.square().sum())
     return math.sqrt(missed / added) if added else 0.0
 
 

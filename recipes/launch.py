@@ -10,14 +10,15 @@ from sozo.data.processes import end_with_launcher, is_first
 
 def recipe(method: str) -> tuple[Any, type, type]:
     """Of a method what trains, its own settings and TRL's."""
-    from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
-    from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
+    if method == "grpo":
+        from sozo.training import grpo
+
+        return grpo.train_grpo, grpo.GrpoArguments, grpo.GrpoSettings
+    from sozo.training import sft_dpo as table
 
     if method == "sft":
-        return train_sft, SftArguments, SftSettings
-    if method == "dpo":
-        return train_dpo, DpoArguments, DpoSettings
-    return train_grpo, GrpoArguments, GrpoSettings
+        return table.train_sft, table.SftArguments, table.SftSettings
+    return table.train_dpo, table.DpoArguments, table.DpoSettings
 
 
 def plan(script: Any, training: Any) -> str:
@@ -26,9 +27,9 @@ def plan(script: Any, training: Any) -> str:
         return f"{training.output_dir}: the settings are in order; nothing was run"
     prompts = sum(entry.count for entry in script.entries)
     completions = int(prompts * training.num_generations * training.num_train_epochs)
-    asked = f"{prompts:,} prompts x {training.num_generations} make {completions:,} completions"
+    counts = f"{prompts:,} prompts x {training.num_generations} make {completions:,} completions"
     paid = ", ".join(path for entry in script.entries for path in entry.reward_funcs or [f"the reward of {entry.name}"])
-    return f"{training.output_dir}: {asked}, each paid by {paid} (one judgement each, of a judge); nothing was run"
+    return f"{training.output_dir}: {counts}, each paid by {paid} (one judgement each, of a judge); nothing was run"
 
 
 def launch(method: str) -> None:

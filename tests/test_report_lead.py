@@ -82,7 +82,7 @@ def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
         (tmp_path / name / "config.json").write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path, tmp_path, base="base")
     sentence = english_text(page.split('<p class="answer">', 1)[1].split("</p>", 1)[0])
-    assert re.search(r"Of 1 models.* trained has the highest difference, from base", sentence)
+    assert re.search(r"Of 1 compared.* trained has the highest difference, from base", sentence)
     picture = page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
     assert {"trained", "random", "top"} <= set(re.findall(r'<span class="name">([^<]+)<', picture))
     only = page_of(tmp_path / "random", tmp_path)

@@ -35,9 +35,8 @@ def print_run(run: TaskRun) -> None:
     table.add_column(no_wrap=True)
     table.add_column(justify="right", overflow="fold")
     table.add_row("Source", Text(str(run.metrics["source"])))
-    for column in task.view.columns(task.measures, [result]):
-        if TERMINAL in column.shown:
-            table.add_row(english(column.label), Text(column.of(result).line))
+    for column, cell in task.view.shown(TERMINAL, task.measures, result):
+        table.add_row(english(column.label), Text(cell.line))
     _print_finished(run, Group(table, *task.view.notes(result)), task.view.files)
 
 

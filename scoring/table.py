@@ -100,8 +100,8 @@ class Cell:
         """Its numbers with all digits, by name, without those that it has not."""
         numbers = {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "of": self.of, **self.more}
         if self.change is not None:
-            change = self.change
-            numbers |= {"change": change.value, "change_low": change.low, "change_high": change.high, **change.more}
+            numbers["change"] = self.change.value
+            numbers |= {f"change_{name}": part for name, part in self.change.exact.items() if name != "value"}
         return {name: value for name, value in numbers.items() if value is not None}
 
 

@@ -218,6 +218,10 @@ class View(Generic[Run]):
         columns += [stored("num_answers", "answers"), stored("valid")]
         return [*columns, *counted(runs, "reasons", "No score")]
 
+    def shown(self, place: str, measures: Sequence[Measure], run: Run) -> list[tuple[RunColumn, Cell]]:
+        """The columns that are shown in a place (`TERMINAL`, ...), each with what the run says in it."""
+        return [(column, column.of(run)) for column in self.columns(measures, [run]) if place in column.shown]
+
     def notes(self, run: Run) -> list[str]:
         """Sentences below the terminal's table."""
         return []
@@ -240,9 +244,8 @@ class View(Generic[Run]):
 
     def scale_text(self, measures: Sequence[Measure], run: Run) -> str:
         """What the run's numbers rest on, in a sentence beside correlations."""
-        labels = self.labels()
-        columns = [column for column in self.columns(measures, [run]) if SCALE in column.shown]
-        return ", ".join(f"{labels[column.label][0]} {column.of(run).text}" for column in columns)
+        labels, shown = self.labels(), self.shown(SCALE, measures, run)
+        return ", ".join(f"{labels[column.label][0]} {cell.text}" for column, cell in shown)
 
     def reader(self, run: Run) -> Iterator[ReaderItem]:
         """Every item with this run's answers, for the page's reader."""

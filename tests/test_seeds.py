@@ -69,7 +69,7 @@ def test_the_page_has_one_row_a_method_and_folds_its_seeds(runs, tmp_path):
     assert means[2][3] == "3.80 +0.80"
     assert [row[0] for row in folded[1:]] == ["SFT from base", "SFT@1 from base", "SFT@2 from base"]
     changed = cells_of(page, labels()["changes"][0])[1]
-    assert [cell for cell in changed if cell.endswith("seeds, from one run")]
+    assert [cell for cell in changed if cell.endswith("over seeds, from one run")]
     text = english_text(page)
     assert "SFT has the highest difference, from base" in text
     assert "SFT: means over training seeds" in text

@@ -46,8 +46,7 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
     task, result = run.task, run.result
-    columns = [column for column in task.view.columns(task.measures, [result]) if CARD in column.shown]
-    cells = [(column, column.of(result)) for column in columns]
+    cells = task.view.shown(CARD, task.measures, result)
     shared: dict[str, Any] = {column.name: cell.value for column, cell in cells if isinstance(cell.value, str)}
     shared |= {name: result.settings.get(name) for name in ("temperature", "seed")}
     results = []

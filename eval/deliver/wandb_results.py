@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from sozo.data.errors import UserError
 from sozo.data.record import write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
 from sozo.eval.run import TaskRun
-from sozo.scoring.table import Cell
 from sozo.tasks.view import WANDB
 
 _PARTS = {"value": "", "low": "_ci95_low", "high": "_ci95_high"}  # how the parts of a number are called
@@ -89,29 +87,21 @@ def _log(
     return used
 
 
-def _cells(run: TaskRun) -> Iterator[tuple[str, Cell]]:
-    """What the task shows in W&B, by its name there."""
-    result = run.result
-    for column in run.task.view.columns(run.task.measures, [result]):
-        if WANDB in column.shown:
-            yield column.name, column.of(result)
-
-
 def _values(run: TaskRun) -> dict[str, float | str]:
     """Numbers and texts by their names below `eval/TASK/`."""
     values = {}
-    for name, cell in _cells(run):
+    for column, cell in run.task.view.shown(WANDB, run.task.measures, run.result):
         for part, value in cell.exact.items():
-            values[name + _PARTS.get(part, f"_{part}")] = value
+            values[column.name + _PARTS.get(part, f"_{part}")] = value
     return values
 
 
 def _table(run: TaskRun) -> list[list[Any]]:
     """A row for each number, so that the tables of several models are one below the other."""
     rows = []
-    for name, cell in _cells(run):
+    for column, cell in run.task.view.shown(WANDB, run.task.measures, run.result):
         if isinstance(cell.value, int | float):
-            rows.append([run.metrics["source"], name, *(cell.exact.get(part) for part in _TABLE[1:])])
+            rows.append([run.metrics["source"], column.name, *(cell.exact.get(part) for part in _TABLE[1:])])
     return rows
 
 

@@ -28,7 +28,7 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     if change.reason is not None:
         below.append(change.reason)
     if change.seeds:
-        below.append(f"seeds, {change.seeds}")
+        below.append(f"over seeds, {change.seeds}")
     numbers = {"effect": change.effect, "p": change.p, "p_holm": change.p_holm, "reason": change.reason}
     more = {name: number for name, number in numbers.items() if number is not None}
     if change.p_at_most:
@@ -51,9 +51,8 @@ def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
     """The cell with its difference from the base below it."""
     if change is None or change.difference is None:
         return cell
-    more = {} if change.p_holm is None else {"change_p_holm": change.p_holm}
-    mark = _mark(change, measure)
-    shown = Cell(change.difference, measure, change.low, change.high, signed=True, mark=mark, more=more)
+    more = {} if change.p_holm is None else {"p_holm": change.p_holm}
+    shown = replace(change_cell(change, measure), n=None, of=None, below=(), more=more)
     return replace(cell, change=shown)
 
 

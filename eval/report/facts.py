@@ -24,9 +24,8 @@ def facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tupl
     for model in models:
         for task in tasks:
             for run in model.of_task(task.name):
-                columns = task.view.columns(task.measures, [run])
-                shown = [(column.label, column.of(run)) for column in columns if FACTS in column.shown]
-                own = [(label, None if cell.value is None else cell.text) for label, cell in shown]
+                shown = task.view.shown(FACTS, task.measures, run)
+                own = [(column.label, cell.text) for column, cell in shown if cell.value is not None]
                 for label, value in (*_of_run(run), *own):
                     if value is not None:
                         by_label.setdefault(label, {}).setdefault(str(value), {})[model.name] = None

@@ -11,7 +11,7 @@ from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.scoring.judges.ledger import Ledger
 from sozo.scoring.judges.ledger import read_judgements as read_ledger
 from sozo.scoring.judges.protocol import JudgeSettings, Reply, ToJudge
-from sozo.scoring.judges.run import GIVE_UP_AFTER, judge_answers
+from sozo.scoring.judges.run import GIVE_UP_AFTER, JudgeSession, judge_answers
 from sozo.tasks.jcq.questions import Question
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 from sozo.tasks.jcq.task import answers_to_judge
@@ -154,6 +154,16 @@ def test_max_cost_stops_before_it_is_exceeded_and_a_rerun_does_not_start_again(t
     assert done.statuses["ok"] == 5
     done, fake = judge(lambda p: VERDICT, tmp_path / "k", ANSWERS, **how)
     assert fake.asked == []
+
+
+def test_a_session_has_one_budget_for_all_that_it_is_asked(tmp_path):
+    judge = FakeJudge(lambda p: VERDICT, concurrency=1)
+    session = JudgeSession(judge, JudgeSettings(**PRICES, max_cost=5.2))
+    assert session.judge_answers(JCQ_V1, ANSWERS[:6], tmp_path / "a").stopped is None  # six replies of 0.4
+    done = session.judge_answers(JCQ_V1, ANSWERS, tmp_path / "b")
+    assert done.statuses["ok"] == 5  # with 2.0 spent, another one could end at 3.0
+    assert "above 2.8" in done.stopped
+    assert session.left == pytest.approx(0.8)
 
 
 def test_max_cost_lets_what_is_under_way_end(tmp_path):

@@ -93,11 +93,11 @@ def test_run_and_the_terminal(runs):
     assert metrics(folder / "out" / "two" / "lipogram")["measures"]["lipogram"]["mean"] == 1
     assert printed.count("LIPOGRAM") == 3
     assert re.search(
-        r"Lipogram +100\.00% \(54\.07% – 100\.00%\), 6 of 6", printed
+        r"lipogram +100\.00% \[54\.07, 100\.00%\], 6 of 6", printed
     )  # Clopper and Pearson: 0.025 ** (1 / 6)
-    assert re.search(r"Lipogram +\d\d\.\d\d% \(\d\d\.\d\d% – \d\d\.\d\d%\), 5 of 6", printed)
-    assert re.search(r"No score: empty +1 of 6", printed)
-    assert re.search(r"Words +\d\.\d, 5 of 6", printed)  # whole numbers, too few for an interval
+    assert re.search(r"lipogram +\d\d\.\d\d% \[\d\d\.\d\d, \d\d\.\d\d%\], 5 of 6", printed)
+    assert re.search(r"No score: empty +1, 16\.67%", printed)
+    assert re.search(r"words +\d\.\d, 5 of 6", printed)  # whole numbers, too few for an interval
 
 
 def test_score(runs, tmp_path):
@@ -116,11 +116,11 @@ def test_report(runs, tmp_path):
     table = cells_of(page, "lipogram</h2>", escape=False)
     rows = {row[0].partition(" from ")[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
-    assert rows["two"][0].startswith("100.00% 54.07% – 100.00% 6 / 6 +")
-    assert re.fullmatch(r"\S+% \S+% – \S+% 5 / 6 \S+ pp \[\S+, \S+ pp\]", rows["three"][0])
+    assert rows["two"][0].startswith("100.00% [54.07, 100.00%] 6 of 6 +")
+    assert re.fullmatch(r"\S+% \[\S+, \S+%\] 5 of 6 \S+ pp \[\S+, \S+ pp\]", rows["three"][0])
     changed = cells_of(page, "What changed")
     assert changed[0][-2:] == ["lipogram", "words"]
-    assert "n = 5 / 6" in next(row for row in changed if row[0] == "three from one")[-2]
+    assert "5 of 6" in next(row for row in changed if row[0] == "three from one")[-2]
     held = json.loads(gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1])))
     items = [item for item in held["items"] if item["kind"] == "lipogram"]
     assert [item["title"] for item in items][:2] == ["rain", "a cat"]
@@ -150,8 +150,8 @@ def test_correlate(runs, tmp_path):
 
 def test_the_card(runs):
     results = ModelCard.load(runs[0] / "three" / "README.md").data.eval_results
-    (result,) = [result for result in results if result.metric_type == "lipogram"]
-    assert (result.dataset_type, result.metric_name) == ("lipogram", "lipogram (5 of 6)")
+    (result,) = [result for result in results if result.metric_type == "lipogram_mean"]
+    assert (result.dataset_type, result.metric_name) == ("lipogram", "LIPOGRAM: lipogram (5 of 6)")
     assert result.metric_args["n"] == 5
 
 
@@ -163,5 +163,6 @@ def test_wandb_rows(runs):
     assert logged["eval/lipogram/mean"] == estimate["mean"]
     assert (logged["eval/lipogram/mean_n"], logged["eval/lipogram/num_answers"]) == (5, 6)
     tables = [json.loads(path.read_text("utf-8")) for path in folder.glob("out/wandb/*/files/**/*.table.json")]
-    columns = {tuple(table["columns"][:5]) for table in tables}
-    assert ("source", "mean", "mean_ci95_low", "mean_ci95_high", "mean_n") in columns
+    assert {tuple(table["columns"]) for table in tables} == {("source", "name", "value", "low", "high", "n", "of")}
+    rows = [row for table in tables for row in table["data"] if row[:2] == ["three", "mean"]]
+    assert [estimate[name] for name in ("mean", "low", "high", "n", "of")] in [row[2:] for row in rows]

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from sozo.data.errors import UserError
+from sozo.data.rubrics import Criterion, RatingRubric
 from sozo.eval.experts.analysis import OTHERS, SHIFTED, difference, own_median, pooled, within
 from sozo.eval.experts.asks import (
     LOW_CONFIDENCE,
@@ -213,6 +215,21 @@ def test_a_budget_that_ends_early_and_what_is_left(tmp_path):
     run(ratings, tmp_path / "other", judges=[judge], judging=judging, least=2)
     same = [(tmp_path / name / "experts.json").read_bytes() for name in ("out", "other")]
     assert same[0] == same[1]
+
+
+def test_all_criteria_have_one_budget(tmp_path):
+    first = world(4)[:20]
+    second = Criterion("second", (1, 5), title="Second")
+    rubric = RatingRubric(name="two", criteria=(CRITERION, second))
+    ratings = first + [replace(rating, criterion="second") for rating in first]
+    conditions, price = conditions_of(["zero"], []), Price(1000.0, 1000.0)
+    most = asking_size(first, first, conditions, [CRITERION], 1, price, 50).cost
+    settings = {"judge_model": "w", "judge_max_tokens": 50, "price_in": 1000.0, "price_out": 1000.0}
+    judge = world_judge()
+    judge.max_tokens = 50
+    judging = JudgeSettings(**settings, max_cost=1.5 * most)  # enough for one criterion, not for two
+    stopped = judge_experts(ratings, rubric, conditions, [judge], tmp_path, judging, ExpertSettings())
+    assert "could bring the cost above" in (stopped.stopped or "")
 
 
 def test_replies_that_cannot_be_read_are_no_scores(tmp_path):

@@ -66,5 +66,5 @@ def jcq_run(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
     write_records(path / QUESTIONS, questions)
     write_answers(path / ANSWERS, answers)
     (path / LEDGER).write_text("".join(json.dumps(asdict(line)) + "\n" for line in lines), "utf-8")
-    write_json(path / "metrics.json", {"source": source})
+    write_json(path / "metrics.json", {"source": source, "judge": judge["model"], "prompt": judge["prompt"]})
     return path

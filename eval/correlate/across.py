@@ -113,7 +113,7 @@ def scales(models: Sequence[Evaluated]) -> list[str]:
     for task in correlated_tasks(models):
         runs = [run for model in models if (run := model.run(task.name))]
         if runs and (text := task.view.scale_text(task.measures, runs[0])):
-            sentences.append(f"{task.name.upper()}: {text}.")
+            sentences.append(f"{text}.")  # its labels name the task
     return sentences
 
 

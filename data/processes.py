@@ -13,15 +13,23 @@ _DEATH_SIGNAL = 1  # Linux' PR_SET_PDEATHSIG
 _OF_LAUNCHERS = ("TORCHELASTIC_RUN_ID", "ACCELERATE_DYNAMO_BACKEND")  # variables of torchrun, and of accelerate
 
 
+def end_with_parent(by: signal.Signals) -> None:
+    """From now on this process gets the signal `by` when its parent ends in any way, even by kill -9.
+
+    It needs Linux; elsewhere nothing happens, and a folder's lock remains the protection.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, by)
+
+
 def end_with_launcher() -> None:
     """From now on this process ends when its launcher does, even by kill -9, after which workers would train on.
 
-    Started by a shell it does nothing: that may close (nohup). It needs Linux; elsewhere the folder's lock remains.
+    Started by a shell it does nothing: a shell may close while its command goes on (nohup).
     """
     if any(name in os.environ for name in _OF_LAUNCHERS):
-        with suppress(AttributeError, OSError, TypeError):
-            # Not SIGTERM: it waits for Python, which may wait for a process that has ended already.
-            ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+        # Not SIGTERM: it waits for Python, which may wait for a process that has ended already.
+        end_with_parent(signal.SIGKILL)
 
 
 class Processes(NamedTuple):

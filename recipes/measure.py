@@ -1,4 +1,4 @@
-"""Let a model answer a task: a study's step beside each row that it guards (`guards` in its YAML, docs/study.md).
+"""Let a model answer a task: a study's step for each of its `control_tasks` (docs/study.md).
 
     python recipes/measure.py --task sipen --model tiny --output_dir runs/tiny/sipen
 

@@ -21,18 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 
 from sozo.data.errors import UserError, one_line_errors
 
 if TYPE_CHECKING:
-    from sozo.tasks.dat.summary import DatSummary
+    pass
 
 HERE = Path(__file__).parent
 # Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
 LISTS = "--model frontier --nouns tiny --strength 1100 --word_strength 260 --frontier_encoder ja-ginza+categories"
 LISTS += " --noun_checker jumandic"
-MEASURED = {"Combined": ("combination", ".4f"), "Kinds": ("categories", ".2f")}
 SAYS = """\
 Words: different ones in all valid lists. Combined: what of the mean is owed to which words stand together, and not to
 which are used. Kinds: of things among the ten words of a list (JumanDIC's categories). Random nouns are of the whole
@@ -54,23 +52,82 @@ def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = N
                 raise UserError(f"{script} ended with exit status {status}{where}; the same command continues")
 
 
-def print_scores(rows: Sequence["DatSummary"]) -> None:
-    """The row of each model in the terminal."""
-    from sozo.tasks.dat.view import summary_cells
+def train(args: argparse.Namespace, flags: list[str]) -> None:
+    """Train both models, beside each other; what is finished is left alone."""
+    lists, log = args.output_dir / "lists", args.output_dir / "sft.log"
+    grpo = ["grpo_dat.py", "--output_dir", args.output_dir / "grpo", *flags]
+    draw = ["sample_dat.py", *LISTS.split(), "--num_responses", args.num_lists, "--output_dir", lists]
+    sft = ["sft_dat.py", "--config", HERE / "tiny" / "sft-word-targets.yaml", "--responses", lists]
+    sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(launch, [grpo], args.seed), pool.submit(launch, [draw, sft], args.seed, log)]
+        for job in as_completed(jobs):
+            if error := job.exception():  # now: the other training may take minutes
+                Console(stderr=True, style="red", markup=False).print(
+                    f"{error}. The other training ends first, and is kept."
+                )
+    for job in jobs:
+        job.result()
 
-    table = Table(title="DAT scores (rows as in the paper's Table 11)", title_justify="left")
-    headings = ("Source", "Valid", "Mean", "Words", *MEASURED)  # the page has more
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "Source" else "right", no_wrap=True)
-    for row in rows:
-        cells = {name: cell.text for name, cell in summary_cells(row).items()}
-        cells |= {"Source": row.source, "Words": cells["Unique words"]}
-        for name, (key, form) in MEASURED.items():  # three valid lists are needed; + 0.0: no -0.0000
-            measured = row.instruments.get(key)
-            cells[name] = "–" if measured is None else f"{round(measured, 4) + 0.0:{form}}"
-        table.add_row(*(cells[heading] for heading in headings))
-    Console().print(table)
-    Console().print(SAYS, soft_wrap=True)
+
+def show(args: argparse.Namespace) -> None:
+    """Draw responses of the models before and after, print their rows, write the page."""
+    import yaml
+    from transformers.utils import logging
+
+    from sozo.eval.draw import SamplingOptions
+    from sozo.eval.report.charts import Curve
+    from sozo.eval.run import run_task
+    from sozo.models.settings import GeneratorSettings
+    from sozo.models.tiny import ensure_tiny
+    from sozo.scoring.table import markdown
+    from sozo.tasks.dat.scorer import DatSettings
+    from sozo.tasks.dat.table11 import table11
+    from sozo.tasks.dat.task import Dat
+    from study.page import short_table, write_page
+    from study.result import Result
+
+    logging.disable_progress_bar()
+    config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))
+    task = Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))  # what grpo.yaml pays for
+    sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512)
+    models = {"random": "random", "frontier": "frontier", "before": str(ensure_tiny())}
+    models |= {"after GRPO": str(args.output_dir / "grpo"), "after SFT": str(args.output_dir / "sft")}
+    # At this strength frontier lists are about as far as GRPO's.
+    of_nouns: dict[str, dict[str, Any]] = {"frontier": {"nouns": "tiny", "strength": 140.0}}
+    folders = {name: args.output_dir / "responses" / name.replace(" ", "-") for name in models}
+    shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
+    for name, model in models.items():
+        limit = config["max_completion_length"]
+        generator = GeneratorSettings(model, source=name, max_new_tokens=limit, **of_nouns.get(name, {}))
+        run_task(task, generator, sampling, folders[name])
+
+    table = table11(folders)
+    print(markdown(short_table(table)))
+    print(SAYS)
+    random_row, *_ = table.rows
+    history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
+    logged = [entry for entry in history if "dat/valid_rate" in entry]
+    names = {
+        "dat/mean_score": "Mean DAT score of valid responses",
+        "dat/valid_rate": "Valid rate",
+        "dat/unique_words": "Unique words per 64 responses",
+        "reward": "Reward (10 x score, 0 if invalid or seen before)",
+    }
+    steps, baselines = [entry["step"] for entry in logged], {"dat/mean_score": random_row.summary.mean}
+    encoder, page = task.scorer.vectors.encoder, args.output_dir / "report.html"
+    facts = {
+        "Model": "tiny: 2-layer Llama over 6,144 dictionary nouns",
+        "GRPO": f"the paper's reward, {history[-1]['step']} steps of {config['completions_per_step']} completions",
+        "SFT": f"towards the words' distributions in {args.num_lists:,} frontier lists, sixteen a step",
+        "Noun checker": task.scorer.checker.name,
+        "Embedding model": f"{encoder.name} {encoder.revision}",
+        "Seed": str(args.seed),
+    }
+    curves = [Curve(name, steps, [e.get(key) for e in logged], baselines.get(key)) for key, name in names.items()]
+    title = "sozo quickstart: a tiny model learns the Divergent Association Task"
+    write_page(page, Result(title, folders, table, facts, curves=curves, samples=10))
+    print(f"The page with curves, distributions and responses: {page}")
 
 
 def main() -> None:
@@ -82,84 +139,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args, flags = parser.parse_known_args()
     started = time.monotonic()
-    lists, log = args.output_dir / "lists", args.output_dir / "sft.log"
-    grpo = ["grpo_dat.py", "--output_dir", args.output_dir / "grpo", *flags]
-    draw = ["sample_dat.py", *LISTS.split(), "--num_responses", args.num_lists, "--output_dir", lists]
-    sft = ["sft_dat.py", "--config", HERE / "tiny" / "sft-word-targets.yaml", "--responses", lists]
-    sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
-    with ThreadPoolExecutor(2) as pool:
-        jobs = [pool.submit(launch, [grpo], args.seed), pool.submit(launch, [draw, sft], args.seed, log)]
-        for job in as_completed(jobs):
-            if error := job.exception():  # said now: the other one may take minutes
-                Console(stderr=True, style="red", markup=False).print(
-                    f"{error}. The other training ends first, and is kept."
-                )
-    for job in jobs:
-        job.result()
-
-    import yaml
-    from transformers.utils import logging
-
-    from sozo.data.schema import read_responses
-    from sozo.eval.draw import SamplingOptions
-    from sozo.eval.report.charts import Curve
-    from sozo.eval.run import run_task
-    from sozo.models.settings import GeneratorSettings
-    from sozo.models.tiny import ensure_tiny
-    from sozo.tasks.dat.scorer import DatSettings
-    from sozo.tasks.dat.summary import DatSummary
-    from sozo.tasks.dat.task import Dat
-    from study.page import write_report
-
-    logging.disable_progress_bar()
-    config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))
-    task = Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))  # what grpo.yaml pays for
-    sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512)
-    models = {"random": "random", "frontier": "frontier", "before": str(ensure_tiny())}
-    models |= {"after GRPO": str(args.output_dir / "grpo"), "after SFT": str(args.output_dir / "sft")}
-    # At this strength frontier lists are about as far as GRPO's.
-    of_nouns: dict[str, dict[str, Any]] = {"frontier": {"nouns": "tiny", "strength": 140.0}}
-    responses, rows = {}, []
-    shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
-    for name, model in models.items():
-        limit = config["max_completion_length"]
-        generator = GeneratorSettings(model, source=name, max_new_tokens=limit, **of_nouns.get(name, {}))
-        run = run_task(task, generator, sampling, args.output_dir / "responses" / name.replace(" ", "-"))
-        assert run is not None  # there is one process
-        rows.append(DatSummary.from_metrics(run.metrics))
-        responses[name] = list(read_responses(run.folder))
-
-    print_scores(rows)
-    random_row = rows[0]
-
-    history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
-    logged = [entry for entry in history if "dat/valid_rate" in entry]
-    shown = {
-        "dat/mean_score": "Mean DAT score of valid responses",
-        "dat/valid_rate": "Valid rate",
-        "dat/unique_words": "Unique words per 64 responses",
-        "reward": "Reward (10 x score, 0 if invalid or seen before)",
-    }
-    steps, baselines = [entry["step"] for entry in logged], {"dat/mean_score": random_row.mean}
-    page, encoder = args.output_dir / "report.html", task.scorer.vectors.encoder
-    write_report(
-        page,
-        title="sozo quickstart: a tiny model learns the Divergent Association Task",
-        rows=rows,
-        scores={name: [r.score for r in texts if r.score is not None] for name, texts in responses.items()},
-        samples={name: texts[:10] for name, texts in list(responses.items())[1:]},
-        curves=[Curve(name, steps, [e.get(key) for e in logged], baselines.get(key)) for key, name in shown.items()],
-        facts={
-            "Model": "tiny: 2-layer Llama over 6,144 dictionary nouns",
-            "GRPO": f"the paper's reward, {history[-1]['step']} steps of {config['completions_per_step']} completions",
-            "SFT": f"towards the words' distributions in {args.num_lists:,} frontier lists, sixteen a step",
-            "Noun checker": task.scorer.checker.name,
-            "Embedding model": f"{encoder.name} {encoder.revision}",
-            "Seed": str(args.seed),
-        },
-    )
-    Console().print(f"The page with curves, distributions and responses: {page}", soft_wrap=True)
-    Console().print(f"Done in {time.monotonic() - started:.0f} s.")
+    train(args, flags)
+    show(args)
+    print(f"Done in {time.monotonic() - started:.0f} s.")
 
 
 if __name__ == "__main__":

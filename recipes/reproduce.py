@@ -24,12 +24,11 @@ from rich.console import Console
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.run_folder import lock
 from sozo.data.study_folder import StudyFolder, write_study
+from study.claims import note_claims
 from study.config import load_study
-from study.disk import disk_lines, drop_checkpoints, study_disk
-from study.plan import check_training_flags, plan_lines
+from study.plan import check_training_flags, drop_checkpoints, plan_lines, study_disk
 from study.process import run_logged, tail
 from study.record import Records, State
-from study.said import note_claims
 from study.steps import Step, study_rows, study_steps
 
 ACCELERATE = ["accelerate", "launch"]
@@ -93,7 +92,7 @@ def main() -> None:
     if args.dry_run:  # a shell script
         for number, step in enumerate(steps, 1):
             print(f"# {number} of {len(steps)}: {step.name} ({records.state(step)})")
-            print(*(f"#   {line}\n" for line in plan_lines(study, step) + disk_lines(study, step)), sep="", end="")
+            print(*(f"#   {line}\n" for line in plan_lines(study, step)), sep="", end="")
             print(f"{shlex.join(step.command(launch))}\n")
         print(f"# {study_disk(study, steps)}")
         return
@@ -110,9 +109,9 @@ def main() -> None:
         position = f"[{number}/{len(steps)}]"
         run_step(step, records, launch, position, keep_checkpoints=study.keep_checkpoints)
     if steps[-1].name == "table":
-        table = records.folder / "table" / ("table11.md" if steps[-1].script == "table11.py" else "result.md")
-        print(table.read_text("utf-8"))
-        print(f"The page: {table.with_name('report.html')}")
+        table = records.folder / "table"
+        print((table / "result.md").read_text("utf-8"))
+        print(f"The page: {table / 'report.html'}")
 
 
 if __name__ == "__main__":

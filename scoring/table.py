@@ -175,4 +175,5 @@ def _escaped(cell: Cell) -> str:
         return f"{DASH} ({plain(cell.why)})"
     numbers = [line if line not in cell.below else plain(line) for line in cell.lines if line != cell.interval]
     change = [f"{cell.change.text} {cell.change.interval} from the base".replace("  ", " ")] if cell.change else []
-    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change))
+    paper = [f"paper {plain(cell.paper)}"] if cell.paper else []
+    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change, *paper))

@@ -98,7 +98,7 @@ def test_a_gain_that_the_guard_does_not_see(folders, second):
 def test_the_table_and_the_page_show_both(folders, second, tmp_path, monkeypatch, capsys):
     import table11 as recipe
 
-    monkeypatch.setattr(sys, "argv", ["table11.py", "--output_dir", str(tmp_path / "out"), "--guard", "second"])
+    monkeypatch.setattr(sys, "argv", ["table11.py", "--output_dir", str(tmp_path / "out"), "--guard_encoder", "second"])
     sys.argv += ["--rows", *(f"{name}={path}" for name, path in folders.items())]
     recipe.main()
     assert re.search(r"\| Gain in own sd +\| Gain by second in its sd +\|", capsys.readouterr().out)

@@ -70,9 +70,9 @@ def test_a_study_beyond_the_paper_passes_its_dry_run(path):
     assert done.stdout.count("# disk at most: ") == 1
     assert study.claims
     # The guard is in nothing that is trained on, and an arm that claims something has all seeds, as what it beats has.
-    assert not any(study.guard in str(dict(arm.flags)) for arm in study.rows)
+    assert not any(study.guard_encoder in str(dict(arm.flags)) for arm in study.rows)
     claimed = {name for claim in study.claims for name in (claim.arm, claim.against)}
-    assert all(arm.seeds == study.seeds for arm in study.rows if arm.name in claimed)
+    assert all(list(arm.seeds) == study.seeds for arm in study.rows if arm.name in claimed)
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -102,7 +102,7 @@ def test_who_starts_from_whom():
         step.name: step for step in study_steps(load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o"))
     }
     model = "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3"
-    started = {name: (s.flags["model_name_or_path"], s.flags.get("responses")) for name, s in steps.items() if s.config}
+    started = {name: (s.flags["model_name_or_path"], s.flags.get("responses")) for name, s in steps.items() if s.trains}
     assert started == {
         "sft": (model, "o/random"),
         "dpo1": (model, "o/base"),
@@ -118,7 +118,7 @@ def test_who_starts_from_whom():
         "dpo2-sample": ("dpo2",),
         "grpo-sample": ("grpo",),
     }
-    assert steps["table"].arguments[1:4] == ("random=o/random", "base=o/base", "SFT=o/sft-sample")
+    assert steps["table"].inputs[:3] == ("random", "base", "sft-sample")
     # The generator's flags would be refused by random nouns.
     assert not {"backend", "dtype", "max_new_tokens"} & set(steps["random"].flags)
 
@@ -150,15 +150,17 @@ def test_sft_of_8b_on_eight_gpus_by_hand():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_respones": 1}, "unknown setting: num_respones; there are model,"),
-        ({"model": None}, "model is missing"),
+        ({"num_respones": 1}, "unknown key num_respones (did you mean num_responses?)"),
+        ({"model": None}, "model: is missing; give it"),
         ({"sampling": {"launcher": "x.yaml", "max_new_tokens": 1, "tempo": 1}}, "unknown setting in sampling: tempo"),
-        ({"training": {"launcher": "x.yaml"}}, "training needs dpo, grpo, launcher, sft"),
-        ({"architecture": {"parameters": 1}}, "architecture: "),
-        ({"keep_checkpoints": "no"}, "keep_checkpoints must be true or false, not no"),
+        ({"training": {"launcher": "x.yaml"}}, "training, sft: is missing; give it"),
+        ({"architecture": {"parameters": 1}}, "architecture, hidden_size: is missing; give it"),
+        ({"keep_checkpoints": "no"}, "keep_checkpoints: Input should be a valid boolean, not 'no'"),
+        ({"guard": "e5"}, "unknown key guard"),
+        ({"guards": ["sipen"]}, "unknown key guards"),
         ({"top_k": 100}, "100 examples in batches of examples_per_step 64 cannot be made of 1 process(es)"),
     ],
-    ids=["unknown", "missing", "sampling", "training", "architecture", "checkpoints", "batch"],
+    ids=["unknown", "missing", "sampling", "training", "architecture", "checkpoints", "guard", "guards", "batch"],
 )
 def test_a_mistake_is_one_line(changes, message, tmp_path):
     values = yaml.safe_load((ROOT / "recipes" / "tiny" / "reproduce.yaml").read_text("utf-8"))

@@ -8,21 +8,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fakes import write_responses
 from sozo.data.errors import UserError
+from sozo.data.schema import Response
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import standalone
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table11 import Table11, Table11Row, with_gains
-from study.arms import read_arms
-from study.arms_page import cells, plane, to_markdown, write_page
-from study.arms_page import found as found_in
-from study.claims import FAILED, HELD, OPEN, Claim, judge, read_claims
+from study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
 from study.config import load_study
-from study.result import result
-from study.said import note_claims, when_said
+from study.page import arms_table, claims_table, to_markdown, write_page
+from study.result import Result
 from study.steps import study_rows
-from test_reproduce import ROOT
+from test_control_tasks import study_file
 from test_study_page import Page
 
 # Differences 1, 2, 3: mean 2, and half of the interval is 4.303 / sqrt(3) = 2.484.
@@ -70,20 +69,29 @@ def test_a_claim_is_judged_by_its_interval(claim, verdict):
         ({"arm": "AA"}, "claim 'c': no arm AA (did you mean A?)"),
         ({"against": "C"}, "claim 'c': no arm C"),
         ({"measure": "median"}, "claim 'c': no measure median; there are valid, mean, unique words"),
-        ({"measure": None}, "claim 'c': measure is missing"),
+        ({"measure": None}, "claims 1, measure: Input should be a valid string"),
         ({"at_least": 1.0}, "claim 'c': give one number, at_least or above"),
-        ({"above": "0"}, "claim 'c': give one number, at_least or above"),
-        ({"least": 1.0}, "takes name, arm, measure, against, at_least, above"),
+        ({"above": "0"}, "claims 1, above: Input should be a valid number"),
+        ({"least": 1.0}, "claims 1: unknown key least (did you mean at_least?)"),
     ],
 )
-def test_a_claim_that_cannot_be_judged_is_refused(wrong, message):
-    claim = {"name": "c", "arm": "A", "measure": "mean", "above": 0.0}
+def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
+    claim = {"name": "c", "arm": "A", "measure": "mean", "above": 0}
     with pytest.raises(UserError) as error:
-        read_claims([claim | wrong], VALUES)
+        load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim | wrong]))
     assert message in str(error.value)
-    assert read_claims([claim], VALUES)[0].asked == "mean of A above 0.0000"
-    with pytest.raises(UserError, match="claims must be a list"):
-        read_claims(claim, VALUES)
+    (read,) = load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim])).claims
+    assert read.needs == "mean of A above 0.0000"
+    with pytest.raises(UserError, match="claims: Input should be a valid list"):
+        load_study(study_file(tmp_path, arms={"A": {}}, claims=claim))
+
+
+ARMS = {"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}, "ours": {"train": "grpo"}}
+CLAIMS = [
+    {"name": "farther & <i>", "arm": "GRPO", "against": "base", "measure": "mean", "above": 0.0},
+    {"name": "more words", "arm": "ours", "against": "GRPO", "measure": "unique words", "at_least": 100},
+    {"name": "valid", "arm": "GRPO", "measure": "valid", "at_least": 0.98},
+]
 
 
 def row(name, valid, mean, words, combination=0.0):
@@ -92,53 +100,57 @@ def row(name, valid, mean, words, combination=0.0):
 
 
 @pytest.fixture
-def found(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    study = load_study(ROOT / "recipes" / "tiny" / "reproduce.yaml", "o")
-    arms = {"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}, "<b>": {"train": "grpo"}}
-    arms["ours"] = arms.pop("<b>")
-    claims = [
-        {"name": "farther & <i>", "arm": "GRPO", "against": "base", "measure": "mean", "above": 0.0},
-        {"name": "more words", "arm": "ours", "against": "GRPO", "measure": "unique words", "at_least": 100},
-        {"name": "valid", "arm": "GRPO", "measure": "valid", "at_least": 0.98},
-    ]
-    study = replace(study, seeds=(0, 1), arms=read_arms(arms, (0, 1), set()), num_responses=100)
-    study = replace(study, claims=read_claims(claims, {arm.name: arm for arm in study.rows}))
+def study(tmp_path):
+    file = study_file(tmp_path, seeds=[0, 1], arms=ARMS, claims=CLAIMS, num_responses=100)
+    return load_study(file, str(tmp_path / "o"))
+
+
+@pytest.fixture
+def result(study):
     rows = [row("base", 90, 0.88, 60.0), row("GRPO", 96, 0.90, 40.0), row("GRPO@1", 94, 0.91, 44.0)]
     rows += [row("ours", 99, 0.90, 250.0, 0.01), row("ours@1", 98, 0.92, 250.0, 0.01)]
-    return result(study, Table11(tuple(rows), 90, None), {"free lists": [(50.0, 0.95), (70.0, 0.88)]})
+    folders = {name: of.responses for name, of in study_rows(study).items()}
+    frontier = {"free lists": [(50.0, 0.95), (70.0, 0.88)]}
+    return Result("Study <x>", folders, Table11(tuple(rows), 90, None), study=study, frontier=frontier)
 
 
-def test_the_table_over_seeds(found):
-    grpo = found.to_json()["arms"]["GRPO"]
+def test_the_table_over_seeds(result):
+    values = result.to_json()
+    grpo = values["arms"]["GRPO"]
     assert (grpo["seeds"], grpo["mean"]["by_seed"]) == ([0, 1], {0: 0.90, 1: 0.91})
     # Half of the interval of two is 12.706 x half of their distance.
     assert (grpo["mean"]["mean"], grpo["mean"]["high"]) == pytest.approx((0.905, 0.905 + 12.7062 * 0.005), abs=1e-5)
-    assert [claim["verdict"] for claim in found.to_json()["claims"]] == [OPEN, HELD, OPEN]
-    assert json.loads(json.dumps(found.to_json()))["equal_size"] == 90
-    assert found.to_json()["arms"]["ours"]["combination"]["mean"] == 0.01
-    assert found.measures == ["valid", "mean", "unique words", "combination"]  # nobody measured the others
-    text = to_markdown(found)
-    assert (
-        "- HELD: more words (unique words of ours minus GRPO at least 100). +208 [+183, +233], 2 seeds, paired" in text
+    assert [claim["verdict"] for claim in values["claims"]] == [OPEN, HELD, OPEN]
+    assert json.loads(json.dumps(values))["equal_size"] == 90
+    assert values["arms"]["ours"]["combination"]["mean"] == 0.01
+    assert [values["rows"][k]["mean"] for k in range(3)] == [0.88, 0.90, 0.91]
+    assert result.measures == ["valid", "mean", "unique words", "combination"]  # nobody measured the others
+    text = to_markdown(result)
+    claim = (
+        r"\| more words +\| unique words of ours minus GRPO at least 100 +\| \+208 \[\+183, \+233\], 2 seeds, paired"
     )
-    assert "- CANNOT BE SAID: farther & \\<i\\>" in text
-    assert re.search(r"\| GRPO +\| 2 +\| 95.00% ± 12.71% \| 0.9050 ± 0.0635 \| 42 ± 25", text)
+    assert re.search(claim, text)
+    assert "| farther & \\<i\\> " in text
+    assert "| cannot be said | not written down before |" in text
+    assert re.search(
+        r"\| GRPO +\| 2 +\| 95.00% \[82.29, 107.71%\] +\| 0.9050 \[0.8415, 0.9685\] +\| 42 \[17, 67\]", text
+    )
     assert re.search(r"\| base +\| 1 +\| 90.00% +\| 0.8800 +\| 60 ", text)
 
 
-def test_when_a_claim_was_written(found, tmp_path):
-    first, second, third = found.study.claims
+def test_when_a_claim_was_written(study, tmp_path):
+    first, second, third = study.claims
     note_claims(tmp_path, (first,))
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "metrics.json").write_text("{}")
     note_claims(tmp_path, (first, second))
-    assert when_said(tmp_path, first) == "before the first run"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, when 1 steps were finished", when_said(tmp_path, second))
-    assert when_said(tmp_path, replace(first, above=-1.0)) == when_said(tmp_path, third) == "not written down before"
+    assert when_noted(tmp_path, first) == "before the first run"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, when 1 steps were finished", when_noted(tmp_path, second))
+    changed = replace(first, above=-1.0)
+    assert when_noted(tmp_path, changed) == when_noted(tmp_path, third) == "not written down before"
 
 
-def test_gains_are_over_the_base_of_the_same_seed(found, monkeypatch):
+def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     scores = {"base": [1.0, 2.0, 3.0], "base@1": [2.0, 4.0, 6.0], "GRPO": [3.0, 4.0, 5.0], "GRPO@1": [6.0, 8.0, 10.0]}
 
     class Opposite:
@@ -149,8 +161,8 @@ def test_gains_are_over_the_base_of_the_same_seed(found, monkeypatch):
 
     for read in ("valid_scores", "valid_lists"):
         monkeypatch.setattr(f"sozo.tasks.dat.table11.{read}", lambda path: np.array(scores[named[path]]))
-    arms = read_arms({"base": {}, "GRPO": {"train": "grpo"}}, (0, 1), set())
-    study = replace(found.study, guard="e5", arms=arms, claims=())
+    arms = {"base": {}, "GRPO": {"train": "grpo"}}
+    study = load_study(study_file(tmp_path, seeds=[0, 1], arms=arms, guard_encoder="e5"), "o")
     folders = {name: of.responses for name, of in study_rows(study).items()}
     named = {folder: name for name, folder in folders.items()}
     rows = tuple(row(name, 90, 0.9, 50.0) for name in scores)
@@ -158,32 +170,34 @@ def test_gains_are_over_the_base_of_the_same_seed(found, monkeypatch):
     gains = {row.summary.source: [gain and gain.deviations for gain in row.gains] for row in table.rows}
     # Two of the base's standard deviations, which are 1 and 2.
     assert gains == {"base": [None, None], "base@1": [None, None], "GRPO": [2.0, -2.0], "GRPO@1": [2.0, -2.0]}
-    of_gains = result(study, table, {})
-    assert ("+2.00", "") in cells(of_gains, arms[1])  # equal seeds have no interval
-    assert found_in(
-        judge(Claim("g", "GRPO", "gain", "base", above=0), {"GRPO": {0: 2.0, 1: 4.0}, "base": {0: 0.0, 1: 0.0}})
-    ).startswith("+3.00 [")
-    shown = of_gains.to_json()["arms"]["GRPO"]
+    result = Result("gains", folders, table, study=study)
+    (grpo,) = [line for line in arms_table(result).rows if line.name == "GRPO"]
+    lines = [cell.line for cell in grpo.cells]
+    assert "+2.00" in lines  # equal seeds have no interval
+    shown = result.to_json()["arms"]["GRPO"]
     assert (shown["gain"]["mean"], shown["guard"]["mean"]) == (2.0, -2.0)
 
 
-def test_the_page_leads_with_the_plane_and_escapes(found, tmp_path):
-    chart = plane(found)
-    write_page(tmp_path / "p.html", found, "Study <x>", chart)
+def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
+    for folder in result.folders.values():
+        response = Response("0", "m", 0, "text", ("犬", "猫"), 0.9)
+        write_responses(folder / "responses" / "part-00000.parquet", [response])
+    write_page(tmp_path / "p.html", result)
     page = (tmp_path / "p.html").read_text("utf-8")
     parsed = Page(page)
+    parsed.check_that_it_loads_nothing()
     assert "<x>" not in page
     assert "<i>" not in page.replace("<i style", "")
     assert parsed.tags.index("svg") < parsed.tags.index("table")
-    words = " ".join(" ".join(parsed.words).split())
-    for said in ("Study <x>", "held", "cannot be said", "0.9050 ± 0.0635", "Share of the responses", "trained as in"):
-        assert said in words, said
+    expected = ("Study <x>", "held", "cannot be said", "0.9050", "[0.8415, 0.9685]", "Share of the responses")
+    for text in (*expected, "trained as in", "GRPO@", "farther & <i>"):
+        assert text in parsed.text, text
     claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()
-    assert claims[0] == '"Claim","It needs","Found","Found low","Found high","Found n","So it","Said"'
+    assert claims[0] == '"Claim","It needs","Found","Found low","Found high","Found n","So it","Written"'
     assert (tmp_path / "p-tables" / "the-arms.tex").is_file()
-    assert page.count("badge valid") == 1
-    links = [value for name, value in parsed.attributes if name in ("src", "href")]
-    assert not [link for link in links if not link.startswith(("#", "data:text/plain;"))]
+    assert (tmp_path / "p-tables" / "the-arms-seeds.csv").is_file()
+    assert page.count('class="good"') == 1
+    assert [cell.mark for cell in (line.cells[2] for line in claims_table(result).rows)] == ["", "good", ""]
 
 
 def test_the_plane_shows_every_arm_and_every_seed():

@@ -10,7 +10,8 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Response
 from sozo.tasks.dat.hill import expected_unique_words
 from sozo.tasks.dat.table11 import table11
-from study.page import patterns, to_json, to_markdown
+from study.page import to_markdown
+from study.result import Result, patterns
 
 
 def write(folder, lists, invalid=0, parts=2):
@@ -21,6 +22,10 @@ def write(folder, lists, invalid=0, parts=2):
     for part in range(parts):
         write_responses(folder / "responses" / f"part-{part:05d}.parquet", rows[part * size : (part + 1) * size])
     return folder
+
+
+def result(folders, paper_model=None):
+    return Result("Table 11", folders, table11(folders, paper_model))
 
 
 @pytest.fixture
@@ -53,19 +58,22 @@ def test_of_a_run_of_trials_what_was_drawn_beyond_them_does_not_count(folders):
     assert sft.summary.valid == 2
 
 
+def cells_of(line):
+    return [cell.strip() for cell in line.split("|")[1:-1]]
+
+
 def test_markdown_and_json(folders):
-    table = table11(folders, "Swallow-8B")
-    heading, _, base, *lines = [[part.strip() for part in line.split("|")] for line in to_markdown(table).splitlines()]
-    assert heading[1:6] == ["Row", "Responses", "Valid", "Mean", "Std"]
-    assert heading[7] == "Unique words in 2 valid"
-    assert heading[-5:-1] == ["Paper: valid", "Paper: mean", "Paper: std", "Paper: unique words"]
-    assert base[1:4] == ["base", "4", "75.00%, 3 of 4"]
-    assert base[4].startswith("0.5000 [")
-    assert base[5:-1] == ["0.1000", "3", "2", "105,401 (80.41%)", "0.524", "0.018", "8,026"]
-    lines = to_markdown(table).splitlines()
+    shown = result(folders, "Swallow-8B")
+    lines = to_markdown(shown).splitlines()
+    words = "Unique words in 2 valid"
+    assert cells_of(lines[0]) == ["Row", "Responses", "Valid", "Mean", "Std", "Unique words", words]
+    row, responses, valid, mean, *others = cells_of(lines[2])
+    assert (row, responses, valid) == ("base", "4", "75.00%, 3 of 4, paper 105,401 (80.41%)")
+    assert re.fullmatch(r"0\.5000 \[0\.2516, 0\.7484\], paper 0\.524", mean)
+    assert others == ["0.1000, paper 0.018", "3, paper 8,026", "2"]
     assert "- SFT: unique words (equal size) up: yes (2 to 4)" in lines
     assert len({line.count("|") for line in lines[:4]}) == 1
-    stored = json.loads(json.dumps(to_json(table)))
+    stored = json.loads(json.dumps(shown.to_json()))
     assert stored["equal_size"] == 2
     assert stored["rows"][0]["paper"] == {"valid": 105_401, "mean": 0.524, "std": 0.018, "unique_words": 8026}
     assert stored["rows"][1]["unique_words_at_equal_size"] == 4
@@ -73,19 +81,20 @@ def test_markdown_and_json(folders):
 
 
 def test_without_the_paper(folders):
-    text = to_markdown(table11({"base": folders["base"], "a|b": folders["SFT"]}))
-    assert "Paper" not in text
+    text = to_markdown(result({"base": folders["base"], "a|b": folders["SFT"]}))
+    assert "paper" not in text
     assert re.search(r"\| a\\\|b +\| 2 ", text)
 
 
 def test_a_row_with_nothing_valid_does_not_empty_the_others(folders, tmp_path):
-    table = table11({**folders, "GRPO": write(tmp_path / "grpo", [], invalid=3, parts=1)}, "Qwen2.5-7B")
-    assert table.equal_size == 2
-    assert table.rows[2].equal_size_words is None
-    assert table.rows[2].curve == ()
-    (line,) = [line for line in to_markdown(table).splitlines() if line.startswith("| GRPO")]
-    cells = [cell.strip() for cell in line.split("|")[1:-1]]
-    assert cells[:8] == ["GRPO", "3", "0.00%, 0 of 3", "–", "–", "0", "–", "96,567 (73.67%)"]
+    shown = result({**folders, "GRPO": write(tmp_path / "grpo", [], invalid=3, parts=1)}, "Qwen2.5-7B")
+    assert shown.table.equal_size == 2
+    assert shown.table.rows[2].equal_size_words is None
+    assert shown.table.rows[2].curve == ()
+    (line,) = [line for line in to_markdown(shown).splitlines() if line.startswith("| GRPO")]
+    assert cells_of(line)[:3] == ["GRPO", "3", "0.00%, 0 of 3, paper 96,567 (73.67%)"]
+    assert cells_of(line)[3].startswith("–, paper ")
+    assert cells_of(line)[-1] == "–"
 
 
 def test_patterns_say_yes_and_no(tmp_path):

@@ -1,17 +1,21 @@
-"""The arms of a study's YAML, read and checked; without any they are the paper's five methods."""
+"""The arms of a study's YAML, read and checked; without any they are the paper's five methods.
+
+An arm is a row of the study's table, made of a model, of other arms, and of the settings in which it differs.
+"""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.settings import hint
 from sozo.models.settings import OF_NOUNS
-from study.arm import METHODS, Arm
 
-_ON_TABLES = ("sft", "dpo")
-_OWN = ("train", "config", "from", "responses", "num_training_responses", "seeds")
+METHODS = ("sft", "dpo", "grpo")
+_ON_TABLES = ("sft", "dpo")  # methods that train on responses of another arm
+_KEYS = ("train", "config", "from", "responses", "num_training_responses", "seeds")  # all others are flags
 PAPER: dict[str, dict[str, Any]] = {  # section 5.1: SFT, DPO 1 and GRPO start from the model, DPO 2 from DPO 1
     "random": {"model": "random"},
     "base": {},
@@ -22,50 +26,82 @@ PAPER: dict[str, dict[str, Any]] = {  # section 5.1: SFT, DPO 1 and GRPO start f
 }
 
 
-def read_arms(given: Any, seeds: Sequence[int], sampling_flags: set[str]) -> tuple[Arm, ...]:
+@dataclass(frozen=True)
+class Arm:
+    """One arm, at each of its seeds."""
+
+    name: str  # of its row
+    seeds: tuple[int, ...]
+    train: str | None = None  # one of METHODS; None is only sampled
+    config: str | None = None  # the method's YAML, if not the study's
+    start: "Arm | None" = None  # whose model it starts from; None: the study's
+    responses: "Arm | None" = None  # what it trains on is drawn from this arm
+    num_training_responses: int | None = None  # how much of it, if not the study's
+    flags: tuple[tuple[str, str], ...] = ()  # of the trainer; of recipes/sample_dat.py where nothing is trained
+
+    @property
+    def step(self) -> str:
+        """Name of its steps: `DPO 1` is dpo1, `frontier SFT` is frontier-sft."""
+        return re.sub(r" (?=\d)", "", self.name.lower()).replace(" ", "-")
+
+    @property
+    def depth(self) -> int:
+        """How many trained models were drawn from to train it."""
+        before = [arm.depth for arm in (self.start, self.responses) if arm]
+        return max(before, default=0) + (self.train is not None)
+
+    def seed(self, wanted: int) -> int:
+        """The seed at which an arm that is made of this one at `wanted` takes it: the first where it lacks that one."""
+        return wanted if wanted in self.seeds else self.seeds[0]
+
+
+def read_arms(values: Any, seeds: Sequence[int], sampling_flags: set[str]) -> tuple[Arm, ...]:
     """The arms of a YAML's `arms`, each made of arms above it; `sampling_flags` are those of recipes/sample_dat.py."""
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(values, Mapping) or not values:
         raise UserError("arms must hold lines such as `SFT: {train: sft, responses: random}`; see docs/study.md")
     arms: dict[str, Arm] = {}
-    for name, values in given.items():
+    for name, settings in values.items():
         if not isinstance(name, str) or not re.fullmatch(r"[\w.+-]+( [\w.+-]+)*", name):
             raise UserError(f"arm {name!r} cannot name a folder; take letters, digits, single spaces and . _ + -")
         try:
-            arms[name] = _arm(name, dict(values or {}), arms, seeds, sampling_flags)
+            arms[name] = _read_arm(name, dict(settings or {}), arms, seeds, sampling_flags)
         except (UserError, TypeError, ValueError) as error:
             raise UserError(f"arm {name}: {error}") from error
     return tuple(arms.values())
 
 
-def _arm(name: str, flags: dict[str, Any], arms: dict[str, Arm], seeds: Sequence[int], sampling: set[str]) -> Arm:
-    own = {key: flags.pop(key, None) for key in _OWN}
-    method = own["train"]
+def _read_arm(name: str, flags: dict[str, Any], arms: dict[str, Arm], seeds: Sequence[int], sampling: set[str]) -> Arm:
+    keys = {key: flags.pop(key, None) for key in _KEYS}
+    method = keys["train"]
     if method not in (None, *METHODS):
         raise UserError(f"train {method}: there are {', '.join(METHODS)}")
     for key in ("from", "responses"):
-        if own[key] not in (None, *arms):
-            raise UserError(f"{key} {own[key]}: no arm above it has this name" + hint(str(own[key]), arms))
-    if (method in _ON_TABLES) != (own["responses"] is not None):
+        if keys[key] not in (None, *arms):
+            raise UserError(f"{key} {keys[key]}: no arm above it has this name" + hint(str(keys[key]), arms))
+    if (method in _ON_TABLES) != (keys["responses"] is not None):
         raise UserError(f"responses, an arm's name, goes with train: {' or '.join(_ON_TABLES)}, which need it")
-    if not method and (wrong := next((key for key in ("config", "num_training_responses") if own[key]), None)):
-        raise UserError(f"{wrong} goes with train")
-    if not method and (unknown := sorted(set(flags) - sampling)):
-        raise UserError(f"unknown setting: {unknown[0]}" + hint(unknown[0], sampling | set(_OWN)))
-    start = arms.get(own["from"])
+    if not method:
+        for key in ("config", "num_training_responses"):
+            if keys[key]:
+                raise UserError(f"{key} goes with train")
+        if unknown := sorted(set(flags) - sampling):
+            raise UserError(f"unknown setting: {unknown[0]}" + hint(unknown[0], sampling | set(_KEYS)))
+    start = arms.get(keys["from"])
     if start and (dict(start.flags).get("model") in OF_NOUNS or {"model", "model_name_or_path"} & set(flags)):
         raise UserError(f"cannot start from {start.name}: that is no model, or this arm names a model itself")
-    if wrong := next((key for key, value in flags.items() if isinstance(value, list)), None):
-        raise UserError(f"{wrong} is a list; put it into a YAML of this arm's own (config)")
-    chosen = tuple(seeds if own["seeds"] is None else own["seeds"])
-    if not chosen or not set(chosen) <= set(seeds):
-        raise UserError(f"seeds must be some of the study's, {list(seeds)}, not {list(chosen)}")
+    for key, value in flags.items():
+        if isinstance(value, list):
+            raise UserError(f"{key} is a list; put it into a YAML of this arm's own (config)")
+    own_seeds = tuple(seeds if keys["seeds"] is None else keys["seeds"])
+    if not own_seeds or not set(own_seeds) <= set(seeds):
+        raise UserError(f"seeds must be some of the study's, {list(seeds)}, not {list(own_seeds)}")
     return Arm(
         name=name,
-        seeds=chosen,
+        seeds=own_seeds,
         train=method,
-        config=own["config"],
+        config=keys["config"],
         start=start,
-        responses=arms.get(own["responses"]),
-        num_training_responses=own["num_training_responses"],
+        responses=arms.get(keys["responses"]),
+        num_training_responses=keys["num_training_responses"],
         flags=tuple((key, json.dumps(v) if isinstance(v, bool | dict) else str(v)) for key, v in flags.items()),
     )

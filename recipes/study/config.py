@@ -1,58 +1,94 @@
 """A study's YAML: read, checked, and nothing run."""
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import astuple, dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import pydantic
 import yaml
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
+from sozo.data.settings import from_validation, hint
 from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.scorer import DatSettings
-from study.arm import Arm
-from study.arms import PAPER, read_arms
-from study.claims import Claim, read_claims
+from study.arms import PAPER, Arm, read_arms
+from study.claims import CLAIM_KEYS, Claim, check_arms
+from study.control_tasks import check_control_tasks
 from study.estimates import Architecture
-from study.guards import check_guards
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
 _OWN_FLAGS = {"source", "num_responses", "num_answers", "trials", "seed"}
 FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
 
+Seeds = Annotated[
+    list[Annotated[StrictInt, Field(ge=0)]],
+    Field(min_length=1),
+    AfterValidator(lambda seeds: list(dict.fromkeys(seeds))),
+]
+
 
 @dataclass(frozen=True)
+class TrainingFiles:
+    """Paths of YAML files."""
+
+    launcher: str  # an accelerate config
+    sft: str
+    dpo: str
+    grpo: str
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """How many tokens the estimates of --dry-run assume."""
+
+    prompt: StrictInt
+    response: StrictInt
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Study:
     """A study as its YAML describes it. Paths in `sampling` and `training` are relative to the YAML's folder."""
 
     model: str  # to train: a folder, a hub id or `tiny`
     output_dir: str  # where everything goes, a folder for each step
-    num_responses: int  # for a row of the table (the paper: 131,072)
+    num_responses: StrictInt  # for a row of the table (the paper: 131,072)
     # That training data are chosen from (the paper: the same). Without `arms` they make the rows random, base and
     # DPO 1, so that nothing is sampled twice; arms' rows are all of `num_responses`.
-    num_training_responses: int
-    top_k: int  # best responses that SFT imitates
-    num_pairs: int  # of each DPO stage
-    seeds: tuple[int, ...]  # all is made at each of them; sampling adds a number of its own
+    num_training_responses: StrictInt
+    top_k: StrictInt  # best responses that SFT imitates
+    num_pairs: StrictInt  # of each DPO stage
+    seeds: Seeds  # all is made at each of them; sampling adds a number of its own
     sampling: dict[str, Any]  # `launcher` (an accelerate config) and flags of recipes/sample_dat.py
-    training: dict[str, str]  # `launcher`, and the method's YAML for `sft`, `dpo` and `grpo`
+    training: TrainingFiles
     architecture: Architecture  # for the estimates of --dry-run
-    tokens: dict[str, int]  # of `prompt` and `response`, for the same
+    tokens: Tokens
+    file: Path  # the YAML
     paper_model: str | None = None  # its name in the paper's Table 11, if it is there
     random_nouns: str | None = None  # where they come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py)
-    arms: tuple[Arm, ...] | None = None  # the rows; None are the paper's five methods and random nouns
-    claims: tuple[Claim, ...] = ()  # what its arms will show, said beforehand
-    guard: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
-    guards: tuple[str, ...] = ()  # tasks by which a trained row's understanding is compared with its base's
-    keep_checkpoints: bool = False  # of finished steps, too
-    name: str = "study"
-    file: Path = Path()  # the YAML
+    arms: Any = None  # the rows; None are the paper's five methods and random nouns
+    claims: list[Claim] = Field(default_factory=list)  # what its arms will show, written beforehand
+    guard_encoder: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
+    control_tasks: list[str] = Field(default_factory=list)  # by which a trained row's understanding is compared
+    keep_checkpoints: StrictBool = False  # of finished steps, too
 
     @property
+    def name(self) -> str:
+        """That of the YAML's folder."""
+        return self.file.resolve().parent.name
+
+    @cached_property
     def rows(self) -> tuple[Arm, ...]:
         """The arms, or the paper's."""
-        return self.arms or read_arms(PAPER, self.seeds, FLAGS)
+        return read_arms(PAPER if self.arms is None else self.arms, self.seeds, FLAGS)
+
+    @property
+    def points(self) -> list[tuple[Arm, int]]:
+        """Every arm at each of its seeds, seed by seed."""
+        return [(arm, seed) for seed in self.seeds for arm in self.rows if seed in arm.seeds]
 
     def at(self, name: str, seed: int) -> str:
         """A step's or a row's name at a seed: at the study's first it is the plain one."""
@@ -61,8 +97,9 @@ class Study:
     def bases(self) -> dict[str, str]:
         """Of each row the arm `base` at its seed, by their names; empty in a study that has no such arm."""
         base = next((arm for arm in self.rows if arm.name == "base"), None)
-        others = [(arm, seed) for arm in self.rows if base and arm != base for seed in arm.seeds]
-        return {self.at(arm.name, seed): self.at("base", base.seed(seed)) for arm, seed in others if base}
+        if base is None:
+            return {}
+        return {self.at(arm.name, seed): self.at("base", base.seed(seed)) for arm, seed in self.points if arm != base}
 
     def step_folder(self, step: str) -> str:
         """Where a step writes."""
@@ -76,47 +113,38 @@ class Study:
 
 def load_study(path: Path, output_dir: str | None = None) -> Study:
     """Read a study's YAML; `output_dir` goes over the file's."""
-    values = read_yaml(path)
-    known = {f.name: f for f in fields(Study) if f.name not in ("name", "file")}
-    if unknown := sorted(set(values) - set(known)):
-        raise UserError(f"{path}: unknown setting: {', '.join(unknown)}; there are {', '.join(known)}")
-    if missing := [name for name, f in known.items() if name not in values and f.default is MISSING]:
-        raise UserError(f"{path}: {', '.join(missing)} is missing; recipes/tiny/reproduce.yaml is an example")
+    values = {"file": path} | read_yaml(path)
+    if output_dir:
+        values["output_dir"] = output_dir
     try:
-        values["architecture"] = Architecture(**values["architecture"])
-    except TypeError as error:
-        raise UserError(f"{path}: architecture: {error}") from error
-    training, tokens = {"launcher", "sft", "dpo", "grpo"}, {"prompt", "response"}
-    sampling = ("sampling", {"launcher", "max_new_tokens"}, {"launcher"} | FLAGS - {"model"})
-    for section, needed, allowed in (sampling, ("training", training, training), ("tokens", tokens, tokens)):
-        if not isinstance(values[section], dict) or not needed <= set(values[section]):
-            raise UserError(f"{path}: {section} needs {', '.join(sorted(needed))}")
-        if wrong := sorted(set(values[section]) - allowed):
-            raise UserError(f"{path}: unknown setting in {section}: {', '.join(wrong)}")
-    if type(values.get("keep_checkpoints", False)) is not bool:
-        raise UserError(f"{path}: keep_checkpoints must be true or false, not {values['keep_checkpoints']}")
-    values["output_dir"] = output_dir or values["output_dir"]
-    seeds = values["seeds"]
-    if not isinstance(seeds, list) or not seeds or any(type(seed) is not int or seed < 0 for seed in seeds):
-        raise UserError(f"{path}: seeds must be a list such as [0, 1, 2], not {seeds}")
-    values["seeds"] = tuple(dict.fromkeys(seeds))
+        study = TypeAdapter(Study).validate_python(values)
+    except ValidationError as error:
+        in_claim = error.errors()[0]["loc"][:1] == ("claims",)
+        raise from_validation(error, str(path), CLAIM_KEYS if in_claim else [f.name for f in fields(Study)]) from error
     try:
-        if "arms" in values:
-            values["arms"] = read_arms(values["arms"], values["seeds"], FLAGS)
-        if "claims" in values:
-            arms = values.get("arms") or read_arms(PAPER, values["seeds"], FLAGS)
-            values["claims"] = read_claims(values["claims"], {arm.name: arm for arm in arms})
-        if "guards" in values:
-            values["guards"] = check_guards(values["guards"])
+        _check(study)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
-    study = Study(**values, name=path.resolve().parent.name, file=path)
-    if study.guards and not study.bases():
-        raise UserError(f"{path}: guards compare with an arm named base; add base: {{}} to the arms")
-    for name in [study.sampling["launcher"], *study.training.values(), *(arm.config for arm in study.rows)]:
-        if name and not study.path(name).is_file():
-            raise UserError(f"{path}: names {name}, but there is no {study.path(name)}")
     return study
+
+
+def _check(study: Study) -> None:
+    """What no single key shows."""
+    for key in ("launcher", "max_new_tokens"):
+        if key not in study.sampling:
+            raise UserError(f"sampling: {key} is missing; give it")
+    known = {"launcher"} | FLAGS - {"model"}
+    for key in study.sampling:
+        if key not in known:
+            raise UserError(f"unknown setting in sampling: {key}" + hint(key, known))
+    check_arms(study.claims, {arm.name: arm for arm in study.rows})
+    check_control_tasks(study.control_tasks)
+    if study.control_tasks and not study.bases():
+        raise UserError("control_tasks compare with an arm named base; add base: {} to the arms")
+    files = [study.sampling["launcher"], *astuple(study.training), *(arm.config for arm in study.rows if arm.config)]
+    for name in map(str, files):
+        if not study.path(name).is_file():
+            raise UserError(f"names {name}, but there is no {study.path(name)}")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

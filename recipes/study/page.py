@@ -1,123 +1,278 @@
-"""What training did, for readers: Table 11 in cells, Markdown and JSON, the paper's patterns, and the page."""
+"""The page of a study, or of any tables of responses, and the same in Markdown: plane, claims, arms, rows, charts."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from sozo.data.markdown import bullets
-from sozo.data.published import METHODS
-from sozo.data.record import write_whole
-from sozo.data.schema import Response
-from sozo.eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from sozo.data.record import write_json, write_whole
+from sozo.data.schema import Reason, Response, part_paths, read_responses
+from sozo.eval.report.charts import curve_chart, score_chart, steps_chart, unique_words_chart
 from sozo.eval.report.exports import write_tables
+from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.render import render
-from sozo.scoring.table import markdown
-from sozo.tasks.dat.summary import DatSummary
-from sozo.tasks.dat.table11 import Table11
-from study.curves import EvaluationChart
-from study.guards import NOBODY, Verdicts, explanation
-from study.instruments import differences, explanations, instrument_table
-from study.page_tables import HINTS, reasons_table, scores_table, table11_table, with_paper
+from sozo.eval.report.svg import standalone
+from sozo.scoring.guard import Gain
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import share
+from sozo.scoring.table import Cell, Column, Row, Table, fill, markdown
+from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
+from sozo.tasks.dat.instruments import DIVERSITY
+from sozo.tasks.dat.table import valid_scores
+from sozo.tasks.dat.table11 import Published, Table11, Table11Row
+from sozo.tasks.dat.view import DatView, summary_cells
+from study.arms import PAPER, Arm
+from study.claims import FAILED, HELD, MEAN, MEASURES, UNIQUE, ClaimVerdict, when_noted
+from study.control_tasks import explanation, heading
+from study.result import Result, base_values, patterns, row_values
+
+_GREY, _PAPER, _OTHER = 0, 2, 1  # colours of the page
+GROUPS = {_GREY: "not trained", _PAPER: "trained as in the paper", _OTHER: "trained otherwise"}
+REASONS = {
+    "format": "not exactly ten lines “k. word”",
+    "not_japanese": "a letter that is not Japanese",
+    "symbol": "punctuation, emoji, control characters",
+    "not_noun": "a word that is not a noun",
+    "repeated_word": "a word comes twice",
+    "no_vector": "a word the encoder does not know",
+}
+_PAPER_RESPONSES = 131_072  # in all, of each row
+_DEVIATIONS = Measure("deviations", 2)
+_MARKS = {HELD: "good", FAILED: "bad"}
 
 
-def to_markdown(table: Table11, verdicts: Verdicts = NOBODY) -> str:
-    """The table, the paper's columns last, and the patterns."""
-    parts = [markdown(with_paper(table11_table(table)))] if table.rows else []
-    if shown := patterns(table):
+def plane(result: Result) -> str:
+    """Mean against unique words, every arm with its seeds, as SVG; empty where no arm has both."""
+    spots = []
+    for arm in result.arms:
+        words, mean = result.interval(UNIQUE, arm), result.interval(MEAN, arm)
+        if words and mean:
+            by_seed = [[result.values[name][arm.name][seed] for name in (UNIQUE, MEAN)] for seed in arm.seeds]
+            seeds = [(x, y) for x, y in by_seed if x is not None and y is not None]
+            colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
+            spots.append(Spot(arm.name, (words.mean, mean.mean), seeds, colour))
+    across = f"Unique words in {result.table.equal_size:,} valid responses"
+    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane") if spots else ""
+
+
+def measure_heading(result: Result, name: str) -> str:
+    """Of a measure's column."""
+    return MEASURES[name].heading + (f" in {result.table.equal_size:,} valid" if name == UNIQUE else "")
+
+
+def arms_table(result: Result) -> Table:
+    """Of each arm the mean of every measure over the seeds, and what the control tasks say; the rows are its seeds'."""
+
+    def over_seeds(name: str) -> Callable[[Arm], Cell]:
+        return lambda arm: MEASURES[name].cell(result.interval(name, arm))
+
+    columns = [Column("Arm", lambda arm: arm.name), Column("Seeds", lambda arm: len(arm.seeds))]
+    columns += [Column(measure_heading(result, name), over_seeds(name)) for name in result.measures]
+    columns += [Column(heading(task), _counted_verdicts(result, task)) for task in result.controls]
+    return replace(fill("The arms", columns, result.arms), each=rows_table(result))
+
+
+def _counted_verdicts(result: Result, task: str) -> Callable[[Arm], str | None]:
+    """What a control task says of an arm: of one seed the verdict with its figures, else how often which."""
+
+    def text(arm: Arm) -> str | None:
+        assert result.study is not None
+        rows = [result.study.at(arm.name, seed) for seed in arm.seeds]
+        verdicts = [result.controls[task][row] for row in rows if row in result.controls[task]]
+        if len(verdicts) == 1:
+            return verdicts[0].text()
+        counts = Counter(verdict.verdict for verdict in verdicts)
+        return ", ".join(f"{verdict} at {count}" for verdict, count in counts.items()) or None
+
+    return text
+
+
+def claims_table(result: Result) -> Table:
+    """What was claimed beforehand, what came out, and when the claim was written."""
+
+    def outcome(verdict: ClaimVerdict) -> Cell:
+        interval, below = verdict.interval, [verdict.reason] if verdict.reason else []
+        if interval is not None:
+            below.insert(0, f"{interval.seeds} seed{'s' * (interval.seeds != 1)}{', paired' * interval.paired}")
+        return MEASURES[verdict.claim.measure].cell(interval, signed=bool(verdict.claim.against), below=below)
+
+    def written(verdict: ClaimVerdict) -> str:
+        assert result.study is not None
+        return when_noted(Path(result.study.output_dir), verdict.claim)
+
+    columns = [
+        Column("Claim", lambda verdict: verdict.claim.name),
+        Column("It needs", lambda verdict: verdict.claim.needs),
+        Column("Found", outcome),
+        Column("So it", lambda verdict: Cell(verdict.verdict, mark=_MARKS.get(verdict.verdict, ""))),
+        Column("Written", written),
+    ]
+    note = (
+        "Judged by the 95% interval over seeds (Student's t) of the difference, at each seed where both arms have it."
+    )
+    return fill("Claims", columns, result.claims, [note])
+
+
+def rows_table(result: Result) -> Table:
+    """Table 11: each row beside the paper's figures, with unique words at equal sample size, gains and verdicts."""
+    columns, rows = ["Row"], []
+    for row in result.table.rows:
+        cells = _row_cells(result, row)
+        columns = ["Row", *cells]
+        rows.append(Row(row.summary.source, tuple(cells.values())))
+    return Table("Table 11", tuple(columns), tuple(rows))
+
+
+def _row_cells(result: Result, row: Table11Row) -> dict[str, Cell]:
+    """The columns of a row by their headings."""
+    table, paper, cells = result.table, _paper_figures(row.published), {"Responses": Cell(row.summary.num_responses)}
+    for name, shown in summary_cells(row.summary).items():
+        cells[name] = replace(shown, paper=paper.get(name, ""))
+    cells[f"Unique words in {table.equal_size:,} valid"] = Cell(row.equal_size_words)
+    if table.guard:
+        own, second = map(_gain_cell, row.gains)
+        cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
+    for task, by_row in result.controls.items():
+        verdict = by_row.get(row.summary.source)
+        cells[heading(task)] = Cell(verdict.text() if verdict else None)
+    return cells
+
+
+def _gain_cell(gain: Gain | None) -> Cell:
+    return Cell(gain.deviations, _DEVIATIONS, gain.low, gain.high, n=gain.n, signed=True) if gain else Cell()
+
+
+def _paper_figures(paper: Published | None) -> dict[str, str]:
+    """The paper's figures by the headings beside which they stand, with its digits; empty where it has none."""
+    if paper is None:
+        return {}
+    valid = f"{paper.valid:,} ({share(paper.valid, _PAPER_RESPONSES)})"
+    figures = {"Mean": f"{paper.mean:.3f}", "Std": f"{paper.std:.3f}", "Unique words": f"{paper.unique_words:,}"}
+    return {"Valid": valid, **figures}
+
+
+def instrument_table(table: Table11) -> Table:
+    """What each row's mean is made of, how its words are chosen, and what it has more than `base`; empty without any.
+
+    Perplexity and inverse Simpson are at equal sample size.
+    """
+    labels, base, names = DatView().labels(), base_values(table), measured([row.summary for row in table.rows])
+
+    def instrument(name: str) -> Callable[[Table11Row], Cell]:
+        def shown(row: Table11Row) -> Cell:
+            own = row_values(row)
+            return replace(cell(own, name), change=difference_cell(own, base, name) if own != base else None)
+
+        return shown
+
+    columns = [Column("Row", lambda row: row.summary.source)]
+    for name in ("mean", *names):
+        size = f" in {table.equal_size:,} valid" if name in DIVERSITY else ""
+        columns.append(Column((labels[name][0] if name in labels else "Mean") + size, instrument(name)))
+    notes = [labels[f"{name}_says"][0] for name in names] + [labels["instruments_says"][0]]
+    title = "What the mean is made of, and how the words are chosen"
+    return fill(title, columns, table.rows if names else (), notes if names else ())
+
+
+def reasons_table(table: Table11) -> Table:
+    """How many responses are invalid for which reason."""
+
+    def count(reason: str) -> Callable[[Table11Row], Cell]:
+        def shown(row: Table11Row) -> Cell:
+            invalid = row.summary.reasons.get(reason, 0)
+            # A reason that never came is pale, to let the others stand out.
+            return (
+                Cell(invalid, below=(share(invalid, row.summary.num_responses),)) if invalid else Cell(0, mark="zero")
+            )
+
+        return shown
+
+    columns = [Column("Row", lambda row: row.summary.source)]
+    columns += [Column(str(reason), count(str(reason))) for reason in Reason]
+    return fill("Why responses are invalid", columns, table.rows)
+
+
+def short_table(table: Table11) -> Table:
+    """Of each row what fits a terminal: what it is made of is explained in recipes/quickstart.py."""
+    columns = [
+        Column("Source", lambda row: row.summary.source),
+        Column("Valid", lambda row: Cell.share(row.summary.valid, row.summary.num_responses)),
+        Column("Mean", lambda row: row.summary.mean, MEASURES[MEAN].measure),
+        Column("Words", lambda row: row.summary.unique_words),
+        Column("Combined", MEASURES["combination"].value, MEASURES["combination"].measure),
+        Column("Kinds", MEASURES["categories"].value, MEASURES["categories"].measure),
+    ]
+    return fill("DAT scores", columns, table.rows)
+
+
+def to_markdown(result: Result) -> str:
+    """Claims and arms, or else rows, patterns and instruments; and what their columns say."""
+    if result.study:
+        sentences = [f"{measure_heading(result, name)}: {MEASURES[name].sentence}" for name in result.measures]
+        parts = [markdown(claims_table(result))] if result.claims else []
+        parts += [markdown(arms_table(result)), bullets([*sentences, *map(explanation, result.controls)])]
+        return "\n".join(parts)
+    parts = [markdown(rows_table(result))]
+    if shown := patterns(result.table):
         parts.append(bullets(f"{name}: {text}" for name, text in shown.items()))
-    if verdicts:
-        parts.append(bullets(map(explanation, verdicts)))
-    instruments = instrument_table(table)
-    if instruments.rows:
-        parts += [markdown(instruments), bullets(explanations(table))]
+    if result.controls:
+        parts.append(bullets(map(explanation, result.controls)))
+    if (instruments := instrument_table(result.table)).rows:
+        parts += [markdown(instruments), bullets(instruments.notes)]
     return "\n".join(parts)
 
 
-def to_json(table: Table11, verdicts: Verdicts = NOBODY) -> dict[str, Any]:
-    """The table for `table11.json`."""
-    rows = [
-        {
-            **row.summary.to_json(),
-            "unique_words_at_equal_size": row.equal_size_words,
-            "hill_at_equal_size": asdict(row.hill) if row.hill else None,
-            "from_base": differences(row, table),
-            "rarefaction": [list(point) for point in row.curve],
-            "paper": asdict(row.published) if row.published else None,
-            **(dict(zip(("gain", "guard_gain"), (gain and asdict(gain) for gain in row.gains), strict=True))),
-        }
-        for row in table.rows
-    ]
-    facts = {"equal_size": table.equal_size, "paper_model": table.paper_model, "guard": table.guard}
-    facts |= {"guard_revision": table.guard_revision}
-    said = {task: {row: verdict.to_json() for row, verdict in of_row.items()} for task, of_row in verdicts.items()}
-    return {**facts, "rows": rows, "patterns": patterns(table), "guards": said}
-
-
-def patterns(table: Table11) -> dict[str, str]:
-    """What the paper says of its table (section 5.2) -> whether this one shows it: yes or NO, with figures.
-
-    Numbers are compared as they are: a difference within the noise of few responses says yes or NO too.
-    """
-    rows = {row.summary.source: row for row in table.rows}
-    base = rows.get("base")
-    if base is None:
-        return {}
-    result, before = {}, base.equal_size_words
-    for method, word, sign in (("SFT", "up", 1), ("DPO 1", "down", -1), ("DPO 2", "down", -1)):
-        after = rows[method].equal_size_words if method in rows else None
-        if after is not None and before is not None:
-            figures = f"{before:,.0f} to {after:,.0f}"
-            result[f"{method}: unique words (equal size) {word}"] = _answer(sign * (after - before) > 0, figures)
-    for method in ("DPO 1", "DPO 2", "GRPO"):
-        if row := rows.get(method):
-            old, new = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
-            result[f"{method}: valid responses up"] = _answer(new > old, f"{old:.2%} to {new:.2%}")
-    trained = {m: r.summary.mean for m, r in rows.items() if m in METHODS[1:] and r.summary.mean is not None}
-    if "DPO 2" in trained:
-        best = max(trained, key=lambda method: trained[method])
-        result["DPO 2: highest mean"] = _answer(best == "DPO 2", f"{best} {trained[best]:.4f}")
-    return result
-
-
-def _answer(holds: bool, figures: str) -> str:
-    return f"{'yes' if holds else 'NO'} ({figures})"
-
-
-def write_report(
-    path: Path,
-    *,
-    title: str,
-    rows: Sequence[DatSummary],  # of the table, in order (random nouns, before, after)
-    scores: Mapping[str, Any],  # of valid responses, by name; colours follow the order: the first is grey
-    samples: Mapping[str, Sequence[Response]],  # shown side by side (before, after)
-    curves: Sequence[Curve],
-    facts: Mapping[str, str],  # what else a reader should know (model, encoder, seed)
-    verdicts: Verdicts = NOBODY,  # of the guards of a study
-    table: Table11 | None = None,  # a study's, with the paper's figures and patterns and a chart of unique words
-    evaluated: Sequence[EvaluationChart] = (),  # what its trainings measured as they went
-) -> None:
-    """Write the page, whole or not at all. Any argument may be empty; its section is then left out."""
-    growing = {row.summary.source: row.curve for row in table.rows} if table else {}
-    own = [table11_table(table), instrument_table(table)] if table and table.rows else []
-    scored = [scores_table(rows), reasons_table(rows)] if rows else []
-    write_tables(path.with_name(f"{path.stem}-tables"), [*own, *scored])
+def write_page(path: Path, result: Result) -> None:
+    """Write the page and its tables, each file whole or not at all. What a result does not have is left out."""
+    rows = rows_table(result)
+    tables = [*([claims_table(result)] if result.claims else []), arms_table(result) if result.study else rows]
+    tables += [table for table in (instrument_table(result.table), reasons_table(result.table)) if table.rows]
+    write_tables(path.with_name(f"{path.stem}-tables"), tables)
+    # Charts and responses of an arm are those of its first seed.
+    study, names = result.study, list(result.folders)
+    if study:
+        names = [study.at(arm.name, arm.seeds[0]) for arm in study.rows]
+    scores = {name: valid_scores(result.folders[name]) for name in names}
+    growing = {row.summary.source: row.curve for row in result.table.rows if row.summary.source in names}
     page = render(
-        Path(__file__).with_name("study.html"),
-        title=title,
-        own_tables=own,
-        scored_tables=scored,
-        hints=HINTS,
-        score_chart=score_chart(scores) if any(len(values) for values in scores.values()) else "",
-        score_names=[(name, len(values)) for name, values in scores.items()],
-        samples=samples,
-        curves=[(curve, curve_chart(curve, i)) for i, curve in enumerate(curves)],
-        facts=facts,
-        evaluated=evaluated,
-        table=table,
-        patterns=patterns(table) if table else {},
-        explanations=explanations(table) if table else [],
-        guards=[explanation(task) for task in verdicts],
-        words_chart=unique_words_chart(growing, table.equal_size) if table else "",
+        Path(__file__).with_name("page.html"),
+        title=result.title,
+        result=result,
+        plane=plane(result),
+        groups=GROUPS,
+        tables=tables,
+        hints={measure_heading(result, name): MEASURES[name].sentence for name in result.measures} | REASONS,
+        controls=[explanation(task) for task in result.controls],
+        patterns=patterns(result.table),
+        words_chart=unique_words_chart(growing, result.table.equal_size),
+        score_chart=score_chart(scores) if any(map(len, scores.values())) else "",
+        score_counts={name: len(values) for name, values in scores.items()},
+        samples={
+            name: list(islice(read_responses(part_paths(result.folders[name])[0]), result.samples)) for name in names
+        },
+        evaluated=[
+            {"measure": measure, "rows": list(lines), "svg": steps_chart(measure, lines, number)}
+            for number, (measure, lines) in enumerate(result.evaluations.items())
+        ],
+        curves=[(curve, curve_chart(curve, number)) for number, curve in enumerate(result.curves)],
     )
     write_whole(path, page)
+
+
+def _first_responses(folder: Path, count: int) -> list[Response]:
+    return list(islice(read_responses(part_paths(folder)[0]), count))
+
+
+def write_result(folder: Path, result: Result, name: str) -> str:
+    """Write plane.svg, `name`.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
+    text = to_markdown(result)
+    picture = ""
+    if chart := plane(result):
+        write_whole(folder / "plane.svg", standalone(chart))
+        picture = "![Mean DAT score against unique words](plane.svg)\n\n"
+    write_whole(folder / f"{name}.md", f"# {result.title}\n\n{picture}{text}".encode())
+    write_page(folder / "report.html", result)
+    write_json(folder / "metrics.json", result.to_json())
+    return text

@@ -1,6 +1,9 @@
-"""What a dry run says of a step beside its command: batch arithmetic, memory, cost. All from files, without a model."""
+"""What a dry run says of a step beside its command: batch arithmetic, memory, disk, cost. All from files, no model."""
 
-from dataclasses import fields
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.settings import hint
 from sozo.models.settings import OF_NOUNS
 from study.config import Study, read_yaml
-from study.estimates import GIB, generation_hours, training_hours, training_memory
+from study.estimates import GIB, generation_hours, training_disk, training_hours, training_memory
 from study.steps import Step
 
 # Per method: the batch's setting, the count of items, what an item is, its responses.
@@ -34,28 +37,52 @@ def check_training_flags(study: Study) -> None:
                 raise UserError(f"arm {arm.name}: unknown setting: {unknown[0]}" + hint(unknown[0], known))
 
 
-def training_config(step: Step) -> dict[str, Any]:
-    """The settings of a step that trains: its YAML's, and its flags over them."""
-    file = read_yaml(step.config) if step.config else {}
-    return file | {key: yaml.safe_load(value) for key, value in step.flags.items()}
+@dataclass(frozen=True)
+class Training:
+    """What decides the cost of a step that trains."""
+
+    config: dict[str, Any]  # its YAML, and its flags over that
+    processes: int
+    zero_stage: int  # 0 shards nothing; FSDP shards what ZeRO-3 does
+    batch: int  # items of an optimizer step
+    count: int  # items of an epoch
+    items: str  # what they are called
+    responses: int  # of an item
+
+    @property
+    def total(self) -> int:
+        """Items of all epochs."""
+        return int(self.count * self.config.get("num_train_epochs", 1))
+
+    @property
+    def bf16(self) -> bool:
+        """Whether weights are bfloat16; else float32."""
+        return self.config.get("dtype") == "bfloat16"
+
+    @property
+    def lora_rank(self) -> int | None:
+        """Rank of the adapter; None trains all weights."""
+        return int(self.config.get("lora_r", 16)) if self.config.get("use_peft") else None
 
 
-def zero_stage(hardware: dict[str, Any]) -> int:
-    """Of an accelerate config; 0 shards nothing, and FSDP shards what ZeRO-3 does."""
-    if hardware["distributed_type"] == "FSDP":
-        return 3
-    return int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
-
-
-def optimizer_steps(step: Step) -> int:
-    """How many a step that trains takes."""
-    config = training_config(step)
-    return int(_items(step, config) * config.get("num_train_epochs", 1) // int(config[_BATCH[step.script][0]]))
-
-
-def _items(step: Step, config: dict[str, Any]) -> int:
-    count = _BATCH[step.script][1]
-    return int(config[count]) if count else config["num_prompts"] * config["num_generations"]
+def training_of(step: Step) -> Training:
+    """The same, read from the step's files; a batch that so many processes cannot share is refused."""
+    assert step.config is not None
+    assert step.launcher is not None
+    config = read_yaml(step.config) | {key: yaml.safe_load(value) for key, value in step.flags.items()}
+    hardware = read_yaml(step.launcher)
+    fsdp = hardware["distributed_type"] == "FSDP"
+    stage = 3 if fsdp else int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
+    batch_key, count_key, items, responses = _BATCH[step.script]
+    batch, per_device = int(config[batch_key]), int(config["per_device_train_batch_size"])
+    count = int(config[count_key]) if count_key else config["num_prompts"] * config["num_generations"]
+    processes = hardware["num_processes"]
+    if batch % (processes * per_device) or count % batch:
+        raise UserError(
+            f"{step.config}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
+            f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
+        )
+    return Training(config, processes, stage, batch, count, items, responses)
 
 
 def plan_lines(study: Study, step: Step) -> list[str]:
@@ -63,10 +90,11 @@ def plan_lines(study: Study, step: Step) -> list[str]:
     if step.launcher is None:
         return []
     if task := step.flags.get("task"):
-        return [
-            f"the items of {task}, on {read_yaml(step.launcher)['num_processes']} process(es) ({step.launcher.stem})"
-        ]
-    return _training(study, step, step.config, step.launcher) if step.config else _sampling(study, step, step.launcher)
+        processes = read_yaml(step.launcher)["num_processes"]
+        return [f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"]
+    if not step.trains:
+        return _sampling(study, step, step.launcher)
+    return [*_training(study, step, step.launcher.stem), _disk_line(study, step)]
 
 
 def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
@@ -81,46 +109,39 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     element, at_once = 4 if flags.get("dtype") == "float32" else 2, min(batch, int(flags.get("slots", 256)))
     weights = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
     if flags.get("backend") == "vllm":
-        hours = generation_hours(model.parameters, count * study.tokens["response"], "vllm")
+        hours = generation_hours(model.parameters, count * study.tokens.response, "vllm")
         return [line, f"{weights}, keys and values as much as vLLM is given", _hours(hours, processes)]
-    cache = model.kv_cache_bytes(study.tokens["prompt"] + at_once * int(flags["max_new_tokens"]), element)
+    cache = model.kv_cache_bytes(study.tokens.prompt + at_once * int(flags["max_new_tokens"]), element)
     more = "" if "slots" in flags else "; a GPU with room takes more"
     return [line, f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once{more})"]
 
 
-def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]:
-    config, hardware, model = training_config(step), read_yaml(launcher), study.architecture
-    processes, stage = hardware["num_processes"], zero_stage(hardware)
-    batch_key, _, items, responses = _BATCH[step.script]
-    batch, per_device = int(config[batch_key]), int(config["per_device_train_batch_size"])
-    count = _items(step, config)
-    if batch % (processes * per_device) or count % batch:
-        raise UserError(
-            f"{file}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
-            f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
-        )
-    total = count * config.get("num_train_epochs", 1)
+def _training(study: Study, step: Step, launcher: str) -> list[str]:
+    training, model = training_of(step), study.architecture
+    config, processes, stage, batch = training.config, training.processes, training.zero_stage, training.batch
+    per_device = int(config["per_device_train_batch_size"])
     arithmetic = (
-        f"{total:,} {items} / {batch} a step = {total // batch:,} optimizer steps; {batch} = {processes} process(es)"
-        f" x {per_device} each x {batch // (processes * per_device)} accumulation step(s)"
-        f" ({launcher.stem}, learning rate {config['learning_rate']:g})"
+        f"{training.total:,} {training.items} / {batch} a step = {training.total // batch:,} optimizer steps; {batch} ="
+        f" {processes} process(es) x {per_device} each x {batch // (processes * per_device)} accumulation step(s)"
+        f" ({launcher}, learning rate {config['learning_rate']:g})"
     )
-    prompts = 1 if config.get("share_prompt", True) else responses * per_device
+    rows = training.responses * per_device  # responses of a micro-batch
+    prompts = 1 if config.get("share_prompt", True) else rows
 
     def tokens(length: int) -> int:  # of a micro-batch of responses of `length` tokens
-        return prompts * study.tokens["prompt"] + responses * per_device * length
+        return prompts * study.tokens.prompt + rows * length
 
-    grpo, lora = step.script == "grpo_dat.py", bool(config.get("use_peft"))
+    grpo, lora = step.script == "grpo_dat.py", training.lora_rank is not None
     checkpointing = bool(config.get("activation_checkpointing"))
-    reference = responses == 2 or (grpo and float(config.get("beta", 0)) > 0)
+    reference = training.responses == 2 or (grpo and float(config.get("beta", 0)) > 0)
     memory = training_memory(
         model,
         tokens=tokens(int(study.sampling["max_new_tokens"])),
         processes=processes,
         zero_stage=stage,
-        bf16=config.get("dtype") == "bfloat16",
+        bf16=training.bf16,
         checkpointing=checkpointing,
-        lora_rank=int(config.get("lora_r", 16)) if lora else None,
+        lora_rank=training.lora_rank,
         reference_model=reference and not config.get("precompute_ref_log_probs"),
     )
     parts = ", ".join(f"{part} {gib:.3g}" for part, gib in memory.items())
@@ -133,15 +154,53 @@ def _training(study: Study, step: Step, file: Path, launcher: Path) -> list[str]
         return lines
     if not stage and config.get("bf16") and not lora:
         lines.append("note: bf16 weights without DeepSpeed have no float32 master; small steps are lost")
-    length = study.tokens["response"]
-    trained = total // per_device * tokens(length)
+    length = study.tokens.response
+    trained = training.total // per_device * tokens(length)
     hours = training_hours(model.parameters, trained, checkpointing=checkpointing, lora=lora, reference=reference)
     if grpo:
         backend = "vllm" if config.get("use_vllm") or config.get("sampler") == "vllm" else "transformers"
-        hours += generation_hours(model.parameters, total * length, backend)
+        hours += generation_hours(model.parameters, training.total * length, backend)
     return [*lines, _hours(hours, processes)]
 
 
 def _hours(hours: float, processes: int) -> str:
     each = hours / processes * 60
     return f"estimate: {hours:.1f} A100 hours, {each:.0f} minutes on {processes} (see recipes/README.md)"
+
+
+def _disk_line(study: Study, step: Step) -> str:
+    """What a step that trains writes."""
+    checkpoint, count, left = _disk(study, step)
+    end = "kept" if study.keep_checkpoints else "dropped when it is done"
+    return f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most, {end}; {left:.3g} stay"
+
+
+def study_disk(study: Study, steps: Sequence[Step]) -> str:
+    """What all these steps need together, and what there is. Responses and logs are small beside it."""
+    disks = [_disk(study, step) for step in steps if step.trains]
+    at_once = [checkpoint * count for checkpoint, count, _ in disks]
+    most = sum(at_once) if study.keep_checkpoints else max(at_once, default=0)
+    folder = Path(study.output_dir).absolute()
+    free = shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free / GIB
+    return f"disk at most: {most + sum(left for *_, left in disks):.3g} GiB; free now: {free:.3g} GiB"
+
+
+def _disk(study: Study, step: Step) -> tuple[float, int, float]:
+    """GiB of a checkpoint, how many there are at once, and GiB of what stays."""
+    training, model = training_of(step), study.architecture
+    config, bf16, rank = training.config, training.bf16, training.lora_rank
+    checkpoint, left = training_disk(model, zero_stage=training.zero_stage, bf16=bf16, lora_rank=rank)
+    if rank is not None and config["model_name_or_path"] != study.model:
+        left += (2 if bf16 else 4) * model.parameters / GIB  # an adapter, before it is merged into a model of its own
+    steps, every = int(training.total // training.batch), float(config.get("save_steps", 500))
+    saved = math.ceil(steps / (every if every >= 1 else every * steps))  # the last step is always saved
+    limit = config.get("save_total_limit")  # the oldest goes when the newest is whole
+    return checkpoint, min(saved, int(limit) + 1) if limit else saved, left
+
+
+def drop_checkpoints(folder: Path) -> bool:
+    """Delete the checkpoints of a finished training run, which nothing resumes; whether there were any."""
+    checkpoints = list(folder.glob("checkpoint-*"))
+    for checkpoint in checkpoints:
+        shutil.rmtree(checkpoint, ignore_errors=True)  # that one cannot be deleted spoils nothing
+    return bool(checkpoints)

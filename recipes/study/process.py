@@ -8,47 +8,55 @@ import signal
 import subprocess
 import sys
 import termios
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from sozo.data.processes import end_with_parent
 from sozo.data.secrets import without_credentials
 
 
 def run_logged(command: list[str], log: Path) -> int:
     """Run `command` with its output added to `log`; its exit status (negative: the signal that ended it).
 
-    The command gets a session and a terminal of its own, which hangs up when this process ends in any way, so nothing
-    stays unseen on the GPUs. Where standard error is a terminal the output is shown there too, with moving progress
+    The command ends when this process ends in any way, so that nothing stays unseen on the GPUs (kill -9 of this
+    process: on Linux only). Where standard error is a terminal the output is shown there too, with moving progress
     bars, of which the log has only the last state.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    show, (terminal, own_end) = sys.stderr.isatty(), pty.openpty()
-    if show:
-        fcntl.ioctl(own_end, termios.TIOCSWINSZ, fcntl.ioctl(sys.stderr, termios.TIOCGWINSZ, bytes(8)))
+    terminal = output = None
+    if sys.stderr.isatty():
+        terminal, output = pty.openpty()  # progress bars move on a terminal only
+        fcntl.ioctl(output, termios.TIOCSWINSZ, fcntl.ioctl(sys.stderr, termios.TIOCGWINSZ, bytes(8)))
     with log.open("ab") as file:
         file.write(f"{'' if file.tell() == 0 else chr(10)}$ {without_credentials(shlex.join(command))}\n".encode())
         file.flush()
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=own_end if show else file,
+            stdout=file if output is None else output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
-            pass_fds=(own_end,),  # with nobody holding it the terminal would be gone, and could not hang up
-            preexec_fn=partial(_take, own_end),
+            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the command
+            preexec_fn=partial(end_with_parent, signal.SIGTERM),
         )
-        os.close(own_end)
         try:
-            if show:
+            if terminal is not None and output is not None:
+                os.close(output)
                 _copy(terminal, file)
             return child.wait()
         finally:
-            os.close(terminal)  # it hangs up, and what is left of the command ends; torchrun then ends its workers
-            try:
-                child.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(child.pid, signal.SIGKILL)
+            _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End what is left of the command and of the processes that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGTERM)
+        try:
+            child.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
 
 
 def tail(log: Path, lines: int) -> str:
@@ -56,12 +64,6 @@ def tail(log: Path, lines: int) -> str:
     text = log.read_bytes()[-64_000:].decode("utf-8", "replace")
     kept = [line for line in text.splitlines() if line.strip()][-lines:]
     return "\n".join("".join(c for c in line if c.isprintable() or c == "\t") for line in kept)
-
-
-def _take(terminal: int) -> None:
-    """In the command's process: make `terminal` its own, and let it be ended by its hanging up even under nohup."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 def _copy(terminal: int, log: BinaryIO) -> None:

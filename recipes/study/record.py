@@ -80,7 +80,6 @@ class Records:
         settings = {
             "script": step.script,
             "flags": {key: inside(value) for key, value in step.flags.items() if key not in _FREE},
-            "arguments": [inside(word) for word in step.arguments],
             "config": {key: value for key, value in config.items() if key not in _FREE},
             "inputs": inputs,
         }

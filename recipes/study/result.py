@@ -1,67 +1,262 @@
-"""What came out of a study of arms: each measure over the seeds, the claims, and all of it as JSON."""
+"""What came out of a study, or of any tables of responses: the rows, the arms over their seeds, claims, patterns."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from sozo.data.evaluations import read_evaluations
+from sozo.data.published import METHODS
+from sozo.data.record import read_json
+from sozo.data.study_folder import StudyRow
+from sozo.eval.frontier import VALUES, FrontierOptions, frontier_curves, read_curves
+from sozo.eval.report.charts import Curve, Steps
+from sozo.scoring.guard import Guard
 from sozo.scoring.statistics.seeds import SeedInterval, over_seeds
-from sozo.tasks.dat.table11 import Table11
-from study.arm import Arm
-from study.claims import Values, Verdict, judge
+from sozo.tasks.dat.instrument_cells import difference, measured
+from sozo.tasks.dat.instruments import DIVERSITY
+from sozo.tasks.dat.table11 import Table11, Table11Row, table11, with_gains
+from study.arms import Arm
+from study.claims import MEASURES, ClaimVerdict, Values, judge
 from study.config import Study
-from study.guards import NOBODY, Verdicts
-from study.measures import MEASURES
+from study.control_tasks import Verdicts, judge_rows
+from study.steps import control_runs, study_rows
 
-Curves = Mapping[str, Sequence[tuple[float, float]]]  # (unique words, mean) by what was drawn
+Points = Mapping[str, Sequence[tuple[float, float]]]  # (unique words, mean) by what was drawn
 
 
 @dataclass(frozen=True)
 class Result:
-    """A study's table."""
+    """All that a page shows. Of tables without a study there are only rows."""
 
-    study: Study
-    equal_size: int  # valid responses at which unique words are counted in every row and seed
-    values: Mapping[str, Values]  # measure -> arm -> seed -> value
-    verdicts: tuple[Verdict, ...]
-    frontier: Curves  # at the same number of lists
-    guarded: Verdicts = field(default_factory=dict)  # what the guards say of the rows
+    title: str
+    folders: Mapping[str, Path]  # of each row its responses
+    table: Table11  # the rows; in a study an arm's at each of its seeds (`Study.at`)
+    facts: Mapping[str, str] = field(default_factory=dict)  # what else a reader should know (model, seed)
+    controls: Verdicts = field(default_factory=dict)  # what the control tasks say of the rows
+    evaluations: Mapping[str, Mapping[str, Steps]] = field(default_factory=dict)  # measure -> row -> step -> value
+    curves: Sequence[Curve] = ()  # of learning
+    samples: int = 3  # responses of each row that are shown
+    study: Study | None = None  # where it has arms or several seeds
+    frontier: Points = field(default_factory=dict)  # at as many lists as unique words are counted in
+
+    @property
+    def arms(self) -> Sequence[Arm]:
+        """Of the study."""
+        return self.study.rows if self.study else ()
+
+    @cached_property
+    def values(self) -> Mapping[str, Values]:
+        """Measure -> arm -> seed -> value, of those measures that some row has."""
+        rows = {row.summary.source: row for row in self.table.rows}
+        values: dict[str, dict[str, dict[int, float | None]]] = {}
+        for name, measure in MEASURES.items():
+            values[name] = {}
+            for arm in self.arms:
+                assert self.study is not None
+                names = {seed: self.study.at(arm.name, seed) for seed in arm.seeds}
+                values[name][arm.name] = {seed: measure.value(rows[row]) for seed, row in names.items()}
+        return values
 
     @property
     def measures(self) -> list[str]:
         """Those that some row has."""
-        given = {name: [v for seeds in arms.values() for v in seeds.values()] for name, arms in self.values.items()}
-        return [name for name, values in given.items() if any(value is not None for value in values)]
+        return [name for name, arms in self.values.items() if any(_numbers(by_seed) for by_seed in arms.values())]
+
+    @property
+    def claims(self) -> list[ClaimVerdict]:
+        """What came of the study's claims."""
+        return [judge(claim, self.values[claim.measure]) for claim in self.study.claims] if self.study else []
 
     def interval(self, measure: str, arm: Arm) -> SeedInterval | None:
         """Over the seeds that have a number; None if none has."""
-        given = {seed: value for seed, value in self.values[measure][arm.name].items() if value is not None}
-        return over_seeds(given) if given else None
+        numbers = _numbers(self.values[measure][arm.name])
+        return over_seeds(numbers) if numbers else None
 
     def to_json(self) -> dict[str, Any]:
         """For `metrics.json`."""
-        arms = {}
-        for arm in self.study.rows:
-            intervals = {name: self.interval(name, arm) for name in self.measures}
-            measured = {
-                name: {**(asdict(interval) if interval else {}), "by_seed": self.values[name][arm.name]}
-                for name, interval in intervals.items()
-            }
-            arms[arm.name] = {"seeds": list(arm.seeds), **measured}
-        verdicts = [
-            {**asdict(v.claim), **(asdict(v.interval) if v.interval else {}), "verdict": v.verdict, "reason": v.reason}
-            for v in self.verdicts
-        ]
-        said = {task: {row: v.to_json() for row, v in of_row.items()} for task, of_row in self.guarded.items()}
-        facts = {"guards": said, "num_responses": self.study.num_responses, "equal_size": self.equal_size}
-        return {**facts, "arms": arms, "claims": verdicts, "frontier": {k: list(v) for k, v in self.frontier.items()}}
+        table, base = self.table, base_values(self.table)
+        rows = []
+        for row in table.rows:
+            gain, guard_gain = (value and asdict(value) for value in row.gains)
+            rows.append(
+                {
+                    **row.summary.to_json(),
+                    "unique_words_at_equal_size": row.equal_size_words,
+                    "hill_at_equal_size": asdict(row.hill) if row.hill else None,
+                    "from_base": _differences(row, base),
+                    "rarefaction": [list(point) for point in row.curve],
+                    "paper": asdict(row.published) if row.published else None,
+                    "gain": gain,
+                    "guard_gain": guard_gain,
+                }
+            )
+        values = {
+            "equal_size": table.equal_size,
+            "paper_model": table.paper_model,
+            "guard_encoder": table.guard,
+            "guard_revision": table.guard_revision,
+            "rows": rows,
+            "patterns": patterns(table),
+            "control_tasks": {
+                task: {row: verdict.to_json() for row, verdict in by_row.items()}
+                for task, by_row in self.controls.items()
+            },
+        }
+        return values | (self._arms_to_json(self.study) if self.study else {})
+
+    def _arms_to_json(self, study: Study) -> dict[str, Any]:
+        arms: dict[str, dict[str, Any]] = {}
+        for arm in self.arms:
+            arms[arm.name] = {"seeds": list(arm.seeds)}
+            for name in self.measures:
+                interval = self.interval(name, arm)
+                numbers = asdict(interval) if interval else {}
+                arms[arm.name][name] = numbers | {"by_seed": self.values[name][arm.name]}
+        claims = []
+        for verdict in self.claims:
+            numbers = asdict(verdict.interval) if verdict.interval else {}
+            claims.append({**asdict(verdict.claim), **numbers, "verdict": verdict.verdict, "reason": verdict.reason})
+        frontier = {name: list(points) for name, points in self.frontier.items()}
+        return {"num_responses": study.num_responses, "arms": arms, "claims": claims, "frontier": frontier}
 
 
-def result(study: Study, table: Table11, frontier: Curves, guarded: Verdicts = NOBODY) -> Result:
-    """The result of a study from the table of its rows (`study.at(arm, seed)`)."""
+def _numbers(by_seed: Mapping[int, float | None]) -> dict[int, float]:
+    return {seed: value for seed, value in by_seed.items() if value is not None}
+
+
+def tables_result(
+    title: str,
+    folders: Mapping[str, Path],
+    rows: Mapping[str, StudyRow],
+    *,
+    paper_model: str | None = None,
+    guard_encoder: str | None = None,
+    bases: Mapping[str, str] | None = None,  # of each row its base; None is the row `base`, or else the first one
+    controls: Sequence[tuple[str, Path]] = (),
+    study: Study | None = None,
+) -> Result:
+    """Read tables of responses (`folders`, by row) and judge the runs of control tasks.
+
+    `rows` are those of a study among which the trainings are looked for.
+    """
+    guard = Guard(guard_encoder) if guard_encoder else None  # what is wrong with it shows before the tables are read
+    table = table11(folders, paper_model)
+    if guard or study:
+        table = with_gains(table, folders, guard, bases)
+    if bases is None:
+        bases = {name: "base" for name in folders if name != "base"}
+    return Result(
+        title,
+        folders,
+        table,
+        facts=scorer_facts(folders),
+        controls=judge_rows(controls, bases),
+        evaluations=evaluations(rows),
+        study=study,
+        frontier=_frontier(study, table.equal_size) if study else {},
+    )
+
+
+def study_result(study: Study) -> Result:
+    """Read the rows of a finished study."""
+    rows, with_arms = study_rows(study), study.arms is not None or len(study.seeds) > 1
+    return tables_result(
+        f"The study {study.name}: {study.model}" if with_arms else f"Table 11: {study.model}",
+        {name: row.responses for name, row in rows.items()},
+        rows,
+        paper_model=study.paper_model,
+        guard_encoder=study.guard_encoder,
+        bases=study.bases(),
+        controls=control_runs(study),
+        study=study if with_arms else None,
+    )
+
+
+def _frontier(study: Study, lists: int) -> Points:
+    """Both frontiers of the study's nouns and encoder, drawn into its folder the first time; none of less than two."""
+    if lists < 2:
+        return {}
+    encoder = study.sampling.get("embedding_model")
+    folder = Path(study.step_folder(f"frontier-{lists}"))
+    frontier_curves(folder, FrontierOptions(nouns=study.random_nouns, embedding_model=encoder, lists=lists))
+    return read_curves(read_json(folder / VALUES))
+
+
+def scorer_facts(folders: Mapping[str, Path]) -> dict[str, str]:
+    """Checker and encoder of the rows, as their folders record them: one value where all agree."""
+    configs = [read_json(path / "config.json") for path in folders.values() if (path / "config.json").is_file()]
+    scorers = [config.get("loaded", {}).get("scorer", {}) for config in configs]
+    facts = {}
+    for fact, key in (("Noun checker", "noun_checker"), ("Embedding model", "embedding_model")):
+        if values := dict.fromkeys(str(scorer[key]) for scorer in scorers if key in scorer):
+            facts[fact] = ", ".join(values)
+    return facts
+
+
+def evaluations(rows: Mapping[str, StudyRow]) -> dict[str, dict[str, dict[int, float]]]:
+    """What trainings measured as they went (docs/training.md): measure -> row -> step -> value."""
+    evaluated = {name: read_evaluations(Path(row.model)) for name, row in rows.items() if row.model}
+    evaluated = {name: steps for name, steps in evaluated.items() if steps}
+    by_measure: dict[str, dict[str, dict[int, float]]] = {}
+    for name, steps in evaluated.items():
+        for step, values in steps.items():
+            for measure, value in values.items():
+                # Every chart has all rows, so that a row has the same colour in each.
+                by_row = by_measure.setdefault(measure, {row: {} for row in evaluated})
+                by_row[name][step] = value
+    return by_measure
+
+
+def row_values(row: Table11Row) -> dict[str, float]:
+    """A row's instruments, its mean with its standard error, and its words' diversity at equal sample size."""
+    summary, values = row.summary, dict(row.summary.instruments)
+    if summary.mean is not None and summary.std is not None:
+        values |= {"mean": summary.mean, "mean_se": summary.std / math.sqrt(summary.valid)}
+    return values | ({name: getattr(row.hill, name) for name in DIVERSITY} if row.hill else {})
+
+
+def base_values(table: Table11) -> dict[str, float]:
+    """The same of the row `base`; empty without one."""
+    return next((row_values(row) for row in table.rows if row.summary.source == "base"), {})
+
+
+def _differences(row: Table11Row, base: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """What a row has more than the row `base`, with standard errors, by the instruments' names."""
+    own, pairs = row_values(row), {}
+    for name in ("mean", *measured([row.summary])) if own != base else ():
+        if (pair := difference(own, base, name)) is not None:
+            pairs[name] = pair
+    return pairs
+
+
+def patterns(table: Table11) -> dict[str, str]:
+    """What the paper says of its table (section 5.2) -> whether this one shows it: yes or NO, with figures.
+
+    Numbers are compared as they are: a difference within the noise of few responses says yes or NO too.
+    """
     rows = {row.summary.source: row for row in table.rows}
-    values = {
-        name: {arm.name: {seed: measure.of(rows[study.at(arm.name, seed)]) for seed in arm.seeds} for arm in study.rows}
-        for name, measure in MEASURES.items()
-    }
-    verdicts = tuple(judge(claim, values[claim.measure]) for claim in study.claims)
-    return Result(study, table.equal_size, values, verdicts, frontier, guarded)
+    base = rows.get("base")
+    if base is None:
+        return {}
+    result, before = {}, base.equal_size_words
+    for method, word, sign in (("SFT", "up", 1), ("DPO 1", "down", -1), ("DPO 2", "down", -1)):
+        after = rows[method].equal_size_words if method in rows else None
+        if after is not None and before is not None:
+            figures = f"{before:,.0f} to {after:,.0f}"
+            result[f"{method}: unique words (equal size) {word}"] = _answer(sign * (after - before) > 0, figures)
+    for method in ("DPO 1", "DPO 2", "GRPO"):
+        if row := rows.get(method):
+            old, new = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
+            result[f"{method}: valid responses up"] = _answer(new > old, f"{old:.2%} to {new:.2%}")
+    trained = {m: r.summary.mean for m, r in rows.items() if m in METHODS[1:] and r.summary.mean is not None}
+    if "DPO 2" in trained:
+        best = max(trained, key=lambda method: trained[method])
+        result["DPO 2: highest mean"] = _answer(best == "DPO 2", f"{best} {trained[best]:.4f}")
+    return result
+
+
+def _answer(holds: bool, figures: str) -> str:
+    return f"{'yes' if holds else 'NO'} ({figures})"

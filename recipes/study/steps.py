@@ -4,17 +4,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
 from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
-from study.arm import Arm
+from study.arms import Arm
 from study.config import Study
 
-_MODEL_FLAGS = {
-    f.name for f in fields(GeneratorSettings)
-}  # of recipes/sample_dat.py; those that are no model know none of them
+_MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
 _APART = 1000  # between the seeds of rows and of training data
 
 
@@ -28,7 +25,6 @@ class Step:
     inputs: tuple[str, ...] = ()  # steps whose output it reads
     config: Path | None = None  # the method's YAML, if it has one
     launcher: Path | None = None  # an accelerate config; None starts the recipe with plain Python
-    arguments: tuple[str, ...] = ()  # what follows the flags
     derived: bool = False  # soon made of other steps' results: where these have changed it is made anew
 
     @property
@@ -42,75 +38,64 @@ class Step:
         shown = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
         words = [*launch, "--config_file", str(self.launcher)] if self.launcher else [python]
         words += [str(shown), *(["--config", str(self.config)] if self.config else [])]
-        words += [word for flag, value in self.flags.items() for word in (f"--{flag}", value)]
-        return [*words, *self.arguments]
+        for flag, value in self.flags.items():
+            words += [f"--{flag}", value]
+        return words
 
 
 def study_steps(study: Study) -> list[Step]:
     """The steps in order, seed by seed: each after those that it needs, none twice, the table last."""
     steps: dict[str, Step] = {}
-    for seed in study.seeds:
-        for arm in study.rows:
-            for step in [*_row(study, arm, seed), *_guards(study, arm, seed)] if seed in arm.seeds else ():
-                if steps.setdefault(step.name, step) != step:
-                    raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
-    return [*steps.values(), _result(study)]
-
-
-def as_flag(value: Any) -> str:
-    """A value of the YAML as a word of the command line."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
-
-
-def _result(study: Study) -> Step:
-    """Table 11, or of arms and seeds the page over them."""
-    rows = study_rows(study)
-    guards = study_guards(study)
-    tables = (*(row.responses.name for row in rows.values()), *(folder.name for _, folder in guards))
-    if study.arms is not None or len(study.seeds) > 1:
-        where = {"output_dir": study.output_dir}
-        return Step("table", "study_page.py", where, tables, study.file, derived=True)
-    flags = {"output_dir": study.step_folder("table"), "title": f"Table 11: {study.model}"}
-    flags |= {"paper_model": study.paper_model} if study.paper_model else {}
-    arguments = ("--rows", *(f"{name}={row.responses}" for name, row in rows.items()))
-    arguments += ("--guards", *(f"{name}={folder}" for name, folder in guards)) if guards else ()
-    return Step("table", "table11.py", flags, tables, arguments=arguments, derived=True)
+    for arm, seed in study.points:
+        for step in [*_row(study, arm, seed), *_controls(study, arm, seed)]:
+            if steps.setdefault(step.name, step) != step:
+                raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
+    inputs = [row.responses.name for row in study_rows(study).values()]
+    inputs += [folder.name for _, folder in control_runs(study)]
+    where = {"output_dir": study.output_dir}
+    table = Step("table", "study_page.py", where, tuple(inputs), study.file, derived=True)
+    return [*steps.values(), table]
 
 
 def study_rows(study: Study) -> dict[str, StudyRow]:
     """The rows of the table, each with its model and its step of responses; at a further seed it is `GRPO@1`."""
     rows = {}
-    for arm, seed in ((arm, seed) for seed in study.seeds for arm in study.rows if seed in arm.seeds):
+    for arm, seed in study.points:
         model, _ = _model(study, arm, seed)
         responses = Path(study.step_folder(_row_step(study, arm, seed)))
         rows[study.at(arm.name, seed)] = StudyRow(None if model in OF_NOUNS else model, responses)
     return rows
 
 
-def study_guards(study: Study) -> list[tuple[str, Path]]:
-    """The runs by which rows are guarded: of each guard the base's and every trained row's, by the rows' names."""
-    pairs = [(arm, seed) for seed in study.seeds for arm in study.rows if seed in arm.seeds and _guarded(arm)]
+def control_runs(study: Study) -> list[tuple[str, Path]]:
+    """The runs of control tasks, by the rows' names: of each task the base's and every trained row's."""
     return [
         (study.at(arm.name, seed), Path(study.step_folder(study.at(f"{arm.step}-{task}", seed))))
-        for task in study.guards
-        for arm, seed in pairs
+        for task in study.control_tasks
+        for arm, seed in study.points
+        if _controlled(arm)
     ]
 
 
-def _guarded(arm: Arm) -> bool:
+def _controlled(arm: Arm) -> bool:
     return arm.train is not None or arm.name == "base"
 
 
-def _guards(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
-    """Let a trained row's model, and the base, answer each guard's items; how, is the task's own affair."""
-    for task in study.guards if _guarded(arm) else ():
+def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
+    """Let a trained row's model, and the base, answer each control task; how, is the task's own affair."""
+    for task in study.control_tasks if _controlled(arm) else ():
         model, step = _model(study, arm, seed)
-        name, own = study.at(f"{arm.step}-{task}", seed), {"temperature", "max_new_tokens"}
-        options = {key: str(v) for key, v in study.sampling.items() if key in _MODEL_FLAGS - own and v is not None}
+        name = study.at(f"{arm.step}-{task}", seed)
         flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
-        flags |= {"output_dir": study.step_folder(name), **options}
-        launcher = study.path(study.sampling["launcher"])
-        yield Step(name, "measure.py", flags, (step,) if step else (), launcher=launcher)
+        flags |= {"output_dir": study.step_folder(name)}
+        flags |= _sampling_flags(study, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
+        yield Step(name, "measure.py", flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
+
+
+def _sampling_flags(study: Study, names: set[str]) -> dict[str, str]:
+    """Those of the study's sampling settings that are set, as words of the command line."""
+    settings = {key: value for key, value in study.sampling.items() if key in names and value is not None}
+    return {key: json.dumps(v, ensure_ascii=False) if isinstance(v, dict) else str(v) for key, v in settings.items()}
 
 
 def _model(study: Study, arm: Arm, seed: int) -> tuple[str, str]:
@@ -134,36 +119,31 @@ def _row(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         if any(arm == other.responses for other in study.rows):
             count = study.num_training_responses
     yield from _train(study, arm, seed)
-    yield _sample(study, arm, _row_step(study, arm, seed), count, seed, seed + number)
+    yield _sample(study, arm, seed, _row_step(study, arm, seed), count, seed + number)
 
 
-def _table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[Step]:
+def _training_table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[Step]:
     """Draw what others train on, last of all: fresh, with other random numbers than what the arm itself learnt from."""
     if study.arms is None:
         yield from _row(study, arm, seed)
     else:
         yield from _train(study, arm, seed)
-        name, drawn = study.at(f"{arm.step}-{count}", seed), seed + _APART * (1 + arm.depth)
-        yield _sample(study, arm, name, count, seed, drawn)
+        name, random_seed = study.at(f"{arm.step}-{count}", seed), seed + _APART * (1 + arm.depth)
+        yield _sample(study, arm, seed, name, count, random_seed)
 
 
-def _sample(study: Study, arm: Arm, name: str, count: int, seed: int, drawn: int) -> Step:
-    """Draw `count` responses of an arm's model with the random numbers of `drawn`."""
+def _sample(study: Study, arm: Arm, seed: int, name: str, count: int, random_seed: int) -> Step:
+    """Draw `count` responses of an arm's model with the random numbers of `random_seed`."""
     model, step = _model(study, arm, seed)
-    left_out = {"launcher"} | (_MODEL_FLAGS if model in OF_NOUNS else set())
-    options = {key: as_flag(v) for key, v in study.sampling.items() if key not in left_out and v is not None}
-    options |= {"nouns": study.random_nouns} if model in OF_NOUNS and study.random_nouns else {}
-    options |= {} if arm.train else dict(arm.flags)
-    flags = {
-        "model": model,
-        "num_responses": str(count),
-        "seed": str(drawn),
-        "source": study.at(arm.step, seed),
-        "output_dir": study.step_folder(name),
-        **{key: value for key, value in options.items() if key != "model"},
-    }
-    launcher = study.path(study.sampling["launcher"])
-    return Step(name, "sample_dat.py", flags, (step,) if step else (), launcher=launcher)
+    flags = {"model": model, "num_responses": str(count), "seed": str(random_seed)}
+    flags |= {"source": study.at(arm.step, seed), "output_dir": study.step_folder(name)}
+    names = study.sampling.keys() - {"launcher"}
+    flags |= _sampling_flags(study, names - _MODEL_FLAGS if model in OF_NOUNS else names)
+    if model in OF_NOUNS and study.random_nouns:
+        flags["nouns"] = study.random_nouns
+    if not arm.train:
+        flags |= {key: value for key, value in arm.flags if key != "model"}
+    return Step(name, "sample_dat.py", flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
 
 
 def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
@@ -177,13 +157,12 @@ def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         return
     if arm.responses:
         count = arm.num_training_responses or study.num_training_responses
-        *before, table = _table(study, arm.responses, count, arm.responses.seed(seed))
+        *before, table = _training_table(study, arm.responses, count, arm.responses.seed(seed))
         yield from [*before, table]
         flags["responses"] = study.step_folder(table.name)
         inputs.append(table.name)
     counts = {"sft": {"top_k": str(study.top_k)}, "dpo": {"num_pairs": str(study.num_pairs)}}
-    form = {key: as_flag(study.sampling[key]) for key in OF_FORM if study.sampling.get(key) is not None}
-    flags |= counts.get(arm.train, {}) | form | dict(arm.flags)
+    flags |= counts.get(arm.train, {}) | _sampling_flags(study, set(OF_FORM)) | dict(arm.flags)
     flags |= {"seed": str(seed), "output_dir": study.step_folder(name), "run_name": f"{study.name}-{name}"}
-    config, launcher = study.path(arm.config or study.training[arm.train]), study.path(study.training["launcher"])
+    config, launcher = study.path(arm.config or getattr(study.training, arm.train)), study.path(study.training.launcher)
     yield Step(name, f"{arm.train}_dat.py", flags, tuple(inputs), config, launcher)

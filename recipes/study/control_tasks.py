@@ -1,28 +1,21 @@
-"""What the tasks among a study's `guards` say of its rows: whether a trained model understands what its base did."""
+"""What a study's `control_tasks` say of its rows: whether a trained model understands what its base did."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.eval.control import ControlVerdict, judge_control
 from sozo.tasks import finished_run, task_type
-from sozo.tasks.dat.table11 import Table11
 
 Verdicts = Mapping[str, Mapping[str, ControlVerdict]]  # task -> row -> verdict, of rows that are not their own base
-NOBODY: Verdicts = MappingProxyType({})  # of a study without guards
 
 
-def check_guards(given: Any) -> tuple[str, ...]:
-    """The names of a YAML's `guards`: tasks with a control measure."""
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        raise UserError("guards must be a list of tasks such as [sipen]")
-    for name in given:
+def check_control_tasks(names: Iterable[str]) -> None:
+    """Refuse a task without a control measure among a YAML's `control_tasks`."""
+    for name in names:
         if task_type(name).control is None:
-            raise UserError(f"guards: {name} has no control measure, by which a loss of understanding shows")
-    return tuple(dict.fromkeys(given))
+            raise UserError(f"control_tasks: {name} has no control measure, by which a loss of understanding shows")
 
 
 def judge_rows(folders: Iterable[tuple[str, Path]], bases: Mapping[str, str]) -> Verdicts:
@@ -33,30 +26,20 @@ def judge_rows(folders: Iterable[tuple[str, Path]], bases: Mapping[str, str]) ->
             raise UserError(f"{folder}: holds no finished run; recipes/measure.py makes one")
         runs.setdefault(run.task, {})[row] = run
     verdicts: dict[str, dict[str, ControlVerdict]] = {}
-    for task, own in runs.items():
+    for task, by_row in runs.items():
         if (control := task_type(task).control) is None:
             raise UserError(f"{task} has no control measure; leave it out")
-        for row, run in own.items():
+        for row, run in by_row.items():
             if (base := bases.get(row)) is not None:
-                if base not in own:
+                if base not in by_row:
                     raise UserError(f"{task}: {row} is compared with {base}, of which there is no run")
-                verdicts.setdefault(task, {})[row] = judge_control(control, own[base], run)
+                verdicts.setdefault(task, {})[row] = judge_control(control, by_row[base], run)
     return verdicts
 
 
 def heading(task: str) -> str:
     """Of the column."""
     return f"Understanding ({task})"
-
-
-def with_verdicts(table: Table11, verdicts: Verdicts) -> Table11:
-    """Table 11 with a column for each guard; a row that is not guarded has a dash."""
-    rows = []
-    for row in table.rows:
-        said = {task: of_row.get(row.summary.source) for task, of_row in verdicts.items()}
-        texts = tuple((heading(task), verdict.text() if verdict else "–") for task, verdict in said.items())
-        rows.append(replace(row, verdicts=texts))
-    return replace(table, rows=tuple(rows))
 
 
 def explanation(task: str) -> str:

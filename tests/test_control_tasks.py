@@ -1,4 +1,4 @@
-"""A study's guards: understanding kept, lost, or nothing that can be said, by stand-ins for trained rows."""
+"""A study's control tasks: understanding kept, lost, or nothing that can be said, by stand-ins for trained rows."""
 
 import json
 import random
@@ -13,10 +13,11 @@ from sozo.tasks import finished_run
 from sozo.tasks.sipen.items import CONTROL, FORMS, trial_items
 from sozo.tasks.sipen.task import Sipen
 from study.config import load_study
-from study.guards import check_guards, explanation, judge_rows
+from study.control_tasks import explanation, judge_rows
+from study.page import write_result
 from study.plan import plan_lines
-from study.steps import study_guards, study_steps
-from table11 import write_table
+from study.result import tables_result
+from study.steps import control_runs, study_steps
 from test_reproduce import ROOT
 from test_sipen import run_of, truthful
 from test_table11 import write
@@ -94,44 +95,43 @@ def study_file(folder, **changes):
 
 
 def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
-    study = load_study(study_file(tmp_path, guards=["sipen"]), "runs/s")
+    study = load_study(study_file(tmp_path, control_tasks=["sipen"]), "runs/s")
     steps = {step.name: step for step in study_steps(study)}
-    guards = {"base-sipen", "sft-sipen", "dpo1-sipen", "dpo2-sipen", "grpo-sipen"}
-    assert guards < set(steps)
-    assert {folder.name for _, folder in study_guards(study)} == guards
+    controls = {"base-sipen", "sft-sipen", "dpo1-sipen", "dpo2-sipen", "grpo-sipen"}
+    assert controls < set(steps)
+    assert ("GRPO", "grpo-sipen") in {(row, folder.name) for row, folder in control_runs(study)}
+    assert {folder.name for _, folder in control_runs(study)} == controls
     grpo = steps["grpo-sipen"]
     assert (grpo.script, grpo.inputs, grpo.flags["model"]) == ("measure.py", ("grpo",), "runs/s/grpo")
     assert (grpo.flags["source"], grpo.flags["backend"]) == ("GRPO", "transformers")
     assert not {"max_new_tokens", "temperature", "noun_checker"} & set(grpo.flags)
     assert "sipen" in plan_lines(study, grpo)[0]
-    assert guards < set(steps["table"].inputs)
-    assert "GRPO=runs/s/grpo-sipen" in steps["table"].arguments
+    assert controls < set(steps["table"].inputs)
     names = [step.name for step in study_steps(study)]
     assert names.index("grpo") < names.index("grpo-sipen") < names.index("table")
-    plain = [step.name for step in study_steps(replace(study, guards=()))]
-    assert plain == [name for name in names if name not in guards]
+    plain = [step.name for step in study_steps(replace(study, control_tasks=[]))]
+    assert plain == [name for name in names if name not in controls]
 
 
 @pytest.mark.parametrize(
-    ("guards", "message"),
-    [("sipen", "must be a list"), (["dat"], "dat has no control measure"), (["sippen"], "there is no task sippen")],
+    ("changes", "message"),
+    [
+        ({"control_tasks": "sipen"}, "control_tasks: Input should be a valid list"),
+        ({"control_tasks": ["dat"]}, "dat has no control measure"),
+        ({"control_tasks": ["sippen"]}, "there is no task sippen"),
+        ({"control_tasks": ["sipen"], "arms": {"GRPO": {"train": "grpo"}}}, "an arm named base"),
+    ],
 )
-def test_what_cannot_guard_is_refused(guards, message):
+def test_what_cannot_be_a_control_is_refused(changes, message, tmp_path):
     with pytest.raises(UserError, match=message):
-        check_guards(guards)
-
-
-def test_guards_need_a_base(tmp_path):
-    path = study_file(tmp_path, guards=["sipen"], arms={"GRPO": {"train": "grpo"}})
-    with pytest.raises(UserError, match="an arm named base"):
-        load_study(path)
+        load_study(study_file(tmp_path, **changes))
 
 
 def test_the_verdict_stands_beside_the_row(tmp_path):
     tables = {name: write(tmp_path / name, [("犬猫", 0.5), ("水山", 0.7)]) for name in ("base", "SFT", "GRPO")}
     shares = {"base": 0.9, "SFT": 0.9, "GRPO": 0.4}
-    guards = [(name, row(tmp_path / "g", name, right).folder) for name, right in shares.items()]
-    markdown = write_table(tables, tmp_path / "out", "Table 11", None, None, guards)
+    runs = [(name, row(tmp_path / "g", name, right).folder) for name, right in shares.items()]
+    markdown = write_result(tmp_path / "out", tables_result("Table 11", tables, {}, controls=runs), "table11")
     assert "| Understanding (sipen)  " in markdown.splitlines()[0]
     lines = {line.split(" | ")[0].strip("| "): line for line in markdown.splitlines() if line.startswith("| ")}
     assert "kept (90.3%" in lines["SFT"]
@@ -141,7 +141,7 @@ def test_the_verdict_stands_beside_the_row(tmp_path):
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "Understanding (sipen)" in page
     assert "lost (" in page
-    stored = json.loads((tmp_path / "out" / "table11.json").read_text("utf-8"))["guards"]["sipen"]
+    stored = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["control_tasks"]["sipen"]
     assert {name: said["verdict"] for name, said in stored.items()} == {"SFT": KEPT, "GRPO": LOST}
     with pytest.raises(UserError, match="compared with base, of which there is no run"):
-        judge_rows(guards[1:], {"SFT": "base"})
+        judge_rows(runs[1:], {"SFT": "base"})

@@ -85,13 +85,22 @@ def write_evaluation(
         values = first if number == 0 else dict.fromkeys(first, ())
         page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number])
         write_whole(pages[number], page)
-    of_task = [(model.name, run) for model in models for task in tasks for run in model.of_task(task.name)]
-    runs = [{"model": m, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics} for m, run in of_task]
-    numbers: dict[str, Any] = {"runs": runs, "changes": [asdict(cell) for cell in cells]}
-    numbers |= {"over_seeds": [asdict(cell) for cell in over_seeds]} if over_seeds else {}
-    numbers |= {"gains": [asdict(one) for one in gains]} if guard else {}
+    numbers = {"runs": _runs(models, tasks), "changes": [asdict(change) for change in cells]}
+    if over_seeds:
+        numbers["over_seeds"] = [asdict(change) for change in over_seeds]
+    if guard:
+        numbers["gains"] = [asdict(gain) for gain in gains]
     write_json(path.with_suffix(".json"), numbers)
     return pages
+
+
+def _runs(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[dict[str, Any]]:
+    """What came out of every run, for `report.json`."""
+    runs = []
+    for model in models:
+        for run in (run for task in tasks for run in model.of_task(task.name)):
+            runs.append({"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics})
+    return runs
 
 
 def _sections(

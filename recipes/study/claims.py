@@ -74,7 +74,7 @@ MEASURES = {
     ),
     UNIQUE: RowMeasure(
         "Unique words",
-        "Different words in as many valid responses of every row: how rich the vocabulary is over many lists.",
+        "Different words in equally many valid responses of every row.",
         COUNT,
         lambda row: row.equal_size_words,
     ),
@@ -90,7 +90,7 @@ MEASURES = {
     ),
     GUARD: RowMeasure(
         "Gain by the guard",
-        "The same by an encoder that no arm was trained on: what is left there was not for one encoder only.",
+        "The same gain by an encoder that no arm was trained on. A choice of words can raise it too.",
         _DEVIATIONS,
         _gain(1),
         signed=True,

@@ -196,7 +196,7 @@ def test_sat(served, tmp_path):
     shown = evaluate(tmp_path, *command)
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert (metrics["num_items"], metrics["measures"]["sat"]["n"], metrics["num_answers"]) == (5, 5, 10)
-    assert 0 < metrics["mean"] < 2
+    assert 0 < metrics["measures"]["sat"]["mean"] < 2
     assert (metrics["one_line"], metrics["length_ok"], metrics["truncated"]) == (10, 0, 0)
     assert "5 of 5 stories" in shown
     settled = asked(served)

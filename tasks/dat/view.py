@@ -163,7 +163,7 @@ def _valid_in_the_paper(valid: str) -> str:
 
 
 def _valid_share(summary: DatSummary) -> str:
-    return share(summary.valid, summary.num_responses)
+    return f"{share(summary.valid, summary.num_responses)} of {summary.num_responses:,}"
 
 
 def summary_cells(summary: DatSummary) -> dict[str, Cell]:

@@ -83,6 +83,6 @@ def test_two_processes_leave_a_whole_model(method, launch, folder, tmp_path):
         done = run([*EVAL, "--model", str(trained), "--output", str(scored)], tmp_path)
         assert done.returncode == 0, done.stderr
         row = json.loads((scored / "metrics.json").read_text("utf-8"))
-        assert row["num_responses"] == 64
+        assert row["num_answers"] == 64
         assert row["valid"] > 3
         assert 0.6 < row["mean"] < 1

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[1]
 CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
 ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval"}}
-MOST_TOKENS = 224_500  # of the product; python tests/house.py says where they stand
+MOST_TOKENS = 204_500  # of the product; python tests/house.py says where they stand
 MOST_LINES = 400  # of a file
-LONGEST = 99  # lines of a function
+LONGEST = 60  # lines of a function
 SOURCES = {name: text for name, text in sources().items() if name.partition("/")[0] in ROOMS}
 TREES = {name: ast.parse(text) for name, text in SOURCES.items()}
 # Who may import by a string: what a user names by a dotted path, and a package's own lazy names.

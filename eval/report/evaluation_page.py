@@ -12,7 +12,7 @@ from sozo.eval.compare_seeds import method_changes
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import facts
-from sozo.eval.report.guard import guard_gains, guard_tables
+from sozo.eval.report.guard import Guarded, guard_gains, guard_tables
 from sozo.eval.report.lead import lead
 from sozo.eval.report.pictures import Figure, plane, radars, ridge
 from sozo.eval.report.published import published_values
@@ -54,8 +54,6 @@ def write_evaluation(
     of_methods = method_bases(methods, base)
     each = all_changes(models, against)
     changes = method_changes(methods, of_methods, each)
-    cells = [change for group in each.values() for change in group.values()]
-    over_seeds = [change for group in changes.values() for change in group.values() if change.seeds]
     once = [method for method in methods if not method.several and (method.name in of_methods or not of_methods)]
     packed = chunks(models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
@@ -75,9 +73,9 @@ def write_evaluation(
         "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
     }
     first = _sections(methods, tasks, of_methods, changes, each, with_published)
-    gains = guard_gains(tasks, models, against, guard) if guard else []
+    gains = guard_gains(tasks, models, against, guard) if guard else None
     changed = list(map(without_empty, change_tables(methods, changes, each)))
-    changed += guard_tables(gains, methods, of_methods)
+    changed += guard_tables(gains or [], methods, of_methods)
     first |= {"changed": changed, "facts": facts(models, tasks)}
     write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed])
     # The first page last: when it is there, all are.
@@ -85,22 +83,30 @@ def write_evaluation(
         values = first if number == 0 else dict.fromkeys(first, ())
         page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number])
         write_whole(pages[number], page)
-    numbers = {"runs": _runs(models, tasks), "changes": [asdict(change) for change in cells]}
-    if over_seeds:
-        numbers["over_seeds"] = [asdict(change) for change in over_seeds]
-    if guard:
-        numbers["gains"] = [asdict(gain) for gain in gains]
-    write_json(path.with_suffix(".json"), numbers)
+    write_json(path.with_suffix(".json"), _numbers(models, tasks, each, changes, gains))
     return pages
 
 
-def _runs(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[dict[str, Any]]:
-    """What came out of every run, for `report.json`."""
+def _numbers(
+    models: Sequence[Evaluated],
+    tasks: Sequence[type[Task]],
+    each: Mapping[str, Changes],
+    changes: Mapping[str, Changes],
+    gains: Sequence[Guarded] | None,
+) -> dict[str, Any]:
+    """The content of `report.json`: what came out of every run, and what changed; gains where there is a guard."""
     runs = []
     for model in models:
         for run in (run for task in tasks for run in model.of_task(task.name)):
             runs.append({"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics})
-    return runs
+    cells = [asdict(change) for group in each.values() for change in group.values()]
+    over_seeds = [asdict(change) for group in changes.values() for change in group.values() if change.seeds]
+    numbers = {"runs": runs, "changes": cells}
+    if over_seeds:
+        numbers["over_seeds"] = over_seeds
+    if gains is not None:
+        numbers["gains"] = [asdict(gain) for gain in gains]
+    return numbers
 
 
 def _sections(

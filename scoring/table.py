@@ -41,7 +41,7 @@ class Cell:
     low: float | None = None  # ends of its 95% interval, if it has one
     high: float | None = None
     n: int | None = None  # what it rests on: n of N; n alone where N is None
-    of: int | None = None
+    of: int | None = None  # without `n` the value itself is a count of so many
     below: tuple[str, ...] = ()  # what else stands below it: labels, or texts
     signed: bool = False  # whether it is a difference
     why: str = ""  # why there is no number: a label or a text
@@ -65,6 +65,8 @@ class Cell:
             return self.printed
         if isinstance(self.value, str):
             return self.value
+        if self.value is not None and self.of is not None and self.n is None:  # a count of N
+            return n_of(int(self.value), self.of)
         return number(self.value, self.measure, signed=self.signed)
 
     @property

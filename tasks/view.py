@@ -80,7 +80,7 @@ def counted(
     def cell(kind: str, run: Finished) -> Cell:
         counts = run.metrics.get(name, {})
         total = run.metrics["num_answers"] if name == "reasons" else sum(counts.values())
-        return Cell(counts.get(kind, 0), below=(f"{share(counts.get(kind, 0), total)} of {total:,}",))
+        return Cell(counts.get(kind, 0), of=total, below=(share(counts.get(kind, 0), total),))
 
     return [
         RunColumn(f"{label}: {kind}", partial(cell, kind), shown=shown, key=f"{key or name}_{kind}") for kind in kinds

@@ -319,7 +319,7 @@ def test_openai_batches_are_halved_until_the_server_takes_them(endpoint):
     ],
 )
 def test_openai_senseless_embeddings_are_one_line(endpoint, monkeypatch, body, message):
-    monkeypatch.setattr("sozo.scoring.endpoint.pace.RetryPolicy.wait", lambda *args: 0.0)
+    monkeypatch.setattr("sozo.scoring.endpoint.client.RetryPolicy.wait", lambda *args: 0.0)
     endpoint.faults = [body] * 7
     with pytest.raises(UserError, match=message):
         OpenAIEncoder("m").encode(["犬"])

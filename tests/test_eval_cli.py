@@ -93,7 +93,7 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     command = ("score", "dat", file, "--output", tmp_path / "run", "--noun-checker", "jumandic")
     first = run_eval(*command)
     assert (first.returncode, first.stderr) == (0, "")
-    assert "1, 33.33% of 3" in first.stdout
+    assert "1 of 3, 33.33%" in first.stdout
     assert str(tmp_path / "run" / "metrics.json") in first.stdout
 
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
@@ -112,7 +112,7 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     again = run_eval(*command)
     assert again.returncode == 0
     assert "finished before" in again.stdout
-    assert "1, 33.33% of 3" in again.stdout
+    assert "1 of 3, 33.33%" in again.stdout
     assert part.stat().st_mtime_ns == written
 
     assert_one_line_error(run_eval(*command, "--olson"), "olson = false", "now it is true", "another output folder")
@@ -159,11 +159,11 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
     scores = [row.score for row in rows if row.score is not None][:30]
     assert metrics["measures"]["dat"]["mean"] == pytest.approx(sum(scores) / 30)
     assert (metrics["valid"], metrics["trials"], metrics["drawn"]) == (30, 30, len(rows))
-    assert f"% of {metrics['num_answers']}" in first.stdout
+    assert f"30 of {metrics['num_answers']}, " in first.stdout
 
     again = run_eval(*command)
     assert "finished before" in again.stdout
-    assert f"% of {metrics['num_answers']}" in again.stdout
+    assert f"30 of {metrics['num_answers']}, " in again.stdout
     assert_one_line_error(run_eval(*command, "--seed", 1), "seed = 0, but now it is 1", "another output folder")
     assert_one_line_error(run_eval(*command, "--temperature", 0.5), "temperature = 1.0, but now it is 0.5")
 

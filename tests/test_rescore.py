@@ -73,7 +73,7 @@ def test_the_command(run, tmp_path):
     words = ["score", "dat", str(run), "--output", str(tmp_path / "new"), "--noun-checker", "jumandic", "--olson"]
     done = CliRunner().invoke(make_app(), words)
     assert done.exit_code == 0, done.output
-    assert "0, 0.00% of 50" in done.stdout
+    assert "0 of 50, 0.00%" in done.stdout
     rows, old = list(read_responses(tmp_path / "new")), list(read_responses(run))
     assert {r.reason for r in rows} == {"not_japanese"}
     for new, before in zip(rows, old, strict=True):

@@ -291,9 +291,10 @@ def test_other_numbers_in_the_trial_are_a_warning_and_the_plain_way(monkeypatch,
     (model, shapes), inputs = fused(llama()), batch()
     repeated = model(**inputs, fused_lm_head=True)
     assert share_prompt(model)
-    # As if the rows' own tokens were seen by all rows of the packed row.
+    # As if all tokens of the packed row stood at one position.
     monkeypatch.setattr(
-        "sozo.training.shared_prompt._behind_prompt", lambda states, shared, rows: states[:, :, : shared + 3]
+        "sozo.training.shared_prompt.packed",
+        lambda ids, labels, layout: (call := packed(ids, labels, layout)) | {"position_ids": 0 * call["position_ids"]},
     )
     for _ in range(2):
         assert torch.equal(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs)

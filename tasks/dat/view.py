@@ -55,7 +55,7 @@ class DatView(View[FinishedDat]):
             return Cell(run.summary.std, run.shown(score))
 
         def valid_share(run: FinishedDat) -> Cell:
-            return Cell(run.summary.valid, below=(_valid_share(run.summary),))
+            return Cell(run.summary.valid, of=run.summary.num_responses, below=(_valid_share(run.summary),))
 
         instruments = [
             RunColumn(name, _instrument(name), shown=NUMBERS) for name in measured([run.summary for run in runs])
@@ -163,7 +163,7 @@ def _valid_in_the_paper(valid: str) -> str:
 
 
 def _valid_share(summary: DatSummary) -> str:
-    return f"{share(summary.valid, summary.num_responses)} of {summary.num_responses:,}"
+    return share(summary.valid, summary.num_responses)
 
 
 def summary_cells(summary: DatSummary) -> dict[str, Cell]:

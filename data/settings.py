@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 T = TypeVar("T")
+_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # what pydantic calls it
 
 
 class _Line(str):
@@ -79,10 +80,12 @@ def from_validation(error: "ValidationError", where: str, known: Iterable[str] =
     ...     print(from_validation(error, "mine.yaml"))
     mine.yaml: shots 2: Input should be a valid integer, unable to parse string as an integer, not 'many'
     """
-    mistake = error.errors(include_url=False)[0]
+    mistakes = error.errors(include_url=False)
+    # An unknown key before a missing one: it may be that one, misspelt.
+    mistake = min(mistakes, key=lambda each: each["type"] not in _UNKNOWN_KEY)
     kind, path, message = mistake["type"], list(mistake["loc"]), mistake["msg"]
     written = f", not {str(mistake['input'])[:100]!r}"
-    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+    if kind in _UNKNOWN_KEY:
         key, names = str(path.pop()), ", ".join(known)
         message = f"unknown key {key}" + hint(key, known, f"; {names} exist" if names else "; leave it out")
     elif kind == "missing":

@@ -226,6 +226,6 @@ def make_app() -> typer.Typer:
 
 def run_cli() -> None:
     """The command `sozo`, of which `python -m sozo` is another spelling."""
-    with one_line_errors("sozo"):
+    with one_line_errors("error"):
         commands = make_app()
     commands(spread(sys.argv[1:], _VARIADIC), prog_name="sozo")

@@ -5,6 +5,7 @@ it draws nothing. The defaults show every measure of any task.
 """
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -73,9 +74,12 @@ def counted(
 ) -> list[RunColumn]:
     """A column for each kind that runs have under a name of `metrics.json` (`reasons`): how many, and their share.
 
-    Reasons are shares of the answers, others of their own sum. `label` begins the headings, `key` the names in W&B.
+    Reasons are shares of the answers, others of their own sum. `label` begins the headings, `key` the names in W&B,
+    where a kind that no run has stands too, since a curve needs its zeros.
     """
-    kinds = dict.fromkeys(kind for run in runs for kind, n in run.metrics.get(name, {}).items() if n)
+    kinds: Counter[str] = Counter()
+    for run in runs:
+        kinds.update(run.metrics.get(name, {}))
 
     def cell(kind: str, run: Finished) -> Cell:
         counts = run.metrics.get(name, {})
@@ -83,7 +87,10 @@ def counted(
         return Cell(counts.get(kind, 0), of=total, below=(share(counts.get(kind, 0), total),))
 
     return [
-        RunColumn(f"{label}: {kind}", partial(cell, kind), shown=shown, key=f"{key or name}_{kind}") for kind in kinds
+        RunColumn(
+            f"{label}: {kind}", partial(cell, kind), shown=shown if n else shown & {WANDB}, key=f"{key or name}_{kind}"
+        )
+        for kind, n in kinds.items()
     ]
 
 

@@ -96,7 +96,7 @@ def test_run_and_the_terminal(runs):
         r"lipogram +100\.00% \[54\.07, 100\.00%\], 6 of 6", printed
     )  # Clopper and Pearson: 0.025 ** (1 / 6)
     assert re.search(r"lipogram +\d\d\.\d\d% \[\d\d\.\d\d, \d\d\.\d\d%\], 5 of 6", printed)
-    assert re.search(r"No score: empty +1, 16\.67%", printed)
+    assert re.search(r"No score: empty +1 of 6, 16\.67%", printed)
     assert re.search(r"words +\d\.\d, 5 of 6", printed)  # whole numbers, too few for an interval
 
 

@@ -32,9 +32,9 @@ HERE = Path(__file__).parent
 LISTS = "--model frontier --nouns tiny --strength 1100 --word_strength 260 --frontier_encoder ja-ginza+categories"
 LISTS += " --noun_checker jumandic"
 SAYS = """\
-Words: different ones in all valid lists. Combined: what of the mean is owed to which words stand together, and not to
-which are used. Kinds: of things among the ten words of a list (JumanDIC's categories). Random nouns are of the whole
-dictionary, all others of the model's 6,144."""
+Words: different words in all valid lists. Combined: the part of the mean that disappears when the same words are
+shuffled among the lists. Kinds: JumanDIC's semantic categories among the ten words of a list. Random nouns are drawn
+from the whole dictionary, all other lists from the model's 6,144 nouns."""
 
 
 def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = None) -> None:

@@ -9,7 +9,7 @@ import re
 import struct
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,10 +100,7 @@ class CompiledDictionary:
 def default_dictionary() -> CompiledDictionary:
     """The dictionary of the installed package jumandic."""
     require("jumandic", "the dictionary of nouns")
-    spec = find_spec("jumandic")
-    assert spec is not None
-    assert spec.origin is not None
-    return CompiledDictionary(Path(spec.origin).parent / "dicdir")
+    return CompiledDictionary(Path(str(distribution("jumandic").locate_file("jumandic/dicdir"))))
 
 
 def make_tagger(options: str = "") -> Any:

@@ -12,10 +12,9 @@ from sozo.data.jumandic import load_nouns
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
 from sozo.models.tiny import TINY, tiny_nouns
-from sozo.scoring.parse import NUM_WORDS
+from sozo.scoring.parse import NUM_WORDS, write_list
 
 _AT_ONCE, _IN_VAIN = 64, 16  # lists drawn anew at least, and how often without one that can be scored
-_FORM = "\n".join(f"{k}. %s" for k in range(1, NUM_WORDS + 1))  # as the prompt asks for
 Accepts = Callable[[Sequence[str]], Sequence[bool]]
 
 
@@ -116,4 +115,4 @@ class FrontierNouns:
 
 
 def _numbered(lists: Sequence[Sequence[str]]) -> list[Completion]:
-    return [Completion(_FORM % tuple(words)) for words in lists]
+    return [Completion(write_list(words)) for words in lists]

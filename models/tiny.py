@@ -22,9 +22,10 @@ import numpy as np
 from sozo.data.cache import cache_home
 from sozo.data.errors import UserError
 from sozo.data.extras import install_command
-from sozo.data.prompts import as_completion, as_prompt, prompt
+from sozo.data.prompts import as_completion, prompt
+from sozo.data.prompts.form import PLAIN
 from sozo.models.processes import quiet_libraries, run_module
-from sozo.scoring.parse import NUM_WORDS
+from sozo.scoring.parse import NUM_WORDS, write_list
 
 TINY = "tiny"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
@@ -111,7 +112,7 @@ def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Pat
     from trl import SFTConfig, SFTTrainer
 
     conversational = bool(tokenizer.chat_template)
-    question = as_prompt(prompt("dat"), conversational=conversational)
+    question = PLAIN.prompt(prompt("dat"), conversational=conversational)
     rows = [{"prompt": question, "completion": as_completion(text, conversational=conversational)} for text in texts]
     fixed = {"max_length": None, "save_strategy": "no", "report_to": "none", "use_cpu": True, "bf16": False}
     fixed |= {"activation_checkpointing": False, "dataloader_pin_memory": False, "completion_only_loss": True}
@@ -128,10 +129,7 @@ def main(folder: Path) -> None:
     quiet_libraries(use_cpu=True)
     set_seed(_SETTINGS["seed"])
     nouns, draw = tiny_nouns(), random.Random(_SETTINGS["seed"])
-    lists = []
-    for _ in range(_SETTINGS["lists"]):
-        words = draw.sample(nouns, NUM_WORDS)
-        lists.append("\n".join(f"{k}. {word}" for k, word in enumerate(words, 1)))
+    lists = [write_list(draw.sample(nouns, NUM_WORDS)) for _ in range(_SETTINGS["lists"])]
     tokenizer = build_tokenizer(nouns)
     work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
     settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}

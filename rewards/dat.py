@@ -53,17 +53,12 @@ class DatReward(Reward):
         ("unique words", "dat/unique_words", "5.0f"),
     )
     loaded = "scorer"
+    names = ("dat_reward", "dat")  # its own, the same whatever the settings: it is the key in W&B; and its metrics'
 
     def __init__(
-        self,
-        build: Callable[[], DatScorer],
-        name: str = "dat_reward",  # the same whatever the settings: it is the key in W&B
-        prefix: str = "dat",
-        *,
-        scale: float = 10.0,
-        penalise_duplicates: bool = True,
+        self, build: Callable[[], DatScorer], *, scale: float = 10.0, penalise_duplicates: bool = True
     ) -> None:
-        super().__init__(name, prefix, scale=scale, penalise_duplicates=penalise_duplicates)
+        super().__init__(*self.names, scale=scale, penalise_duplicates=penalise_duplicates)
         self._build = build
 
     @cached_property
@@ -100,9 +95,7 @@ class DatValidity(DatReward):
     """Reward function: 1 for a valid list, else 0. A list that was seen before is as valid."""
 
     console = ()
-
-    def __init__(self, build: Callable[[], DatScorer]) -> None:
-        super().__init__(build, "dat_validity", "dat_validity", scale=1.0, penalise_duplicates=False)
+    names = ("dat_validity", "dat_validity")
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         completions = super().alone(items, answers)
@@ -119,11 +112,7 @@ class DatDistance(DatReward):
     """
 
     in_parts = True
-
-    def __init__(
-        self, build: Callable[[], DatScorer], name: str = "dat_distance", *, penalise_duplicates: bool = True
-    ) -> None:
-        super().__init__(build, name, scale=1.0, penalise_duplicates=penalise_duplicates)
+    names = ("dat_distance", "dat")
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         completions = [replace(completion, reward=None) for completion in super().alone(items, answers)]
@@ -157,8 +146,10 @@ class DatCombination(DatDistance):
     another use of words in each place: `dat/position` shows it (docs/instruments.md).
     """
 
-    def __init__(self, build: Callable[[], DatScorer], reference: Path, *, penalise_duplicates: bool = True) -> None:
-        super().__init__(build, "dat_combination", penalise_duplicates=penalise_duplicates)
+    names = ("dat_combination", "dat")
+
+    def __init__(self, build: Callable[[], DatScorer], reference: Path, **options: Any) -> None:
+        super().__init__(build, **options)
         self._reference = reference
 
     def worths(self, rows: np.ndarray) -> list[list[float]]:
@@ -190,9 +181,10 @@ class DatRarity(DatReward):
 
     in_parts = keeps_words = True
     console = ()
+    names = ("dat_rarity", "dat_rarity")
 
     def __init__(self, build: Callable[[], DatScorer], *, decay: float = 0.98) -> None:
-        super().__init__(build, "dat_rarity", "dat_rarity", scale=1.0, penalise_duplicates=False)
+        super().__init__(build, scale=1.0, penalise_duplicates=False)
         self._decay = decay
         self._numbers: dict[str, int] = {}
         self._counts = np.zeros(0)
@@ -254,13 +246,12 @@ def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **
     `settings` are fields of `sozo.tasks.dat.scorer.DatSettings`, such as noun_checker. With `olson`, scores are 0
     to 200.
     """
-    build = partial(DatScorer.of, settings_of(DatSettings, settings))
-    return DatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)
+    return DatReward(_shared(settings), scale=scale, penalise_duplicates=penalise_duplicates)
 
 
 def make_dat_validity(**settings: Any) -> DatValidity:
     """1.0 for each valid response, else 0.0; `settings` are those of `make_dat_reward`."""
-    return DatValidity(_shared(settings))
+    return DatValidity(_shared(settings), scale=1.0, penalise_duplicates=False)
 
 
 def make_dat_distance(*, penalise_duplicates: bool = True, **settings: Any) -> DatDistance:
@@ -273,7 +264,7 @@ def make_dat_distance(*, penalise_duplicates: bool = True, **settings: Any) -> D
     >>> validity(completions=[text, "1. 犬"]), distance(completions=["1. 犬"])
     ([1.0, 0.0], [None])
     """
-    return DatDistance(_shared(settings, "dat_distance"), penalise_duplicates=penalise_duplicates)
+    return DatDistance(_shared(settings, "dat_distance"), scale=1.0, penalise_duplicates=penalise_duplicates)
 
 
 def make_dat_combination(*, reference: str, penalise_duplicates: bool = True, **settings: Any) -> DatCombination:
@@ -284,7 +275,7 @@ def make_dat_combination(*, reference: str, penalise_duplicates: bool = True, **
     build, folder = _shared(settings, "dat_combination"), Path(reference)
     if not folder.exists():
         raise UserError(f"dat_combination: reference {folder} is not there; it is the folder of a finished DAT run")
-    return DatCombination(build, folder, penalise_duplicates=penalise_duplicates)
+    return DatCombination(build, folder, scale=1.0, penalise_duplicates=penalise_duplicates)
 
 
 def make_dat_rarity(*, decay: float = 0.98, **settings: Any) -> DatRarity:

@@ -5,6 +5,7 @@ It is strict on purpose: a forgiving parser hides reward hacking. It never raise
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from sozo.data.schema import Reason
 from sozo.scoring.final_text import final_text
@@ -34,6 +35,15 @@ def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
     answer = final_text(text) if reasoning else text.strip()
     match = None if answer is None else _LIST.fullmatch(answer)
     return match.groups() if match else None
+
+
+def write_list(words: Iterable[str]) -> str:
+    """A list as the prompt asks for it, one `k. word` a line.
+
+    >>> write_list(["犬", "法律"])
+    '1. 犬\\n2. 法律'
+    """
+    return "\n".join(f"{k}. {word}" for k, word in enumerate(words, 1))
 
 
 def script_reason(word: str, *, latin: bool = False) -> Reason | None:

@@ -20,7 +20,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from wandb.proto import wandb_internal_pb2
 
-from sozo.data.prompts import dat_messages
+from sozo.data.prompts import messages, prompt
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -117,9 +117,9 @@ def generated(folder, n=8):
     """Texts of a saved model."""
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     torch.manual_seed(0)
-    prompt = tokenizer.apply_chat_template([dat_messages()] * n, return_tensors="pt", return_dict=True)
-    out = model.generate(**prompt, do_sample=True, top_k=0, max_new_tokens=24)
-    return tokenizer.batch_decode(out[:, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
+    asked = tokenizer.apply_chat_template([messages(prompt("dat"))] * n, return_tensors="pt", return_dict=True)
+    out = model.generate(**asked, do_sample=True, top_k=0, max_new_tokens=24)
+    return tokenizer.batch_decode(out[:, asked["input_ids"].shape[1] :], skip_special_tokens=True)
 
 
 def wandb_records(output):

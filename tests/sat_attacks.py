@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from sozo.data.jumandic import load_nouns
-from sozo.data.prompts import sat_messages
+from sozo.data.prompts import fill, prompt
 from sozo.tasks.sat.gate import morphemes
 from sozo.tasks.sat.stories import load_stories
 
@@ -81,7 +81,7 @@ def _attacks(row, other, tale):
     rare = rng.sample(load_nouns(), 400)
     words, nouns = surfaces(story), plain_nouns(story)
     opening = "".join(sentences(rewrite)[:2])
-    lines = sat_messages(story)[0]["content"].splitlines()
+    lines = fill(prompt("sat"), story=story).splitlines()
     conditions = "".join(lines[:-1])
     half, two_thirds = (keep_sentences(rewrite, len(rewrite) * part) for part in (1 / 2, 2 / 3))
     return {

@@ -8,7 +8,7 @@ from datasets import Dataset
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from fakes import AXES
-from sozo.data.prompts import dat_messages, prompt
+from sozo.data.prompts import messages, prompt
 from sozo.models.tiny import build_tokenizer
 from sozo.tasks.task import Item
 from sozo.training.grpo import GrpoSettings
@@ -46,7 +46,7 @@ def scripted(folder, texts, rewards, kind, words=AXES, **settings):
         model=tiny_llama(len(tokenizer)),
         args=GrpoSettings(**fixed | settings),
         reward_funcs=reward_functions([entry]),
-        train_dataset=Dataset.from_list([{"prompt": dat_messages(), "asked": 0}] * 8),
+        train_dataset=Dataset.from_list([{"prompt": messages(prompt("dat")), "asked": 0}] * 8),
         processing_class=tokenizer,
         rollout_func=rollout,
         **own,

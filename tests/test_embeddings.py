@@ -262,16 +262,16 @@ def test_openai_vectors_are_ordered_by_index(endpoint):
 
 
 def test_openai_batches(endpoint):
-    vectors = OpenAIEncoder("m").encode(["犬"] * 1000)
+    vectors = OpenAIEncoder("m").encode([str(number) for number in range(1000)])
     assert vectors[:, 1].tolist() == [*range(512), *range(488)]
     assert sorted(len(request["input"]) for _, _, request in endpoint.requests) == [488, 512]
 
 
 def test_openai_batches_of_long_texts(endpoint):
-    # 300 texts of 1,200 bytes are more tokens, at worst, than an endpoint takes at a time.
-    vectors = OpenAIEncoder("m").encode(["犬" * 400] * 300)
+    # 300 texts of 1,204 bytes are more tokens, at worst, than an endpoint takes at a time.
+    vectors = OpenAIEncoder("m").encode([f"{number:04}" + "犬" * 400 for number in range(300)])
     assert vectors.shape == (300, 2)
-    assert sorted(len(request["input"]) for _, _, request in endpoint.requests) == [50, 250]
+    assert sorted(len(request["input"]) for _, _, request in endpoint.requests) == [51, 249]
 
 
 def test_openai_is_asked_again_after_a_server_error(endpoint):

@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
 from mini_model import build_mini
-from sozo.data.prompts import dat_messages
+from sozo.data.prompts import messages, prompt
 from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
 
 DAT_METRICS = {"dat/valid_rate", "dat/mean_score", "dat/unique_words", "dat/duplicate_share", "dat/reason/format"}
@@ -251,7 +251,7 @@ def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(
 
 
 def test_trls_own_command_takes_the_reward(mini, tmp_path):
-    rows = [json.dumps({"prompt": dat_messages()}, ensure_ascii=False) for _ in range(8)]
+    rows = [json.dumps({"prompt": messages(prompt("dat"))}, ensure_ascii=False) for _ in range(8)]
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "train.jsonl").write_text("\n".join(rows), "utf-8")
     words = (

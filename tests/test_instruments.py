@@ -85,14 +85,6 @@ def test_a_template_is_position_and_a_pair_that_belongs_together_is_combination(
     assert found.combination == pytest.approx(1 - found.word_choice, abs=0.02)
 
 
-def test_the_difference_of_two_rows():
-    rng, unit = np.random.default_rng(2), unit_vectors(30)
-    one, other = (decompose(unit, np.stack([rng.choice(30, 10, replace=False) for _ in range(n)])) for n in (50, 80))
-    difference = one - other
-    assert parts(difference) == pytest.approx(np.subtract(parts(one), parts(other)))
-    assert errors(difference) == pytest.approx(np.hypot(errors(one), errors(other)))
-
-
 def test_too_few_lists_for_a_jackknife():
     with pytest.raises(ValueError, match="2 lists; three are needed"):
         decompose(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [1, 2, 0]]))

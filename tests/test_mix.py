@@ -10,7 +10,7 @@ import torch
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.data.errors import UserError
-from sozo.data.prompts import messages, sat_messages
+from sozo.data.prompts import fill, messages, prompt
 from sozo.rewards import DatReward
 from sozo.rewards.reward import Reward
 from sozo.tasks.dat.scorer import DatScorer
@@ -142,7 +142,7 @@ def test_one_story_of_the_benchmark_is_enough(column, tmp_path):
     story = load_stories()[17].text
     line = {"id": "a", "text": STORY, "prompt": "書け", column: "　\n".join([story[:40], story[40:]])}
     if column == "prompt":
-        line["prompt"] = sat_messages(line["prompt"])[0]["content"]
+        line["prompt"] = fill(prompt("sat"), story=line["prompt"])
     (tmp_path / "mine.jsonl").write_text(json.dumps(line, ensure_ascii=False), "utf-8")
     entry = Entry(prompts=str(tmp_path / "mine.jsonl"), reward_funcs=["test_mix.weighed"])
     with pytest.raises(UserError, match="training data holds stories of the SAT benchmark"):

@@ -5,7 +5,8 @@ from importlib.resources import files
 
 import pytest
 
-from sozo.data.prompts import as_prompt, dat_messages, fill, prompt, sat_messages
+from sozo.data.prompts import fill, prompt
+from sozo.data.prompts.form import PLAIN
 from sozo.tasks.jcq.rubric import JCQ_V1
 
 SHA256 = {
@@ -48,14 +49,7 @@ def test_the_judges_prompt_holds_question_and_answer_once():
     assert "# 質問\n問い\n\n# 回答\n{question}\n\n# 流暢性" in text
 
 
-def test_sat_messages_end_with_the_story():
-    [message] = sat_messages("昔々")
-    assert message["content"] == prompt("sat").removesuffix("{story}") + "昔々"
-
-
 def test_a_prompt_as_a_model_is_asked_it():
-    assert as_prompt(prompt("dat"), conversational=True) == [{"role": "user", "content": prompt("dat")}]
-    assert as_prompt(prompt("dat"), conversational=True) == dat_messages()
+    assert PLAIN.prompt(prompt("dat"), conversational=True) == [{"role": "user", "content": prompt("dat")}]
     # A base model has no chat template that would part the prompt from the response: a line break does.
-    assert as_prompt(prompt("dat"), conversational=False) == prompt("dat") + "\n"
-    assert dat_messages() is not dat_messages()  # a trainer may edit one row in place
+    assert PLAIN.prompt(prompt("dat"), conversational=False) == prompt("dat") + "\n"

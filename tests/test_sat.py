@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fakes import FakeEncoder
 from sozo.data.errors import UserError
-from sozo.data.prompts import sat_messages
+from sozo.data.prompts import fill, prompt
 from sozo.eval.run import score_answers
 from sozo.rewards.task import reward_of
 from sozo.scoring.embeddings import make_encoder
@@ -228,14 +228,14 @@ def test_the_packaged_encoder_has_a_vector_for_every_story(texts_encoder: Any) -
 
 def test_nasty_rewrites(texts_encoder: Any) -> None:
     tale = load_stories()[0]
-    (message,) = sat_messages(tale.text)
+    asked = fill(prompt("sat"), story=tale.text)
     texts = {
         "empty": "",
         "huge": "桃太郎は空を飛んだ。" * 10_000,
         "one huge word": "桃" * 100_000,
         "control": "桃\x00太\x1b[31m郎\u202e\u200b\x7f",
         "surrogate": "桃\ud800太郎\udfff",
-        "prompt": message["content"],
+        "prompt": asked,
         "emoji": "🍑" * 50,
         "braces": "{story}{rewrite}%s\\1 桃",
         "latin": "Once upon a time.",

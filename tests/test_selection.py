@@ -8,7 +8,7 @@ import pytest
 
 from fakes import FakeEncoder, list_text
 from sozo.data.errors import UserError
-from sozo.data.prompts import dat_messages, prompt, sat_messages
+from sozo.data.prompts import fill, messages, prompt
 from sozo.data.schema import write_columns
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors
@@ -158,7 +158,7 @@ def selected(text):
 
 def test_rows_for_a_chat_model_and_for_a_plain_one():
     assert sft_rows(selected("x"), conversational=True) == [
-        {"prompt": dat_messages(), "completion": [{"role": "assistant", "content": "x"}]}
+        {"prompt": messages(prompt("dat")), "completion": [{"role": "assistant", "content": "x"}]}
     ]
     assert sft_rows(selected("x"), conversational=False) == [{"prompt": prompt("dat") + "\n", "completion": "x"}]
     pairs = Pairs(selected("x"), selected("y"))
@@ -253,7 +253,7 @@ def test_a_mix_of_tables(run, tmp_path):
 
 def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):
     story = load_stories()[5].text
-    monkeypatch.setattr(Run, "prompts", {"dogs": sat_messages(story)[0]["content"]})
+    monkeypatch.setattr(Run, "prompts", {"dogs": fill(prompt("sat"), story=story)})
     assert "training data holds stories of the SAT benchmark" in refusal(select_top, run("toy", dogs=[1.0, 2.0]), 1)
 
 

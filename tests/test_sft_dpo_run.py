@@ -18,7 +18,7 @@ from fakes import list_text
 from grpo_runs import ROOT, flags, generated, history, kill_at_random, recipe, run, wandb_records
 from mini_model import build_mini
 from sozo.data.errors import UserError
-from sozo.data.prompts import dat_messages
+from sozo.data.prompts import messages, prompt
 from sozo.data.prompts.form import PromptForm
 from sozo.data.schema import write_columns
 from sozo.data.wandb_run import last_checkpoint
@@ -79,7 +79,7 @@ def losses(output):
 def log_probability(folder, text):
     """Of the response, given the prompt."""
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    turns = [*dat_messages(), {"role": "assistant", "content": text}]
+    turns = [*messages(prompt("dat")), {"role": "assistant", "content": text}]
     ids = tokenizer.apply_chat_template(turns, return_tensors="pt", return_dict=True)["input_ids"]
     with torch.no_grad():
         steps = model(ids).logits.log_softmax(-1)[0, :-1]
@@ -108,12 +108,12 @@ def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monke
     # The loss is on the response and its end, not on the prompt.
     tokenizer = AutoTokenizer.from_pretrained(mini)
     row = seen[0][0]
-    prompt = tokenizer.apply_chat_template(dat_messages(), return_dict=False)
-    assert row["labels"][: len(prompt)] == [-100] * len(prompt)
-    assert row["labels"][len(prompt) :] == row["input_ids"][len(prompt) :]
+    asked = tokenizer.apply_chat_template(messages(prompt("dat")), return_dict=False)
+    assert row["labels"][: len(asked)] == [-100] * len(asked)
+    assert row["labels"][len(asked) :] == row["input_ids"][len(asked) :]
     assert row["labels"][-1] == tokenizer.eos_token_id
-    assert tokenizer.decode(row["labels"][len(prompt) :], skip_special_tokens=True).startswith("1. ")
-    assert len(row["labels"]) == len(prompt) + 21
+    assert tokenizer.decode(row["labels"][len(asked) :], skip_special_tokens=True).startswith("1. ")
+    assert len(row["labels"]) == len(asked) + 21
 
 
 def test_frozen_embeddings_stay_as_they_are(mini, responses, tmp_path):

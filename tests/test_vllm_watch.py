@@ -12,7 +12,7 @@ from transformers import LlamaForCausalLM
 from fakes import AXES, list_text
 from scripted_grpo import generated, scripted
 from sozo.data.errors import UserError
-from sozo.data.prompts import dat_messages
+from sozo.data.prompts import messages, prompt
 from sozo.models.traits import end_tokens
 from sozo.training.grpo_trainer import MixTrainer
 from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
@@ -37,8 +37,8 @@ class StandIn:
     @torch.no_grad()
     def log_probabilities(self, sequences):
         rows = []
-        for prompt, response in sequences:
-            logits = self.model(input_ids=torch.tensor([prompt + response])).logits[0, len(prompt) - 1 : -1].float()
+        for asked, response in sequences:
+            logits = self.model(input_ids=torch.tensor([asked + response])).logits[0, len(asked) - 1 : -1].float()
             rows.append(torch.log_softmax(logits, -1).gather(1, torch.tensor(response)[:, None])[:, 0].tolist())
         return np.concatenate(rows)
 
@@ -61,7 +61,7 @@ def watched(folder, *, steps=9, every=2, sampled=-3.0, rate=1e-3, **stale):
 
     trainer.rollout_func, trainer.use_vllm, trainer._last_loaded_step = rollout, True, -1
     trainer.vllm_generation = engine = StandIn(trainer, **stale)
-    sequences = fixed_sequences(trainer.processing_class, [dat_messages()], 12)
+    sequences = fixed_sequences(trainer.processing_class, [messages(prompt("dat"))], 12)
     trainer.canary = Canary(engine.log_probabilities, sequences, every)
     return trainer
 

@@ -58,24 +58,6 @@ def messages(text: str) -> list[Message]:
     return [{"role": "user", "content": text}]
 
 
-def dat_messages() -> list[Message]:
-    """The DAT prompt as a conversation."""
-    return messages(prompt("dat"))
-
-
-def sat_messages(story: str) -> list[Message]:
-    """The SAT prompt for one story."""
-    return messages(fill(prompt("sat"), story=story))
-
-
-def as_prompt(text: str, *, conversational: bool) -> list[Message] | str:
-    """`text` as a model is asked it: one user turn where its tokenizer has a chat template, else plain text.
-
-    A line break parts the plain text from the response.
-    """
-    return messages(text) if conversational else f"{text}\n"
-
-
 def as_completion(text: str, *, conversational: bool) -> list[Message] | str:
-    """`text` as the completion of such a prompt."""
+    """`text` as the completion of a prompt (`sozo.data.prompts.form`)."""
     return [{"role": "assistant", "content": text}] if conversational else text

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.prompts import Message, as_prompt
+from sozo.data.prompts import Message, messages
 from sozo.data.record import read_json
 
 # Of transformers' apply_chat_template: what belongs to whoever asks.
@@ -27,11 +27,15 @@ class PromptForm:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def prompt(self, text: str, *, conversational: bool) -> list[Message] | str:
-        """`text` as a model is asked it, conversational if its tokenizer has a chat template (see `as_prompt`)."""
-        if not conversational and (self.system or self.arguments):
+        """`text` as a model is asked it: one user turn where its tokenizer has a chat template, else plain text.
+
+        A line break parts the plain text from the response.
+        """
+        if conversational:
+            return [*([{"role": "system", "content": self.system}] if self.system else []), *messages(text)]
+        if self.system or self.arguments:
             raise UserError("system_prompt and chat_template_kwargs need a chat template, and this model has none")
-        asked = as_prompt(text, conversational=conversational)
-        return [{"role": "system", "content": self.system}, *asked] if self.system else asked  # type: ignore[list-item]
+        return f"{text}\n"
 
 
 PLAIN = PromptForm()

@@ -9,7 +9,7 @@ from sozo.scoring.embeddings.categories import CategoryEncoder
 from sozo.scoring.embeddings.derived import CentredEncoder, ConsensusEncoder, consensus_weights
 from sozo.scoring.embeddings.e5 import E5Encoder
 from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
-from sozo.scoring.embeddings.ginza import ginza_encoder
+from sozo.scoring.embeddings.ginza import GinzaEncoder
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 
@@ -52,7 +52,7 @@ def make_encoder(
         part = make_encoder(name.removeprefix(_CENTRED), revision=revision, cache=cache, endpoint=endpoint)
         return CentredEncoder(WordVectors(part, cache), load_nouns())
     if name == DEFAULT_ENCODER:
-        return ginza_encoder(texts=texts)
+        return GinzaEncoder(texts=texts)
     if name == "e5":
         return E5Encoder()
     if name == "categories":

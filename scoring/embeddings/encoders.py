@@ -14,7 +14,6 @@ from sozo.scoring.endpoint.client import Endpoint, Outcome, UnusableReplyError
 from sozo.scoring.endpoint.profile import Profile
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
-Batches = list[list[int]]
 SERVED = "api"  # revision of an encoder of which only its server knows what it is
 # Packages that tokenizers import only when they cut; the dictionary of fugashi is named in their settings.
 _NEEDED = {"MLukeTokenizer": ("sentencepiece",), "BertJapaneseTokenizer": ("fugashi",)}
@@ -69,17 +68,15 @@ class OpenAIEncoder:
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions). A batch that the server refuses is halved, down to one word."""
-        rows: dict[int, list[float]] = {}  # by the words' numbers
-        waiting = _batches(words, self._most)
+        vectors: dict[str, list[float]] = {}
+        waiting = list(dict.fromkeys(words))
         while waiting:
-            refused = self._ask(words, waiting, rows)
-            self._most = min(self._most, *(len(batch) // 2 for batch in refused)) if refused else self._most
-            waiting = [half for b in refused for half in (b[: len(b) // 2], b[len(b) // 2 :])]
-        sizes = {len(row) for row in rows.values()} | ({self._size} if self._size else set())
+            waiting = self._ask(_batches(waiting, self._most), vectors)
+        sizes = {len(vector) for vector in vectors.values()} | ({self._size} if self._size else set())
         if len(sizes) > 1:
             raise self._endpoint.failure(f"it returned vectors of {' and '.join(map(str, sorted(sizes)))} numbers")
         self._size = max(sizes, default=None)
-        return np.array([rows[k] for k in range(len(words))], dtype=np.float32)
+        return np.array([vectors[word] for word in words], dtype=np.float32)
 
     @property
     def servers(self) -> tuple[dict[str, Any], ...]:
@@ -91,25 +88,24 @@ class OpenAIEncoder:
         self._endpoint.replied(content)
         return vectors
 
-    def _ask(self, words: Sequence[str], batches: Batches, rows: dict[int, list[float]]) -> Batches:
-        """Put the vectors of all batches into `rows`; returns those batches that were too much at once."""
-        refused: Batches = []
+    def _ask(self, batches: list[list[str]], vectors: dict[str, list[float]]) -> list[str]:
+        """Add the vectors of all batches; returns the words of those that were too much at once: ask for fewer."""
+        refused: list[str] = []
 
         def take(number: int, outcome: Outcome[list[list[float]]]) -> None:
-            batch, vectors = batches[number], outcome.value
-            if vectors is None and outcome.status in _TOO_MUCH and len(batch) > 1:
-                refused.append(batch)
-            elif vectors is None:
+            batch, reply = batches[number], outcome.value
+            if reply is None and outcome.status in _TOO_MUCH and len(batch) > 1:
+                refused.extend(batch)
+                self._most = min(self._most, len(batch) // 2)
+            elif reply is None:
                 raise self._endpoint.failure(outcome.error)
-            elif len(vectors) != len(batch):
-                raise self._endpoint.failure(f"it returned {len(vectors)} embeddings for {len(batch)} words")
+            elif len(reply) != len(batch):
+                raise self._endpoint.failure(f"it returned {len(reply)} embeddings for {len(batch)} words")
             else:
-                rows.update(zip(batch, vectors, strict=True))
+                vectors.update(zip(batch, reply, strict=True))
 
-        inputs = [[words[k] for k in batch] for batch in batches]
-        body = {"model": self._model, "encoding_format": "float", **self._extra}
-        bodies = [{**body, "input": texts} for texts in inputs]
-        self._endpoint.post_all("embeddings", bodies, self._read, take)
+        fixed = {"model": self._model, "encoding_format": "float", **self._extra}
+        self._endpoint.post_all("embeddings", [{**fixed, "input": batch} for batch in batches], self._read, take)
         return refused
 
 
@@ -128,16 +124,16 @@ def _read_vectors(content: Any) -> list[list[float]]:
     return vectors
 
 
-def _batches(words: Sequence[str], most: int) -> Batches:
-    """The words' numbers, as many to a request as it takes."""
-    batches: Batches = []
+def _batches(words: Sequence[str], most: int) -> list[list[str]]:
+    """As many words to a request as it takes."""
+    batches: list[list[str]] = []
     size = 0
-    for number, word in enumerate(words):
+    for word in words:
         size += len(word.encode())
         if not batches or len(batches[-1]) == most or size > _API_BATCH_BYTES:
             batches.append([])
             size = len(word.encode())
-        batches[-1].append(number)
+        batches[-1].append(word)
     return batches
 
 

@@ -4,8 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +30,10 @@ class GinzaEncoder:
     """
 
     def __init__(self, *, texts: bool = False) -> None:
+        require("ja_ginza", "the embedding model ja-ginza")
         self.name, self.revision = "ja-ginza-texts" if texts else "ja-ginza", version("ja-ginza")
         self._texts = texts
-        self._row_of_word, self._vectors = _read_package()
-        self._longest_known = max(map(len, self._row_of_word))
+        self._row_of_word, self._longest_known, self._vectors = _read_package()
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, float32 of shape (len(words), 300); zeros for a text without a vector."""
@@ -65,26 +64,17 @@ class GinzaEncoder:
 
 
 @cache
-def ginza_encoder(*, texts: bool = False) -> GinzaEncoder:
-    """The encoder of words, or of whole texts; made once in a process."""
-    require("ja_ginza", "the embedding model ja-ginza")
-    return GinzaEncoder(texts=texts)
-
-
-@cache
-def _read_package() -> tuple[dict[str, int], Matrix]:
-    """The row of each word in Japanese script, and the vectors below a row of zeros."""
+def _read_package() -> tuple[dict[str, int], int, Matrix]:
+    """The row of each word in Japanese script, the length of the longest, and the vectors below a row of zeros."""
     import srsly
     from spacy.strings import get_string_id
 
-    spec = find_spec("ja_ginza")
-    assert spec is not None
-    assert spec.origin is not None
-    vocab = next(Path(spec.origin).parent.glob("ja_ginza-*")) / "vocab"
+    vocab = next(Path(str(distribution("ja-ginza").locate_file("ja_ginza"))).glob("ja_ginza-*")) / "vocab"
     row_of_key, vectors = srsly.read_msgpack(vocab / "key2row"), np.load(vocab / "vectors", allow_pickle=False)
     row_of_word = {}
     for word in json.loads((vocab / "strings.json").read_text("utf-8")):
         key = get_string_id(word)
         if key in row_of_key and script_reason(word) is None:
             row_of_word[word] = row_of_key[key] + 1
-    return row_of_word, np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors])
+    longest = max(map(len, row_of_word))
+    return row_of_word, longest, np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors])

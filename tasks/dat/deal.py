@@ -6,7 +6,7 @@ import numpy as np
 
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
-from sozo.scoring.parse import NUM_WORDS, split_list
+from sozo.scoring.parse import NUM_WORDS, split_list, write_list
 
 _SWAPS = 400  # attempts for each list
 
@@ -19,7 +19,7 @@ def dealt_badly(texts: Sequence[str], encoder: str, random: np.random.Generator)
     numbers = vectors.rows(flat)
     word, rows = dict(zip(numbers, flat, strict=True)), np.array(numbers).reshape(-1, NUM_WORDS)
     rows = deal(vectors.matrix, rows, random)
-    written = ["\n".join(f"{k}. {word[row]}" for k, row in enumerate(of_list, 1)) for of_list in rows.tolist()]
+    written = [write_list(word[row] for row in of_list) for of_list in rows.tolist()]
     return written, mean_pairwise_distance(vectors.matrix, rows)
 
 

@@ -1,7 +1,6 @@
 """Where a mean DAT score comes from: which words are chosen, in which position, and how they are combined."""
 
-from dataclasses import astuple, dataclass
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,10 +12,7 @@ FEWEST_LISTS = 3  # the jackknife leaves one out, and what is left must hold two
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """mean = word_choice + position + combination, each with its standard error (jackknife over lists).
-
-    Subtracting one of other lists gives what the difference of their means is made of, with its standard errors.
-    """
+    """mean = word_choice + position + combination, each with its standard error (jackknife over lists)."""
 
     mean: float  # mean distance of two words of a list
     word_choice: float  # mean distance of two different words of different lists: the same words, dealt anew
@@ -26,10 +22,6 @@ class Decomposition:
     word_choice_se: float
     position_se: float
     combination_se: float
-
-    def __sub__(self, other: Self) -> Self:
-        (mine, my_errors), (theirs, their_errors) = (np.reshape(astuple(d), (2, 4)) for d in (self, other))
-        return type(self)(*(mine - theirs).tolist(), *np.hypot(my_errors, their_errors).tolist())
 
 
 def decompose(unit: np.ndarray, lists: np.ndarray) -> Decomposition:

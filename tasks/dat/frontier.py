@@ -193,33 +193,6 @@ class FrontierPoint:
     sweeps: int  # redraws of every word until the starts agreed
 
 
-def frontier_point(
-    unit: np.ndarray, strength: float, lists: int, rng: np.random.Generator, *, free: bool = True
-) -> FrontierPoint:
-    """Both frontiers at `strength` in tables of `lists`, or that of independent words alone; `unit` as in `free_lists`.
-
-    Half of the free lists begin at random, half too far apart and with few words: those that four times the strength
-    makes likely. In between lies what they draw near to; they are there when their means agree.
-    """
-    independent = independent_place(unit, independent_words(unit, strength), lists, rng)
-    if not free:
-        return FrontierPoint(strength, lists, None, independent, None, 0)
-    half = lists // 2
-    likely = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
-    far = likely[free_lists(unit[likely], 4 * strength, half, rng)]
-    begun = np.concatenate([far, random_lists(len(unit), lists - half, rng)])
-    sweeps, differ = 0, np.inf
-    while abs(differ) > AGREE and sweeps < _MOST_SWEEPS:
-        tables = []
-        for _ in range(_TABLES):  # rows keep their places, so that both halves stay apart
-            begun = free_lists(unit, strength, lists, rng, start=begun, sweeps=2)
-            tables.append(begun)
-        scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(_TABLES, lists)
-        differ, sweeps = float(scores[:, :half].mean() - scores[:, half:].mean()), sweeps + 2 * _TABLES
-    place = _place(unit, tables) if abs(differ) <= AGREE else None
-    return FrontierPoint(strength, lists, place, independent, differ, sweeps)
-
-
 def independent_place(unit: np.ndarray, p: np.ndarray, lists: int, rng: np.random.Generator) -> Place | None:
     """Of lists of independent words, drawn with `p`, that have ten different ones: they alone are valid."""
     kept, wanted = np.zeros((0, NUM_WORDS), np.int64), _TABLES * lists
@@ -267,8 +240,29 @@ class NounFrontier:
         return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 16, 32, 64)]
 
     def point(self, strength: float, lists: int, seed: int, *, free: bool) -> FrontierPoint:
-        """Both frontiers at this strength, or that of independent words alone, in tables of so many `lists`."""
-        return frontier_point(self.unit, strength, lists, np.random.default_rng(seed), free=free)
+        """Both frontiers at this strength, or that of independent words alone, in tables of so many `lists`.
+
+        Half of the free lists begin at random, half too far apart and with few words: those that four times the
+        strength makes likely. In between lies what they draw near to; they are there when their means agree.
+        """
+        unit, rng = self.unit, np.random.default_rng(seed)
+        independent = independent_place(unit, independent_words(unit, strength), lists, rng)
+        if not free:
+            return FrontierPoint(strength, lists, None, independent, None, 0)
+        half = lists // 2
+        likely = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
+        far = likely[free_lists(unit[likely], 4 * strength, half, rng)]
+        begun = np.concatenate([far, random_lists(len(unit), lists - half, rng)])
+        sweeps, differ = 0, np.inf
+        while abs(differ) > AGREE and sweeps < _MOST_SWEEPS:
+            tables = []
+            for _ in range(_TABLES):  # rows keep their places, so that both halves stay apart
+                begun = free_lists(unit, strength, lists, rng, start=begun, sweeps=2)
+                tables.append(begun)
+            scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(_TABLES, lists)
+            differ, sweeps = float(scores[:, :half].mean() - scores[:, half:].mean()), sweeps + 2 * _TABLES
+        place = _place(unit, tables) if abs(differ) <= AGREE else None
+        return FrontierPoint(strength, lists, place, independent, differ, sweeps)
 
     def mean_at(self, unique_words: float, lists: int) -> float | None:
         """Mean score of `lists` lists of independent words that have so many unique words; None beyond the curve.

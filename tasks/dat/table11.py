@@ -37,13 +37,16 @@ class Table11Row:
     """One row."""
 
     summary: DatSummary  # valid responses, mean, standard deviation, unique words; its source is the row's name
-    equal_size_words: float | None  # expected unique words in `Table11.equal_size` valid responses; None with none
     curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
     published: Published | None  # the paper's figures for this model and method
     # Over the base, by the row's own encoder and by the guard; None where there is none (`with_gains`).
     gains: tuple[Gain | None, Gain | None] = (None, None)
-    hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses
-    verdicts: tuple[tuple[str, str], ...] = ()  # what a study's guards say: heading and text of further columns
+    hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses; None where there is none
+
+    @property
+    def equal_size_words(self) -> float | None:
+        """Expected unique words in `Table11.equal_size` valid responses; None where there is none."""
+        return self.hill.unique if self.hill else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def table11(
         sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
         curve = tuple((m, expected_unique_words(occurrences, n, m)) for m in sizes)
         hill = hill_numbers(occurrences, n, equal_size) if n else None
-        rows.append(Table11Row(summary, dict(curve).get(equal_size), curve, paper.get(summary.source), hill=hill))
+        rows.append(Table11Row(summary, curve, paper.get(summary.source), hill=hill))
     return Table11(tuple(rows), equal_size, paper_model)
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sozo.data.prompts import fill, prompt, sat_messages
+from sozo.data.prompts import fill, prompt
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Rubric, Scores, ToJudge
@@ -59,7 +59,7 @@ class FinishedSat(Finished):
 
     @cached_property
     def prompts(self) -> dict[str, str]:
-        return {name: sat_messages(story.text)[0]["content"] for name, story in self.stories.items()}
+        return {name: fill(prompt("sat"), story=story.text) for name, story in self.stories.items()}
 
     @cached_property
     def rewrites(self) -> tuple[Rewrite, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.jsonl import write_records
-from sozo.data.prompts import prompt, sat_messages
+from sozo.data.prompts import fill, prompt
 from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
@@ -47,7 +47,7 @@ class Sat(Task):
         return self.settings.scorer(self.stories)
 
     def items(self) -> Sequence[Item]:
-        return [Item(s.id, sat_messages(s.text)[0]["content"], {"story": s.text}) for s in self.stories]
+        return [Item(s.id, fill(prompt("sat"), story=s.text), {"story": s.text}) for s in self.stories]
 
     def deciding(self) -> dict[str, Any]:
         """The encoder, and what the stories say, whatever file they come from."""

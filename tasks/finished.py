@@ -58,6 +58,7 @@ class Finished:
     kinds: ClassVar[tuple[str, ...]] = ()  # what `kind` can be, where runs have several: the one that says most last
     files: ClassVar[tuple[str, ...]] = ("responses",)  # what in the folder holds the answers and their worth
     rubric: ClassVar[Rubric | None] = None  # by which a judge can grade the answers beside the task's own scores
+    same: ClassVar[tuple[str, ...]] = ()  # settings on which the scores depend
     grid: ClassVar[tuple[tuple[str, str], ...]] = ()  # cells that are correlated one by one: (kind of item, criterion)
 
     task: str  # the task's name
@@ -75,12 +76,17 @@ class Finished:
     @property
     def scale(self) -> dict[str, Any]:
         """What the scores depend on beside the model: runs in which it differs cannot be compared."""
-        return dict(self.loaded.get("scorer", {}))
+        scale = dict(self.loaded.get("scorer", {}))
+        if judge := self.settings.get("judge"):
+            # A verdict that was not cut does not depend on the limit, and one that was has no scores.
+            scale["judge"] = {name: value for name, value in judge.items() if name not in ("max_tokens", "server")}
+        return scale | {name: self.settings.get(name) for name in self.same}
 
     @property
     def servers(self) -> dict[str, Any]:
         """What is known of the servers that scored: two runs that both know something, and not the same, differ."""
-        return {}
+        server = self.settings.get("judge", {}).get("server")
+        return {"the judge's server": server} if server else {}
 
     @property
     def written_at(self) -> str | None:

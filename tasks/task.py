@@ -143,6 +143,10 @@ class Task:
         """The result of a run; None lets evaluation summarise the measures from the table."""
         return None
 
+    def written(self, folder: Path, metrics: Mapping[str, Any] | None = None) -> Any:
+        """What a run that is being finished has written so far; `metrics` as far as they are known."""
+        return self.Finished(self.name, self.measures[0], folder, self.deciding(), {}, dict(metrics or {}))
+
     def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
         """Answers that somebody else wrote (JSONL): a column text, an optional id, and item where there are several."""
         for row in read_answers_file(path):

@@ -55,7 +55,7 @@ def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):
     judged = run.judgements
     assert [judgement and judgement.status for judgement in judged] == [Status.UNPARSEABLE, *[Status.OK] * 33, None]
     assert judged[0].reply == REFUSAL
-    assert run.scores.scored.sum() == 33
+    assert run.counts(run.main) == (33, 35)
     # What goes back to the tool is what came from it.
     for path in ("answers/m.jsonl", "judgements/j/m.jsonl"):
         assert (tmp_path / "out" / "jcq-judge" / path).read_bytes() == (theirs / path).read_bytes()

@@ -7,90 +7,96 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sozo.scoring.judges.ledger import Judgement
-from sozo.scoring.judges.protocol import Status
+from finished_runs import JUDGE, jcq_run
+from sozo.tasks.jcq.finished import ALL, MEAN, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
-from sozo.tasks.jcq.tables import MeanScore, answer_states, length_and_score, means, model_scores, question_means
+from sozo.tasks.jcq.task import Jcq
+from sozo.tasks.jcq.view import _over_models
 from sozo.tasks.task import Answer
 
 USES, STORIES = TASKS[0], TASKS[-1]
-QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "?"), Question("3", STORIES, "?")]
+QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "??"), Question("3", STORIES, "???")]
 
 
-def judged(*values):
-    scores = dict(zip(CRITERIA, values, strict=True)) if values else None
-    return Judgement("k", "1", "a", "judge", "jcq-v1", Status.OK if scores else Status.REFUSED, scores)
+def run_of(folder, *of_questions):
+    """A run whose questions got these scores: of each a list of what its answers got."""
+    scores = dict(zip("123", of_questions, strict=False))
+    jcq_run(folder, "m", scores, questions=QUESTIONS)
+    return FinishedJcq("jcq", Jcq.measures[0], folder, {"judge": JUDGE}, {}, {})
 
 
-def scored(*judgements_of_questions, questions=QUESTIONS):
-    pairs = [(question.id, j) for question, many in zip(questions, judgements_of_questions, strict=True) for j in many]
-    answers = [Answer(str(k), question_id, "...") for k, (question_id, _) in enumerate(pairs)]
-    return model_scores(questions, answers, [j for _, j in pairs])
+@pytest.fixture
+def a(tmp_path):
+    return run_of(tmp_path / "a", [(5, 4, 3, 2)], [(3, 2, 1, 2)], [(1, 1, 1, 1)])
 
 
-A = scored([judged(5, 4, 3, 2)], [judged(3, 2, 1, 2)], [judged(1, 1, 1, 1)])
-B = scored([judged(2, 2, 2, 2), judged(4, 4, 4, 4), judged()], [None], [judged(5, 5, 5, 5)])
+@pytest.fixture
+def b(tmp_path):
+    return run_of(tmp_path / "b", [(2, 2, 2, 2), (4, 4, 4, 4), None], [None], [(5, 5, 5, 5)])
 
 
-def test_model_by_criterion():
-    cells = means([A])
-    assert [cell.mean for cell in cells] == pytest.approx([3, 7 / 3, 5 / 3, 5 / 3, 26 / 12])
-    assert {(cell.scored, cell.asked) for cell in cells} == {(3, 3)}
+def cells(task, *runs):
+    """The row of a task: mean, n and N of each criterion, and of all four."""
+    of_row = [_over_models(runs, measure_of(task, name), Jcq.measures[0]) for name in (*CRITERIA, MEAN)]
+    return [(cell.value, cell.n, cell.of) for cell in of_row]
+
+
+def test_a_model_by_criterion_and_by_task(a, b):
+    assert [value for value, *_ in cells(ALL, a)] == pytest.approx([3, 7 / 3, 5 / 3, 5 / 3, 26 / 12])
     # B's first question counts once, with the mean of its two scored answers, and its second not at all.
-    assert means([B]) == (MeanScore(4.0, 3, 5),) * 5
+    assert cells(ALL, b) == [(4.0, 3, 5)] * 5
+    assert b.by_item(measure_of(ALL, MEAN)) == {"1": 3.0, "2": None, "3": 5.0}
+    means = [cells(task, run)[-1] for run in (a, b) for task in (USES, STORIES)]
+    assert means == [(2.75, 2, 2), (1.0, 1, 1), (3.0, 2, 4), (5.0, 1, 1)]
+    assert cells("situation", b)[-1] == (None, 0, 0)
+    assert a.grid_means()[USES, MEAN] == 2.75
+    assert (b.grid_means()[ALL, "fluency"], b.grid_means()["situation", "fluency"]) == (4.0, None)
 
 
-def test_model_by_task():
-    assert means([A], USES)[-1] == MeanScore(2.75, 2, 2)
-    assert means([A], STORIES)[-1] == MeanScore(1.0, 1, 1)
-    assert means([B], USES)[-1] == MeanScore(3.0, 2, 4)
-    assert means([B], "situation")[-1] == MeanScore(None, 0, 0)
+def test_a_task_by_criterion_is_over_all_models(a, b):
+    assert cells(USES, a, b)[0] == (11 / 3, 4, 6)  # 5, 3 and B's 3
+    assert cells(STORIES, a, b)[-1] == (3.0, 2, 2)
 
 
-def test_task_by_criterion_is_over_all_models():
-    assert means([A, B], USES)[0] == MeanScore(11 / 3, 4, 6)  # 5, 3 and B's 3
-    assert means([A, B], STORIES)[-1] == MeanScore(3.0, 2, 2)
-
-
-def test_questions_are_shared_by_the_models():
-    # The first: 5, 4, 3, 2 and B's 3 of each. The second has scores of A alone.
-    assert question_means([A, B], USES) == pytest.approx(np.array([[4, 3.5, 3, 2.5, 3.25], [3, 2, 1, 2, 2]]))
-    assert question_means([A], "situation").shape == (0, 5)
-
-
-def test_nothing_scored_is_no_mean():
-    nothing = scored([judged()], [None], [])
-    assert means([nothing]) == (MeanScore(None, 0, 2),) * 5
-    assert [question.id for question in nothing.questions] == ["1", "2"]
-    assert means([], USES)[-1] == MeanScore(None, 0, 0)
-
-
-def test_a_judgement_for_each_answer():
-    with pytest.raises(ValueError, match="shorter"):
-        model_scores(QUESTIONS, [Answer("0", "1", "...")], [])
+def test_nothing_scored_is_no_mean(tmp_path):
+    assert cells(ALL, run_of(tmp_path, [None], [None])) == [(None, 0, 2)] * 5
 
 
 @given(st.lists(st.tuples(*[st.integers(1, 5)] * 4), min_size=6, max_size=6))
-def test_with_every_answer_scored_it_is_the_plain_mean(values):
-    *cells, mean = means([scored(*([judged(*v) for v in values[k : k + 2]] for k in (0, 2, 4)))])
-    assert [cell.mean for cell in cells] == pytest.approx(np.mean(values, axis=0))
-    assert mean.mean == pytest.approx(np.mean(values))
+def test_with_every_answer_scored_it_is_the_plain_mean(tmp_path_factory, values):
+    run = run_of(tmp_path_factory.mktemp("run"), values[:2], values[2:4], values[4:])
+    *of_criteria, mean = (value for value, *_ in cells(ALL, run))
+    assert of_criteria == pytest.approx(np.mean(values, axis=0))
+    assert mean == pytest.approx(np.mean(values))
+
+
+def about(answers, values=None):
+    """A run of these answers, each with one value or none."""
+    run = FinishedJcq("jcq", Jcq.measures[0], None, {}, {}, {})
+    judgements = [
+        value and SimpleNamespace(scores=dict.fromkeys(CRITERIA, value), status="ok") for value in values or ()
+    ]
+    run.__dict__.update(written=answers, judgements=judgements, questions={"1": QUESTIONS[0]})
+    return run
 
 
 def test_answers_have_a_state_too():
     reasons = {"whole": ("stop", None), "truncated": ("length",), "filtered": ("content_filter",), "error": ("abort",)}
     answers = [Answer(f"{k}-{reason}", "1", "案", finish_reason=reason) for k in reasons for reason in reasons[k]]
     answers += [Answer("6", "1", " 。"), Answer("7", "1", "<think>案"), Answer("8", "1", "", finish_reason="length")]
-    assert answer_states(answers) == {"whole": 2, "truncated": 2, "filtered": 1, "error": 1, "empty": 2}
+    assert about(answers).answer_states() == {"whole": 2, "truncated": 2, "filtered": 1, "error": 1, "empty": 2}
 
 
-def test_score_against_length():
+@pytest.mark.parametrize(
+    ("values", "r", "n"),
+    [
+        ((1, 2, 3, 4), 1, 4),
+        ((3, 2, 1, None), -1, 3),
+        ((1, 2, None, None), None, 2),
+        ((3, 3, 3, 3), None, 4),
+        ((None, None, None, None), None, 0),
+    ],
+)
+def test_score_against_length(values, r, n):
     answers = [Answer(str(k), "1", "案" * length) for k, length in enumerate((1, 5, 20, 300))]
-
-    def alike(*values):
-        return [value and SimpleNamespace(scores=dict.fromkeys(CRITERIA, value)) for value in values]
-
-    assert length_and_score(answers, alike(1, 2, 3, 4)) == {"r": pytest.approx(1), "n": 4}
-    assert length_and_score(answers, alike(3, 2, 1, None)) == {"r": pytest.approx(-1), "n": 3}
-    for nothing in (alike(1, 2, None, None), alike(3, 3, 3, 3), alike(None, None, None, None)):
-        assert length_and_score(answers, nothing)["r"] is None
+    assert about(answers, values).length_and_score() == {"r": r and pytest.approx(r), "n": n}

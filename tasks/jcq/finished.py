@@ -1,17 +1,17 @@
 """Finished JCQ runs: answers with their judgements."""
 
-import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from sozo.scoring.final_text import STATES, answer_state
 from sozo.scoring.judges.ledger import Judgement, judgement_key, latest, read_judgements
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.jcq.files import read_answers
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, load_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
-from sozo.tasks.jcq.tables import ModelScores, means, model_scores
 from sozo.tasks.task import Answer
 
 LEDGER = "judgements.jsonl"
@@ -24,19 +24,13 @@ class FinishedJcq(Finished):
     """Answers to JCQ with their judgements. The grid is that of the paper's Tables 8 to 10, row by row."""
 
     grid = tuple((task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN))
-
-    @property
-    def scale(self) -> dict[str, Any]:
-        # A verdict that was not cut does not depend on the limit, and one that was has no scores.
-        judge = {name: v for name, v in self.settings["judge"].items() if name not in ("max_tokens", "server")}
-        return {"judge": judge, "questions_sha256": self.settings.get("questions_sha256")}
+    same = ("questions_sha256",)
 
     @property
     def servers(self) -> dict[str, Any]:
         """Where the judge is, and what replied. Judgements that were brought in do not say."""
         models = sorted({line.reply_model for line in self.judgements if line and line.reply_model})
-        known = {"the judge's server": self.settings["judge"].get("server"), "what judged": ", ".join(models)}
-        return {name: value for name, value in known.items() if value}
+        return super().servers | ({"what judged": ", ".join(models)} if models else {})
 
     @cached_property
     def questions(self) -> dict[str, Question]:
@@ -62,11 +56,9 @@ class FinishedJcq(Finished):
         return tuple(by_key.get(key) for key in keys)
 
     @cached_property
-    def scores(self) -> ModelScores:
-        """Question by question."""
-        return model_scores(tuple(self.questions.values()), self.written, self.judgements)
-
-    def answers(self) -> Iterator[ScoredAnswer]:
+    def scored(self) -> tuple[ScoredAnswer, ...]:
+        """Every answer with its scores and their means, by criterion and by task."""
+        rows = []
         for answer, judgement in zip(self.written, self.judgements, strict=True):
             task, values = self.questions[answer.item].task, dict[str, float]()
             if judgement and judgement.scores:
@@ -75,32 +67,63 @@ class FinishedJcq(Finished):
                 values = {f"jcq/{name}": value for name, value in (scores | {MEAN: mean}).items()}
                 values |= {f"jcq/{task}": mean} | {f"jcq/{task}/{name}": value for name, value in scores.items()}
             reason = None if values else str(judgement.status) if judgement else "not_asked"
-            yield ScoredAnswer(answer.id, answer.item, answer.text, values, reason, task)
+            rows.append(ScoredAnswer(answer.id, answer.item, answer.text, values, reason, task))
+        return tuple(rows)
+
+    def answers(self) -> Iterator[ScoredAnswer]:
+        return iter(self.scored)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        """Question -> mean over its judged answers; of a measure of one task, that task's questions only."""
-        (task, criterion), values = task_and_criterion(measure), self.scores.values
-        column = values.mean(axis=1) if criterion is None else values[:, CRITERIA.index(criterion)]
-        return {
-            question.id: None if math.isnan(value) else float(value)
-            for question, value in zip(self.scores.questions, column, strict=True)
-            if task in (None, question.task)
-        }
+        """Question -> mean over its judged answers; of a measure of one task, that task's questions only.
+
+        A question's answers are averaged first: every question weighs the same, however many of them have scores.
+        """
+        means = super().by_item(measure)
+        return {name: means[name] for name, q in self.questions.items() if name in means and _is_about(measure, q.task)}
 
     def counts(self, measure: Measure) -> tuple[int, int]:
-        cell = means([self.scores], task_and_criterion(measure)[0])[-1]
-        return cell.scored, cell.asked
+        asked = sum(_is_about(measure, answer.group) for answer in self.scored)
+        return len(self.by_answer(measure)), asked
 
     def grid_means(self) -> Mapping[tuple[str, str], float | None]:
-        rows = [means([self.scores], None if task == ALL else task) for task in (*TASKS, ALL)]
-        return dict(zip(self.grid, (cell.mean for row in rows for cell in row), strict=True))
+        return {cell: self.estimate(measure_of(*cell)).mean for cell in self.grid}
+
+    def answer_states(self) -> dict[str, int]:
+        """How many answers are whole, how many were cut off, and so on: a judge gives scores to all of them alike."""
+        count = Counter(answer_state(answer.text, answer.finish_reason) for answer in self.written)
+        return {state: count[state] for state in STATES}
+
+    def judged_by(self) -> list[dict[str, Any]]:
+        """How many judgements came from which model, in the server's own words and in which set-up; most first."""
+        count = Counter((line.reply_model, line.fingerprint) for line in self.judgements if line and line.reply)
+        return [{"model": m, "fingerprint": f, "judgements": n} for (m, f), n in count.most_common()]
+
+    def length_and_score(self) -> dict[str, Any]:
+        """Spearman's correlation of an answer's characters and its mean score, over the n answers that have one.
+
+        `r` is None with fewer than three, or where all are alike.
+        """
+        from scipy.stats import spearmanr
+
+        main = measure_of(ALL, MEAN).name
+        pairs = [(len(answer.text), answer.values[main]) for answer in self.scored if answer.values]
+        lengths, scores = ({pair[k] for pair in pairs} for k in (0, 1))
+        differ = len(pairs) > 2 and len(lengths) > 1 and len(scores) > 1
+        return {"r": float(spearmanr(pairs).statistic) if differ else None, "n": len(pairs)}
 
 
-def task_and_criterion(measure: Measure) -> tuple[str | None, str | None]:
-    """Of which task and which criterion a measure is; None stands for all of them.
+def measure_of(task: str, criterion: str) -> Measure:
+    """The measure of a cell of the grid.
 
-    >>> task_and_criterion(Measure("jcq/situation/fluency")), task_and_criterion(Measure("jcq/mean"))
-    (('situation', 'fluency'), (None, None))
+    >>> measure_of("situation", "fluency").name, measure_of("situation", MEAN).name, measure_of(ALL, MEAN).name
+    ('jcq/situation/fluency', 'jcq/situation', 'jcq/mean')
     """
-    parts = measure.short.split("/")
-    return next((p for p in parts if p in TASKS), None), next((p for p in parts if p in CRITERIA), None)
+    if task == ALL:
+        return Measure(f"jcq/{criterion}")
+    return Measure(f"jcq/{task}" if criterion == MEAN else f"jcq/{task}/{criterion}")
+
+
+def _is_about(measure: Measure, task: str) -> bool:
+    """Whether questions of a task are among those that a measure is about: it is about one task's, or about all."""
+    own = measure.short.partition("/")[0]
+    return own == task or own not in TASKS

@@ -14,8 +14,7 @@ from sozo.data.settings import setting
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import Judging
-from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.statistics import mean_interval
+from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import (
     PARAMETERS,
@@ -31,7 +30,6 @@ from sozo.tasks.jcq.files import (
 from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
-from sozo.tasks.jcq.tables import answer_states, judged_by, length_and_score, model_scores
 from sozo.tasks.jcq.view import JcqView
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Complete, Item, Outcome
@@ -57,6 +55,9 @@ class JcqSettings(JudgeSettings):
     )
 
 
+_OVERALL = tuple(Measure(f"jcq/{name}", 2) for name in ("mean", *CRITERIA))
+
+
 class Jcq(JudgedTask):
     """The 700 questions of nlp-waseda/JCQ, or others of the same seven tasks."""
 
@@ -64,8 +65,7 @@ class Jcq(JudgedTask):
     title = "Japanese Creativity Questions"
     Settings = JcqSettings
     measures = (
-        Measure("jcq/mean", 2),
-        *(Measure(f"jcq/{criterion}", 2) for criterion in CRITERIA),
+        *_OVERALL,
         *(Measure(f"jcq/{task}", 2, group="task_changes") for task in TASKS),
         *(Measure(f"jcq/{task}/{criterion}", 2, group=None) for task in TASKS for criterion in CRITERIA),
     )
@@ -140,7 +140,7 @@ class Jcq(JudgedTask):
             write_answers(answers_path(tool, source), answers)
             path = judgements_path(tool, self.settings.judge_model, source)
             write_jcq_judgements(path, answers, judged.judgements)
-        return Outcome(self._metrics(run, source, answers, judged), judged.stopped)
+        return Outcome(self._metrics(run, source, judged), judged.stopped)
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
@@ -154,29 +154,22 @@ class Jcq(JudgedTask):
             return import_judgements(Path(settings.judgements), settings.judge_model, to_judge, ledger)
         return self.session.judge_answers(JCQ_RUBRICS[settings.judge_prompt], to_judge, ledger)
 
-    def _metrics(self, run: Complete, source: str, answers: Sequence[Answer], judged: Judging) -> dict[str, Any]:
-        scores = model_scores(self.questions, answers, judged.judgements)
-        values = scores.values[scores.scored > 0]
-        columns = {"mean": values.mean(axis=1)} | dict(zip(CRITERIA, values.T, strict=True))
-        answered = int(scores.scored.sum())
-        measures = {}
-        for name, column in columns.items():
-            interval = mean_interval(column)
-            estimate = Estimate(interval.mean, interval.low, interval.high, answered, int(scores.asked.sum()))
-            measures[f"jcq/{name}"] = asdict(estimate)
+    def _metrics(self, run: Complete, source: str, judged: Judging) -> dict[str, Any]:
+        finished: FinishedJcq = self.written(run.folder)
+        of_questions = finished.by_item(self.measures[0]).values()
         return {
             "source": source,
             "judge": self.settings.judge_model,
             "prompt": self.settings.judge_prompt,
-            "num_items": len(scores.questions),
-            "scored_items": len(values),
-            "num_answers": len(answers),
+            "num_items": len(of_questions),
+            "scored_items": sum(mean is not None for mean in of_questions),
+            "num_answers": len(finished.written),
             "valid": judged.statuses["ok"],
             "reasons": {status: n for status, n in judged.statuses.items() if status != "ok"},
-            "measures": measures,
-            "judged_by": judged_by(judged.judgements),
-            "answer_states": answer_states(answers),
-            "length": length_and_score(answers, judged.judgements),
+            "measures": {measure.name: asdict(finished.estimate(measure)) for measure in _OVERALL},
+            "judged_by": finished.judged_by(),
+            "answer_states": finished.answer_states(),
+            "length": finished.length_and_score(),
             **judged.to_json(),
         }
 

@@ -3,16 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-import numpy as np
+from statistics import fmean, stdev
 
 from sozo.scoring.final_text import answer_state
 from sozo.scoring.measure import Measure, t_interval
 from sozo.scoring.numbers import SHARE, n_of, share
 from sozo.scoring.table import Cell, Row, Table
-from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
+from sozo.tasks.jcq.finished import ANSWERS, LEDGER, MEAN, QUESTIONS, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, DATASET, TASKS
-from sozo.tasks.jcq.tables import MeanScore, means, question_means
 from sozo.tasks.view import (
     FACTS,
     IN_CARD,
@@ -102,10 +100,8 @@ class JcqView(View[FinishedJcq]):
 
         rows = []  # tasks by criteria, over all models (ACL, table 5)
         for task in TASKS:
-            cells = means([run.scores for run in every], task)
-            by_question = question_means([run.scores for run in every], task)
-            shown = [_over_questions(*pair, measures[0]) for pair in zip(cells, by_question.T, strict=True)]
-            rows.append(Row(task, tuple(shown)))
+            cells = (_over_models(every, measure_of(task, name), measures[0]) for name in (*CRITERIA, MEAN))
+            rows.append(Row(task, tuple(cells)))
         over_all = Table("table5", ("task", *CRITERIA, "mean"), tuple(rows), translate=True)
         tables = (
             table("table12", CRITERIA, "jcq_by_criterion", "jcq_training_by_criterion"),
@@ -131,12 +127,20 @@ class JcqView(View[FinishedJcq]):
         return ReaderItem((item, question.question), question.task, item, question.question, answers)
 
 
-def _over_questions(mean: MeanScore, values: np.ndarray, measure: Measure) -> Cell:
-    """A mean over all models with its interval over questions, which are shared by the models."""
-    few = len(values) < _FEWEST_QUESTIONS
-    ends = None if few else t_interval(mean.mean, float(values.std(ddof=1)), len(values))
-    low, high = ends or (None, None)
-    return Cell(mean.mean, measure, low, high, mean.scored, mean.asked, heat=True)
+def _over_models(runs: Sequence[FinishedJcq], measure: Measure, shown: Measure) -> Cell:
+    """A measure's mean over all models with its interval over questions, which are shared by the models."""
+    by_question: dict[str, list[float]] = {}
+    for run in runs:
+        for question, value in run.by_item(measure).items():
+            if value is not None:
+                by_question.setdefault(question, []).append(value)
+    values = [value for of_models in by_question.values() for value in of_models]
+    mean = fmean(values) if values else None
+    low = high = None
+    if len(by_question) >= _FEWEST_QUESTIONS:
+        low, high = t_interval(mean, stdev(map(fmean, by_question.values())), len(by_question)) or (None, None)
+    scored, asked = (sum(counts) for counts in zip(*(run.counts(measure) for run in runs), strict=True))
+    return Cell(mean, shown, low, high, scored, asked, heat=True)
 
 
 def _is_benchmark(run: FinishedJcq) -> bool:

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from sozo.data.prompts import fill, prompt
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.pbig.ideas import Patent, patent_text, read_patents
-from sozo.tasks.pbig.rows import DISTANCE, MEASURES, SAME_TITLE, JudgedIdea, read_rows
+from sozo.tasks.pbig.rows import DISTANCE, SAME_TITLE, JudgedIdea, read_rows
 from sozo.tasks.pbig.settings import LANGUAGES
 
 LEDGER, ROWS, PATENTS = "judgements.jsonl", "ideas.jsonl", "patents.jsonl"
@@ -21,17 +19,7 @@ class FinishedPbig(Finished):
     """Ideas with their scores."""
 
     files = (PATENTS, ROWS)
-
-    @property
-    def scale(self) -> dict[str, Any]:
-        judge = {name: v for name, v in self.settings["judge"].items() if name not in ("max_tokens", "server")}
-        same = ("patents_sha256", "language", "experts", "embedding_model", "embedding_revision")
-        return {"judge": judge, **{name: self.settings.get(name) for name in same}}
-
-    @property
-    def servers(self) -> dict[str, Any]:
-        server = self.settings["judge"].get("server")
-        return {"the judge's server": server} if server else {}
+    same = ("patents_sha256", "language", "experts", "embedding_model", "embedding_revision")
 
     @cached_property
     def patents(self) -> dict[str, Patent]:
@@ -63,8 +51,3 @@ class FinishedPbig(Finished):
         if measure.name in TOGETHER:
             return super().counts(measure)
         return len(self.by_answer(measure)), len(self.rows)
-
-
-def run_of(folder: Path, metrics: dict[str, Any]) -> FinishedPbig:
-    """What has been written of a run that is being finished; `metrics` as far as they are known."""
-    return FinishedPbig(MEASURES[0].task, MEASURES[0], folder, {}, {}, metrics)

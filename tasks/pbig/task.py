@@ -24,7 +24,7 @@ from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts, plain
-from sozo.tasks.pbig.finished import LEDGER, PATENTS, ROWS, TOGETHER, FinishedPbig, run_of
+from sozo.tasks.pbig.finished import LEDGER, PATENTS, ROWS, TOGETHER, FinishedPbig
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Patent,
@@ -148,7 +148,7 @@ class Pbig(JudgedTask):
             TOGETHER[DISTANCE]: distances(several, self.settings.vectors()) if several else {},
             TOGETHER[SAME_TITLE]: same_titles(several),
         }
-        finished = run_of(run.folder, together)
+        finished = self.written(run.folder, together)
         experts = {}
         for expert in self.experts:
             worths = [row.worth(expert.name) for row in rows]

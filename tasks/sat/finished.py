@@ -46,11 +46,8 @@ class FinishedSat(Finished):
     """Rewrites with their scores."""
 
     files = (STORIES, ROWS)
+    same = ("stories_sha256",)
     rubric = SAT_V1
-
-    @property
-    def scale(self) -> dict[str, Any]:
-        return {**super().scale, "stories_sha256": self.settings.get("stories_sha256")}
 
     @cached_property
     def stories(self) -> dict[str, Story]:

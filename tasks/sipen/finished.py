@@ -25,10 +25,7 @@ class FinishedSipen(Finished):
     """Answers about hypotheses. What is resampled and paired are premises, for their hypotheses are not independent."""
 
     files = (ITEMS, "responses")
-
-    @property
-    def scale(self) -> dict[str, Any]:
-        return {name: self.settings.get(name) for name in ("items_sha256", "sipen_prompt", "sipen_context")}
+    same = ("items_sha256", "sipen_prompt", "sipen_context")
 
     @cached_property
     def asked(self) -> dict[str, SipenItem]:

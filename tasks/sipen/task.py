@@ -101,7 +101,7 @@ class Sipen(Task):
     def finish(self, run: Complete) -> Outcome:
         """Tables 4 to 6, controls, answers."""
         write_objects(run.folder / ITEMS, ({"id": i.id, "prompt": i.prompt, **i.columns} for i in self.items()))
-        finished = FinishedSipen(self.name, self.measures[0], run.folder, self.deciding(), {}, {})
+        finished = self.written(run.folder)
         replies = finished.replies
         return Outcome(
             {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from expert_world import RUBRIC, world
 from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import conditions_of
+from sozo.eval.experts.histories import Plan, conditions_of
 from sozo.eval.experts.run import judge_experts
 from sozo.scoring.endpoint.client import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
@@ -14,6 +14,7 @@ from sozo.scoring.judges.protocol import JudgeSettings
 
 CONDITIONS = conditions_of(["zero", "same"], [2])
 RATINGS = [rating for rating in world(1, 0.3) if rating.rater in ("r0", "r4", "r8")]
+PLAN = Plan(RATINGS, RUBRIC, CONDITIONS)
 
 if __name__ == "__main__":
     url, folder, *retry = sys.argv[1:]
@@ -31,4 +32,4 @@ if __name__ == "__main__":
         for seed in range(3)
     ]
     settings = JudgeSettings(judge_model="judge", price_in=1.0, price_out=2.0, retry_failed=bool(retry))
-    judge_experts(RATINGS, RUBRIC, CONDITIONS, judges, Path(folder), settings, ExpertSettings())
+    judge_experts(PLAN, judges, Path(folder), settings, ExpertSettings())

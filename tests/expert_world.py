@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from sozo.data.rubrics import Criterion, RatingRubric
-from sozo.eval.experts.asks import asks
+from sozo.eval.experts.histories import Plan
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.tasks.pbig.experts import Rated
@@ -60,5 +60,5 @@ def world_judge(seed=0, replies=reply):
 def predicted(ratings, condition):
     """What the judge says of every rating, without the machinery of asking."""
     rubric = criterion_rubric(CRITERION)
-    asked = zip(ratings, asks(ratings, ratings, [condition], 0), strict=True)
+    asked = zip(ratings, Plan(ratings, RUBRIC, [condition]).asks(ratings, 0), strict=True)
     return {r.id: json.loads(reply(rubric.prompt(a.question, a.answer)))["score"] for r, a in asked}

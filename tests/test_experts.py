@@ -26,11 +26,10 @@ from sozo.eval.experts.asks import (
     UNPARSEABLE,
     ask_for_all,
     asking_size,
-    asks,
     predict,
 )
 from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import HISTORIES, Condition, Pools, conditions_of, sample_ratings
+from sozo.eval.experts.histories import HISTORIES, Condition, Plan, conditions_of
 from sozo.eval.experts.page import reasons_figure
 from sozo.eval.experts.reasons import reasons_of
 from sozo.eval.experts.run import judge_experts, seeded_judges
@@ -67,7 +66,7 @@ WORLD = {
 def run(ratings, folder, *, conditions=CONDITIONS, judges=None, judging=None, **settings):
     settings = ExpertSettings(**{"min_confidence": 0, **settings})
     judging = judging or JudgeSettings(judge_model="w")
-    return judge_experts(ratings, RUBRIC, conditions, judges or [world_judge()], folder, judging, settings)
+    return judge_experts(Plan(ratings, RUBRIC, conditions), judges or [world_judge()], folder, judging, settings)
 
 
 def rows(folder):
@@ -81,7 +80,7 @@ def test_twelve_worlds_have_the_reference_programs_means(noise):
     for seed in range(12):
         ratings = world(seed, noise)
         scores = {c.name: predicted(ratings, c) for c in CONDITIONS if c.name in values}
-        scores["own median 10"] = own_median(ratings, Pools(ratings), 10)
+        scores["own median 10"] = own_median(ratings, Plan(ratings, RUBRIC, ()), 10)
         for name, given_scores in scores.items():
             for kept, measured in zip(values[name], (pooled, within), strict=True):
                 kept.append(measured(ratings, given_scores, "ordinal", 10).alpha)
@@ -142,7 +141,7 @@ def test_no_prompt_knows_the_answer(tmp_path):
     n = 0
     for seed in range(2):
         for condition in CONDITIONS:
-            for rating, asked in zip(ratings, asks(ratings, ratings, [condition], seed), strict=True):
+            for rating, asked in zip(ratings, Plan(ratings, RUBRIC, [condition]).asks(ratings, seed), strict=True):
                 shown = re.findall(r"Example \d+\n(.*)\nScore: (\d)\n", asked.question)
                 assert len(shown) == condition.shots
                 owners = {
@@ -167,7 +166,7 @@ def test_other_ideas_of_the_patent_and_other_fields_are_no_examples():
         *(target, rating("a", "i2", "p1", "NLP", 2), rating("a", "i3", "p2", "NLP", 3)),
         *(rating("b", "i1", "p1", "NLP", 4), rating("b", "i4", "p3", "NLP", 5), rating("c", "i5", "p4", "CS", 1)),
     ]
-    same, diff = (next(asks(ratings, [target], [Condition(h, 9)], 0)).question for h in ("same", "diff"))
+    same, diff = (next(Plan(ratings, RUBRIC, [Condition(h, 9)]).asks([target], 0)).question for h in ("same", "diff"))
     assert same == "# Examples\nExample 1\ni3 of p2\nScore: 3\n\n"
     assert diff == "# Examples\nExample 1\ni4 of p3\nScore: 5\n\n"
 
@@ -223,12 +222,12 @@ def test_all_criteria_have_one_budget(tmp_path):
     rubric = RatingRubric(name="two", criteria=(CRITERION, second))
     ratings = first + [replace(rating, criterion="second") for rating in first]
     conditions, price = conditions_of(["zero"], []), Price(1000.0, 1000.0)
-    most = asking_size(first, first, conditions, [CRITERION], 1, price, 50).cost
+    most = asking_size(Plan(first, RUBRIC, conditions), 1, price, 50).cost
     settings = {"judge_model": "w", "judge_max_tokens": 50, "price_in": 1000.0, "price_out": 1000.0}
     judge = world_judge()
     judge.max_tokens = 50
     judging = JudgeSettings(**settings, max_cost=1.5 * most)  # enough for one criterion, not for two
-    stopped = judge_experts(ratings, rubric, conditions, [judge], tmp_path, judging, ExpertSettings())
+    stopped = judge_experts(Plan(ratings, rubric, conditions), [judge], tmp_path, judging, ExpertSettings())
     assert "could bring the cost above" in (stopped.stopped or "")
 
 
@@ -251,8 +250,8 @@ def test_the_papers_size_and_the_most_that_it_costs():
     ratings = [Rated(f"r{k % 8}", f"i{k}", f"p{k}", "d", c, 1, t) for k, t in enumerate(texts) for c in "abcdefgh"][
         :3109
     ]
-    criteria = [type(CRITERION)(c, (1, 5)) for c in "abcdefgh"]
-    size = asking_size(ratings, ratings, CONDITIONS, criteria, 3, Price(1.0, 2.0), 100)
+    rubric = RatingRubric(name="eight", criteria=tuple(Criterion(c, (1, 5)) for c in "abcdefgh"))
+    size = asking_size(Plan(ratings, rubric, CONDITIONS), 3, Price(1.0, 2.0), 100)
     assert size.predictions == 83_943
     assert size.requests == 83_943  # nobody rated what another one did
     assert "3,109 ratings x 9 conditions x 3 seeds = 83,943 requests" in size.lines()[0]
@@ -260,7 +259,7 @@ def test_the_papers_size_and_the_most_that_it_costs():
 
 
 def test_a_sample_is_as_alike_as_can_be():
-    part = sample_ratings(world(0), 27)
+    part = Plan(world(0), RUBRIC, (), 27).of
     assert [sum(r.rater == f"r{k}" for r in part) for k in range(9)] == [3] * 9
 
 
@@ -284,10 +283,10 @@ class Letters:
 
 def test_reasons_are_alike_where_experts_agree(tmp_path):
     ratings, same = world(6), Condition("same", 10)
-    votes = ask_for_all(
-        ratings, ratings, [Condition("zero"), same], [CRITERION], [world_judge()], tmp_path / "l", JudgeSettings()
-    )
-    alike = reasons_of(ratings, votes, same, WordVectors(Letters()), "ordinal", 10)
+    plan = Plan(ratings, RUBRIC, [Condition("zero"), same])
+    votes = ask_for_all(plan, [world_judge()], tmp_path / "l", JudgeSettings())
+    predictions = {name: predict(given_votes, 80) for name, given_votes in votes.by_ask.items()}
+    alike = reasons_of(plan, predictions, same, WordVectors(Letters()), ExpertSettings())
     # Experts of one feature have the same reasons and, but for their strictness, the same scores.
     assert len(alike.points) == 36
     assert {round(point.cosine, 6) for point in alike.points} == {0, 1}
@@ -295,7 +294,7 @@ def test_reasons_are_alike_where_experts_agree(tmp_path):
     assert fmean(one_feature) > fmean(point.alpha for point in alike.points if point.cosine < 0.5)
     assert alike.r > 0.3
     assert alike.p < 0.05
-    zero = reasons_of(ratings, votes, Condition("zero"), WordVectors(Letters()), "ordinal", 10)
+    zero = reasons_of(plan, predictions, Condition("zero"), WordVectors(Letters()), ExpertSettings())
     assert (zero.r, zero.reason) == (None, "all pairs' reasons are as alike")
     assert b"r = 0." in reasons_figure([alike, zero])
 

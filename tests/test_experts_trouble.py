@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from expert_worker import CONDITIONS, RATINGS
+from expert_worker import CONDITIONS, PLAN, RATINGS
 from expert_world import CRITERION, reply
 from judge_server import JudgeServer, completion
 from sozo.eval.experts.asks import asking_size
@@ -97,7 +97,7 @@ def test_nothing_is_lost_paid_twice_or_shown(tmp_path):
         bill = json.loads((whole / "metrics.json").read_text("utf-8"))
         assert (bill["prompt_tokens"], bill["completion_tokens"]) == (100 * len(lines), 20 * len(lines))
         assert bill["cost"] == pytest.approx(140 * len(lines) / 1e6)
-        most = asking_size(RATINGS, RATINGS, CONDITIONS, [CRITERION], 3, Price(1.0, 2.0), 1024)
+        most = asking_size(PLAN, 3, Price(1.0, 2.0), 1024)
         assert bill["cost"] <= 2 * most.cost
         assert most.requests == len({line.key for line in lines})
         # Once for each prompt and seed, twice where the reply could not be read.

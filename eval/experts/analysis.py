@@ -6,15 +6,16 @@ how strict each expert is agrees with them; within each expert it does not.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field
 from statistics import fmean, median_low
-from typing import Any
 
 import numpy as np
 
 from sozo.data.rubrics import Criterion
-from sozo.eval.experts.asks import Prediction
-from sozo.eval.experts.histories import Condition, Pools
+from sozo.eval.experts.asks import Predictions
+from sozo.eval.experts.command import ExpertSettings
+from sozo.eval.experts.histories import Condition, Plan
+from sozo.eval.experts.reasons import Reasons
 from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.agreement import coincidences, disagreement, jackknife_interval, krippendorff_alpha
 from sozo.scoring.statistics.means import mean_interval
@@ -23,8 +24,8 @@ from sozo.tasks.pbig.experts import Rated
 FEWEST_EXPERTS = 5  # for an interval
 PERMUTATIONS = 2000
 OTHERS, SHIFTED = "others' median", "zero, shifted"  # dummies
+OWN = "own median"  # and how many of the expert's own scores a dummy repeats the median of
 Scores = Mapping[str, int]  # predicted, by rating id
-Predictions = Mapping[tuple[str, str], Prediction]  # by condition and rating
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Value:
     n: int  # predictions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Difference:
     """What one prediction's alphas within experts are above another's, on the ratings that both predict."""
 
@@ -49,7 +50,7 @@ class Difference:
     experts: int
     n: int
     of: int  # ratings
-    p_holm: float | None = None
+    p_holm: float | None = None  # corrected for all differences of a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +85,25 @@ class Compared:
 class Result:
     """The tables of `sozo experts`."""
 
-    rows: tuple[Row, ...]
-    compared: tuple[Compared, ...]
+    rows: list[Row]
+    compared: list[Compared]
     level: str
     min_confidence: int
-
-    def to_json(self) -> dict[str, Any]:
-        """For a results file."""
-        return asdict(self)
+    reasons: list[Reasons] = field(default_factory=list)  # Figure 3, of each history
 
     def row(self, criterion: str, name: str) -> Row | None:
         """The row of that name."""
         return next((row for row in self.rows if (row.criterion, row.name) == (criterion, name)), None)
 
 
-def own_name(shots: int) -> str:
-    """What the dummy is called that repeats the median of so many of the expert's own scores."""
-    return f"own median {shots}"
-
-
-def own_median(ratings: Sequence[Rated], pools: Pools, shots: int) -> dict[str, int]:
+def own_median(part: Sequence[Rated], plan: Plan, shots: int) -> dict[str, int]:
     """The expert's median over the same examples that a judge with her own history is shown (of the first seed)."""
-    shown = {rating.id: pools.examples(rating, Condition("same", shots), 0) for rating in ratings}
-    return _medians(shown)
+    return _medians({rating.id: plan.examples(rating, Condition("same", shots), 0) for rating in part})
 
 
-def others_median(ratings: Sequence[Rated], pools: Pools) -> dict[str, int]:
+def others_median(part: Sequence[Rated], plan: Plan) -> dict[str, int]:
     """The median over all other experts' scores of the criterion, of other patents' ideas in the domain."""
-    return _medians({rating.id: pools.pool(rating, "diff") for rating in ratings})
+    return _medians({rating.id: plan.pool(rating, "diff") for rating in part})
 
 
 def _medians(examples: Mapping[str, Sequence[Rated]]) -> dict[str, int]:
@@ -198,51 +190,37 @@ def difference(ratings: Sequence[Rated], first: Scores, second: Scores, level: s
     return Difference(*_over_experts(gaps), (1 + as_far) / (1 + PERMUTATIONS), *counts)
 
 
-def analyse(
-    ratings: Sequence[Rated],
-    of: Sequence[Rated],
-    conditions: Sequence[Condition],
-    criteria: Sequence[Criterion],
-    predictions: Predictions,
-    *,
-    seeds: int,
-    level: str,
-    least: int,
-    min_confidence: int,
-) -> Result:
-    """Alphas of every condition and dummy on the ratings `of`, and the differences that the paper's claim is about."""
-    pools, rows, compared = Pools(ratings), list[Row](), list[Compared]()
-    shots = sorted({condition.shots for condition in conditions if condition.shots})
-    for criterion in criteria:
-        part = [rating for rating in of if rating.criterion == criterion.name]
-        if not part:
-            continue
+def analyse(plan: Plan, predictions: Predictions, seeds: int, settings: ExpertSettings) -> Result:
+    """Alphas of every condition and dummy on a plan's ratings, and the differences that the paper's claim is about."""
+    rows, compared = list[Row](), list[Compared]()
+    level, least = settings.level, settings.least
+    for criterion, part in plan.parts:
         ways: dict[str, Scores] = {}
         votes: dict[str, tuple[float, float]] = {}  # of all that were to be asked, those that counted, and unread ones
-        for condition in conditions:
-            predicted = {rating.id: predictions[condition.name, rating.id] for rating in part}
+        for condition in plan.conditions:
+            predicted = {rating.id: predictions[condition.ask_id(rating)] for rating in part}
             ways[condition.name] = {name: p.score for name, p in predicted.items() if p.score is not None}
             total = len(part) * seeds
-            counts = [sum(p.kept for p in predicted.values()), sum(p.unread for p in predicted.values())]
-            votes[condition.name] = (counts[0] / total, counts[1] / total)
-        for n in shots or (1,):
-            ways[own_name(n)] = own_median(part, pools, n)
-        ways[OTHERS] = others_median(part, pools)
+            kept = sum(prediction.kept for prediction in predicted.values())
+            unread = sum(prediction.unread for prediction in predicted.values())
+            votes[condition.name] = (kept / total, unread / total)
+        for n in plan.shots or (1,):
+            ways[f"{OWN} {n}"] = own_median(part, plan, n)
+        ways[OTHERS] = others_median(part, plan)
         if ways.get("zero"):
             ways[SHIFTED] = shifted(part, ways["zero"], criterion)
         for name, scores in ways.items():
             gaps = np.array([abs(rating.score - scores[rating.id]) for rating in part if rating.id in scores])
             shares = [float(np.mean(values)) if len(gaps) else None for values in (gaps == 0, gaps <= 1, gaps)]
             alphas = (within(part, scores, level, least), pooled(part, scores, level, least))
-            kept = votes.get(name, (None, None))
-            rows.append(Row(criterion.name, name, name not in votes, *alphas, len(gaps), len(part), *shares, *kept))
-        for n in shots:
+            counted = votes.get(name, (None, None))
+            rows.append(Row(criterion.name, name, name not in votes, *alphas, len(gaps), len(part), *shares, *counted))
+        for n in plan.shots:
             first = f"same {n}"
-            for second in (f"diff {n}", "zero", own_name(n)):
+            for second in (f"diff {n}", "zero", f"{OWN} {n}"):
                 if first in ways and second in ways:
                     gap = difference(part, ways[first], ways[second], level, least)
                     compared.append(Compared(criterion.name, first, second, gap))
-    corrected = []
     for pair, p in zip(compared, holm([pair.within.p for pair in compared]), strict=True):
-        corrected.append(replace(pair, within=replace(pair.within, p_holm=p)))
-    return Result(tuple(rows), tuple(corrected), level, min_confidence)
+        pair.within.p_holm = p
+    return Result(rows, compared, level, settings.min_confidence)

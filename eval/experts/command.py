@@ -49,7 +49,7 @@ def experts(
     """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
     from sozo.eval.agreement.ratings import check_level
     from sozo.eval.experts.asks import asking_size
-    from sozo.eval.experts.histories import HISTORIES, conditions_of, sample_ratings
+    from sozo.eval.experts.histories import HISTORIES, Plan, conditions_of
     from sozo.eval.experts.run import judge_experts, seeded_judges
     from sozo.tasks.pbig.experts import read_rated
 
@@ -64,16 +64,15 @@ def experts(
         raise UserError("give --ratings, --ideas and --patents, or --trial")
     else:
         rated = read_rated(ratings, ideas, patents, scale)
+    plan = Plan(rated, scale, conditions, settings.max_ratings)
     price, seeds = judging.price(), settings.judge_seeds
     if dry_run:
-        of = rated if settings.max_ratings is None else sample_ratings(rated, settings.max_ratings)
-        size = asking_size(rated, of, conditions, scale.criteria, seeds, price, judging.judge_max_tokens)
-        print_lines(size.lines())
+        print_lines(asking_size(plan, seeds, price, judging.judge_max_tokens).lines())
         return
     if output is None:
         raise UserError("give an --output folder, or --dry-run")
     judges = seeded_judges(judging, seeds, settings.judge_temperature)
-    run = judge_experts(rated, scale, conditions, judges, output, judging, settings)
+    run = judge_experts(plan, judges, output, judging, settings)
     print_page(run)
     if run.stopped is not None:
         raise typer.Exit(3)

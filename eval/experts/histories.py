@@ -1,11 +1,15 @@
-"""Which scored examples a judge is shown before it predicts an expert's score: the rules that keep the answer out."""
+"""What a judge is asked before it predicts an expert's score: under which conditions, and with which examples."""
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sozo.data.errors import UserError
+from sozo.data.rubrics import Criterion, RatingRubric
+from sozo.scoring.judges.criterion import examples_text
+from sozo.scoring.judges.protocol import ToJudge
 from sozo.tasks.pbig.experts import Rated
 
 HISTORIES = ("zero", "diff", "same")
@@ -22,6 +26,10 @@ class Condition:
     def name(self) -> str:
         """As tables call it."""
         return f"{self.history} {self.shots}" if self.shots else self.history
+
+    def ask_id(self, rating: Rated) -> str:
+        """Unique among the ratings under all conditions."""
+        return f"{rating.id} {self.name}"
 
 
 def conditions_of(histories: Sequence[str], shots: Sequence[int]) -> tuple[Condition, ...]:
@@ -41,17 +49,51 @@ def conditions_of(histories: Sequence[str], shots: Sequence[int]) -> tuple[Condi
     return tuple(conditions)
 
 
-class Pools:
-    """What examples may be drawn from.
+@dataclass(frozen=True)
+class Plan:
+    """Which ratings are predicted under which conditions, and what a judge is shown before: never the answer.
 
-    Never the idea that is to be predicted, nor another one of its patent; of the same criterion; `same` by the same
-    expert, `diff` by others of the same domain.
+    No example is of the idea that is to be predicted, nor of another one of its patent. All are of the same criterion,
+    `same` by the same expert, `diff` by others of the same domain.
     """
 
-    def __init__(self, ratings: Iterable[Rated]) -> None:
-        self._by_criterion: dict[str, list[Rated]] = {}
-        for rating in ratings:
-            self._by_criterion.setdefault(rating.criterion, []).append(rating)
+    ratings: Sequence[Rated]  # what examples are drawn from
+    rubric: RatingRubric
+    conditions: Sequence[Condition]
+    most: int | None = None  # ratings to predict; None: all
+
+    @cached_property
+    def of(self) -> Sequence[Rated]:
+        """The ratings that are predicted, in order: as alike as possible from each expert and criterion."""
+        if self.most is None:
+            return self.ratings
+        shuffled = random.Random(0).sample(self.ratings, len(self.ratings))
+        count: Counter[tuple[str, str]] = Counter()
+        turn = {}
+        for rating in shuffled:
+            group = (rating.rater, rating.criterion)
+            count[group] += 1
+            turn[rating.id] = count[group]
+        kept = {rating.id for rating in sorted(shuffled, key=lambda rating: turn[rating.id])[: self.most]}
+        return [rating for rating in self.ratings if rating.id in kept]
+
+    @cached_property
+    def parts(self) -> list[tuple[Criterion, list[Rated]]]:
+        """The criteria by which anything is predicted, each with these ratings."""
+        parts = [(c, [rating for rating in self.of if rating.criterion == c.name]) for c in self.rubric.criteria]
+        return [(criterion, part) for criterion, part in parts if part]
+
+    @property
+    def shots(self) -> list[int]:
+        """Numbers of examples, from the least; without zero."""
+        return sorted({condition.shots for condition in self.conditions if condition.shots})
+
+    @cached_property
+    def _by_criterion(self) -> dict[str, list[Rated]]:
+        by_criterion: dict[str, list[Rated]] = {}
+        for rating in self.ratings:
+            by_criterion.setdefault(rating.criterion, []).append(rating)
+        return by_criterion
 
     def pool(self, target: Rated, history: str) -> list[Rated]:
         """The examples that a target's history may hold, in the order of the ratings."""
@@ -72,15 +114,10 @@ class Pools:
         draw = random.Random(f"{seed}\0{target.id}\0{condition.shots}")
         return draw.sample(pool, min(condition.shots, len(pool)))
 
-
-def sample_ratings(ratings: Sequence[Rated], most: int) -> list[Rated]:
-    """At most so many ratings, as alike as possible from each expert and criterion, in their order."""
-    shuffled = random.Random(0).sample(ratings, len(ratings))
-    count: Counter[tuple[str, str]] = Counter()
-    turn = {}
-    for rating in shuffled:
-        group = (rating.rater, rating.criterion)
-        count[group] += 1
-        turn[rating.id] = count[group]
-    kept = {rating.id for rating in sorted(shuffled, key=lambda rating: turn[rating.id])[:most]}
-    return [rating for rating in ratings if rating.id in kept]
+    def asks(self, part: Sequence[Rated], seed: int) -> Iterator[ToJudge]:
+        """What a judge is asked with one seed about `part`, condition by condition; the question holds the examples."""
+        for condition in self.conditions:
+            for rating in part:
+                examples = self.examples(rating, condition, seed)
+                question = examples_text((example.text, example.score) for example in examples)
+                yield ToJudge(condition.ask_id(rating), rating.item, question, rating.text, condition.name)

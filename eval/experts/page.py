@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sozo.data.markdown import bullets, plain
-from sozo.eval.experts.analysis import OTHERS, Compared, Result, Row, Value, own_name
+from sozo.eval.experts.analysis import OTHERS, OWN, Compared, Result, Row, Value
 from sozo.eval.experts.asks import Votes
 from sozo.eval.experts.reasons import Reasons
 from sozo.eval.pages import PageRow, page_table
@@ -37,7 +37,7 @@ Without examples two experts' prompts are the same, and so are the reasons.
 """
 
 
-def experts_page(result: Result, votes: Votes, notes: Sequence[str], alike: Sequence[Reasons] = ()) -> str:
+def experts_page(result: Result, votes: Votes, notes: Sequence[str]) -> str:
     """The page of a run; `notes` say what was asked."""
     parts = ["# A judge for each expert\n", bullets(plain(note) for note in [*notes, *_bill(votes)])]
     parts += ["## What it says\n", bullets(plain(line) for line in verdicts(result)) or "Nothing yet.\n"]
@@ -45,15 +45,15 @@ def experts_page(result: Result, votes: Votes, notes: Sequence[str], alike: Sequ
     parts += ["## Agreement with the experts\n", about, page_table([_row(row) for row in result.rows])]
     if result.compared:
         parts += ["## Differences\n", _ABOUT_DIFFERENCES, page_table([_compared(pair) for pair in result.compared])]
-    if alike:
-        parts += ["## Reasons\n", _ABOUT_REASONS, page_table([_reasons(condition) for condition in alike])]
+    if result.reasons:
+        parts += ["## Reasons\n", _ABOUT_REASONS, page_table([_reasons(condition) for condition in result.reasons])]
     return "\n".join(parts)
 
 
 def verdicts(result: Result) -> Iterator[str]:
     """In words: whether the expert's own examples taught more than a habit, and where pooling hides that."""
-    dummies = [row.name for row in result.rows if row.name.startswith("own median")]
-    most = own_name(max((int(name.rpartition(" ")[2]) for name in dummies), default=1))
+    # The rows come by number of examples: the last of these dummies repeats the most.
+    most = [OWN, *(row.name for row in result.rows if row.name.startswith(OWN))][-1]
     for pair in result.compared:
         if pair.second != most:
             continue
@@ -141,8 +141,8 @@ def _bill(votes: Votes) -> Iterator[str]:
         shown = votes.examples[name] / max(1, statuses.total())
         counts = ", ".join(f"{status} {n:,}" for status, n in sorted(statuses.items()))
         yield f"{name}: {counts}; {shown:.1f} examples shown on average."
-    if votes.stopped:
-        yield f"Not finished: {votes.stopped}."
+    if bill.stopped:
+        yield f"Not finished: {bill.stopped}."
 
 
 def alpha_figure(result: Result, shots: Sequence[int]) -> bytes:
@@ -175,15 +175,16 @@ def alpha_figure(result: Result, shots: Sequence[int]) -> bytes:
 
 def _curves(result: Result, criterion: str, shots: Sequence[int]) -> dict[str, list[tuple[int, float]]]:
     """Name -> points (examples, alpha within experts); what is shown no examples is a level line."""
-    ends = (min(shots), max(shots)) if shots else (0, 1)
-    places = {(name, x): name for name in ("zero", OTHERS) for x in ends}
-    for x in sorted(shots):
-        places |= {("diff", x): f"diff {x}", ("same", x): f"same {x}", ("own median", x): own_name(x)}
+    ends = (shots[0], shots[-1]) if shots else (0, 1)
     curves: dict[str, list[tuple[int, float]]] = {}
-    for (curve, x), name in places.items():
-        row = result.row(criterion, name)
-        if row is not None and row.within.alpha is not None:
-            curves.setdefault(curve, []).append((x, row.within.alpha))
+    for row in result.rows:
+        alpha, (curve, _, examples) = row.within.alpha, row.name.rpartition(" ")
+        if row.criterion != criterion or alpha is None:
+            continue
+        if row.name in ("zero", OTHERS):
+            curves[row.name] = [(x, alpha) for x in ends]
+        elif examples.isdigit() and shots:
+            curves.setdefault(curve, []).append((int(examples), alpha))
     return curves
 
 

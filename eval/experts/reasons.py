@@ -1,18 +1,17 @@
 """Figure 3: do experts who agree more get judges whose reasons are more alike?"""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from sozo.eval.experts.asks import Votes
-from sozo.eval.experts.histories import Condition
+from sozo.eval.experts.asks import Predictions
+from sozo.eval.experts.command import ExpertSettings
+from sozo.eval.experts.histories import Condition, Plan
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.statistics.agreement import krippendorff_alpha
-from sozo.tasks.pbig.experts import Rated
 
 PERMUTATIONS, FEWEST_PAIRS = 10_000, 3
 
@@ -40,20 +39,20 @@ class Reasons:
 
 
 def reasons_of(
-    of: Sequence[Rated], votes: Votes, condition: Condition, vectors: WordVectors, level: str, least: int
+    plan: Plan, predictions: Predictions, condition: Condition, vectors: WordVectors, settings: ExpertSettings
 ) -> Reasons:
-    """Pairs of experts with `least` ideas in common or more; a judge's reason is that of its first readable vote."""
-    rows = []
-    for rating in of:
-        reasons = [vote.reason for vote in votes.by_rating.get((condition.name, rating.id), ()) if vote is not None]
-        reason = next((text for text in reasons if text.strip()), None)
+    """Pairs of experts with enough ideas in common; a judge's reason is that of its first readable vote."""
+    rows, level = [], settings.level
+    for rating in plan.of:
+        votes = predictions[condition.ask_id(rating)].votes
+        reason = next((vote.reason for vote in votes if vote is not None and vote.reason.strip()), None)
         rows.append((rating.rater, rating.item, rating.criterion, rating.score, reason))
     table = pd.DataFrame(rows, columns=["rater", "item", "criterion", "score", "reason"])
     wide = table.pivot(index=["item", "criterion"], columns="rater")
     points = []
     for a, b in combinations(table.rater.unique(), 2):
         scores = wide["score"][[a, b]].dropna()
-        if scores.index.get_level_values("item").nunique() < least:
+        if scores.index.get_level_values("item").nunique() < settings.least:
             continue
         by_criterion = [part.to_numpy().T for _, part in scores.groupby("criterion")]
         alphas = [alpha for pair in by_criterion if (alpha := krippendorff_alpha(pair, level).alpha) is not None]
@@ -70,17 +69,18 @@ def _correlated(condition: str, points: tuple[Point, ...]) -> Reasons:
     if len(points) < FEWEST_PAIRS:
         reason = f"{len(points)} pairs of experts with enough ideas in common: a correlation needs {FEWEST_PAIRS}"
         return Reasons(condition, points, None, None, reason)
-    cosine, alpha = (np.array([getattr(point, name) for point in points]) for name in ("cosine", "alpha"))
+    pairs = pd.DataFrame(points)
+    cosine, alpha = pairs.cosine.to_numpy(), pairs.alpha.to_numpy()
     for values, reason in ((cosine, "all pairs' reasons are as alike"), (alpha, "all pairs agree as much")):
         if np.ptp(values) < 1e-9:
             return Reasons(condition, points, None, None, reason)
-    number = {name: k for k, name in enumerate(dict.fromkeys(n for p in points for n in (p.first, p.second)))}
-    first, second = np.array([(number[point.first], number[point.second]) for point in points]).T
-    matrix = np.full((len(number), len(number)), np.nan)  # NaN where two share too little
+    experts, names = pd.factorize(pairs[["first", "second"]].to_numpy().ravel())
+    first, second = experts.reshape(-1, 2).T
+    matrix = np.full((len(names), len(names)), np.nan)  # NaN where two share too little
     matrix[first, second] = matrix[second, first] = alpha
     r, rng, as_far = _pearson(cosine, alpha), np.random.default_rng(0), 0
     for _ in range(PERMUTATIONS):
-        order = rng.permutation(len(number))
+        order = rng.permutation(len(names))
         as_far += abs(_pearson(cosine, matrix[order[first], order[second]])) >= abs(r) - 1e-12
     return Reasons(condition, points, r, (1 + as_far) / (1 + PERMUTATIONS))
 

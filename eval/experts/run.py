@@ -9,13 +9,12 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
-from sozo.data.rubrics import RatingRubric
-from sozo.eval.experts.analysis import Predictions, analyse
-from sozo.eval.experts.asks import Votes, ask_for_all, predict
+from sozo.eval.experts.analysis import analyse
+from sozo.eval.experts.asks import Predictions, ask_for_all, predict
 from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import Condition, sample_ratings
+from sozo.eval.experts.histories import Plan
 from sozo.eval.experts.page import alpha_figure, experts_page, reasons_figure
-from sozo.eval.experts.reasons import Reasons, reasons_of
+from sozo.eval.experts.reasons import reasons_of
 from sozo.eval.pages import PageFolder
 from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
@@ -23,7 +22,6 @@ from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
-from sozo.tasks.pbig.experts import Rated
 
 VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
@@ -51,71 +49,53 @@ def seeded_judges(settings: JudgeSettings, seeds: int, temperature: float) -> li
 
 
 def judge_experts(
-    ratings: Sequence[Rated],
-    rubric: RatingRubric,
-    conditions: Sequence[Condition],
-    judges: Sequence[Judge],
-    output: Path,
-    judging: JudgeSettings,
-    settings: ExpertSettings,
+    plan: Plan, judges: Sequence[Judge], output: Path, judging: JudgeSettings, settings: ExpertSettings
 ) -> PageRun:
-    """Have every rating predicted under every condition, one vote of each of `judges`, and say how well.
+    """Have every rating of a plan predicted under every condition, one vote of each of `judges`, and say how well.
 
     The folder `output` gets the page, `experts.json`, `predictions.jsonl`, the figure, and the ledger with every
     verdict the moment it arrives: the same command asks only what is missing, and counts again for nothing.
     """
-    of = list(ratings) if settings.max_ratings is None else sample_ratings(ratings, settings.max_ratings)
-    criteria = [c for c in rubric.criteria if any(rating.criterion == c.name for rating in of)]
-    content = json.dumps([asdict(rating) for rating in ratings]).encode()
+    content = json.dumps([asdict(rating) for rating in plan.ratings]).encode()
     config = {
         "task": "experts",
         "ratings_sha256": hashlib.sha256(content).hexdigest(),
-        "predicted": len(of),
-        "conditions": [condition.name for condition in conditions],
-        "prompts": [criterion_rubric(criterion).name for criterion in criteria],
+        "predicted": len(plan.of),
+        "conditions": [condition.name for condition in plan.conditions],
+        "prompts": [criterion_rubric(criterion).name for criterion, _ in plan.parts],
         "judge": {"model": judges[0].name, "parameters": [judge.parameters for judge in judges]},
     }
     folder = PageFolder(output, config, "experts", [LEDGER])
     folder.reopen()
     folder.start({}, {"judge": judges[0].describe()})
-    votes = ask_for_all(ratings, of, conditions, criteria, judges, output / LEDGER, judging)
+    votes = ask_for_all(plan, judges, output / LEDGER, judging)
     predictions = {}
-    for key in ((condition.name, rating.id) for condition in conditions for rating in of):
-        predictions[key] = predict(votes.by_rating.get(key, ()), settings.min_confidence)
-    how = {name: getattr(settings, name) for name in ("level", "least", "min_confidence")}
-    result = analyse(ratings, of, conditions, criteria, predictions, seeds=len(judges), **how)
-    alike = _reasons(of, conditions, votes, settings)
-    folder.add(VALUES, {**result.to_json(), "reasons": [asdict(condition) for condition in alike]})
-    write_objects(output / PREDICTIONS, _prediction_lines(of, conditions, votes, predictions))
+    for ask_id in (condition.ask_id(rating) for condition in plan.conditions for rating in plan.of):
+        predictions[ask_id] = predict(votes.by_ask[ask_id], settings.min_confidence)
+    result = analyse(plan, predictions, len(judges), settings)
+    if settings.reasons_embedding_model is not None:
+        vectors = WordVectors(make_encoder(settings.reasons_embedding_model, texts=True))
+        # Of each history the condition with the most examples.
+        most = {condition.history: condition for condition in sorted(plan.conditions, key=lambda each: each.shots)}
+        result.reasons.extend(reasons_of(plan, predictions, each, vectors, settings) for each in most.values())
+    folder.add(VALUES, asdict(result))
+    write_objects(output / PREDICTIONS, _prediction_lines(plan, predictions))
     folder.files.append(PREDICTIONS)
-    folder.add(CURVES, alpha_figure(result, sorted({c.shots for c in conditions if c.shots})))
-    if alike:
-        folder.add(REASONS, reasons_figure(alike))
-    notes = [f"{len(of):,} of {len(ratings):,} ratings, {len(conditions)} conditions, {len(judges)} votes each"]
-    notes.append(f"Judge: {judges[0].name}. Asked now: {votes.requests:,}; the rest was in the ledger or is equal.")
+    folder.add(CURVES, alpha_figure(result, plan.shots))
+    if result.reasons:
+        folder.add(REASONS, reasons_figure(result.reasons))
+    sizes = f"{len(plan.of):,} of {len(plan.ratings):,} ratings, {len(plan.conditions)} conditions"
+    asked = f"Asked now: {votes.bill.requests:,}; the rest was in the ledger or is equal."
+    notes = [f"{sizes}, {len(judges)} votes each", f"Judge: {judges[0].name}. {asked}"]
     metrics = {**votes.to_json(), "min_confidence": settings.min_confidence}
-    return folder.publish(experts_page(result, votes, notes, alike), metrics, votes.stopped)
+    return folder.publish(experts_page(result, votes, notes), metrics, votes.bill.stopped)
 
 
-def _reasons(
-    of: Sequence[Rated], conditions: Sequence[Condition], votes: Votes, settings: ExpertSettings
-) -> list[Reasons]:
-    """Figure 3 of each history with the most examples that it was given."""
-    if settings.reasons_embedding_model is None:
-        return []
-    vectors = WordVectors(make_encoder(settings.reasons_embedding_model, texts=True))
-    most = {condition.history: condition for condition in sorted(conditions, key=lambda condition: condition.shots)}
-    return [reasons_of(of, votes, each, vectors, settings.level, settings.least) for each in most.values()]
-
-
-def _prediction_lines(
-    of: Sequence[Rated], conditions: Sequence[Condition], votes: Votes, predictions: Predictions
-) -> Iterator[dict[str, Any]]:
+def _prediction_lines(plan: Plan, predictions: Predictions) -> Iterator[dict[str, Any]]:
     """One line for each condition and rating."""
-    for condition in conditions:
-        for rating in of:
-            key = (condition.name, rating.id)
+    for condition in plan.conditions:
+        for rating in plan.of:
             line = {name: getattr(rating, name) for name in ("rater", "item", "domain", "criterion", "score")}
-            prediction = {"prediction": predictions[key].score, "reason": predictions[key].reason}
-            votes_of_rating = [vote and asdict(vote) for vote in votes.by_rating.get(key, ())]
-            yield {"condition": condition.name, **line, **prediction, "votes": votes_of_rating}
+            prediction = predictions[condition.ask_id(rating)]
+            line |= {"prediction": prediction.score, "reason": prediction.reason}
+            yield {"condition": condition.name, **line, "votes": [vote and asdict(vote) for vote in prediction.votes]}

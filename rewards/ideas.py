@@ -13,7 +13,7 @@ from sozo.rewards.judge import JudgeReward, StatusScores
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.judges.criterion import criteria_rubric
 from sozo.scoring.judges.protocol import Status
-from sozo.tasks.pbig.experts import Expert, load_experts, plain
+from sozo.tasks.pbig.experts import Expert, load_experts
 from sozo.tasks.pbig.ideas import idea_text, parse_idea
 from sozo.tasks.pbig.rows import CRITERIA, worth
 from sozo.tasks.pbig.settings import digest
@@ -75,12 +75,8 @@ class IdeaReward(JudgeReward):
         if aggregate == "one" and len(experts or [""]) > 1:
             raise UserError(f"idea_reward: aggregate one is for one expert, not {len(experts or ())}; take mean")
         criteria = [criterion for criterion in CRITERIA if axes is None or criterion.name in axes]
-        paths = {"ratings": ratings, "ideas": ideas, "patents": patents}
-        if not experts and any(paths.values()):
-            raise UserError("idea_reward: files of ratings are for experts, the names of raters; give these")
-        self.experts: Sequence[Expert] = (
-            load_experts(experts, criteria, shots, **paths) if experts else [plain(criteria)]
-        )
+        files = {"ratings": ratings, "ideas": ideas, "patents": patents}
+        self.experts: Sequence[Expert] = load_experts(experts or None, criteria, shots, **files)
         # What none of them rates is not asked.
         criteria = [criterion for criterion in criteria if any(criterion in e.criteria for e in self.experts)]
         if not criteria:

@@ -19,7 +19,6 @@ from sozo.tasks.pbig.ideas import (
     read_patents,
     trial_ideas,
     trial_patents,
-    write_patents,
 )
 
 IDEA = {
@@ -40,7 +39,7 @@ def write(path, *rows):
 def test_files_come_back_as_they_were_written(tmp_path):
     patents = (Patent("p", "枕", "聞く枕", ("一つ", "二つ"), "長い説明", "CS"), Patent("q", "布", "冷える布"))
     ideas = (Idea("i", "p", "枕", "眠る", "縫う", "軽い", "someone", ("title",)), Idea("j", "q", "a", "b", "c", "d"))
-    write_patents(tmp_path / "p.jsonl", patents)
+    write_records(tmp_path / "p.jsonl", patents)
     write_records(tmp_path / "i.jsonl", ideas)
     assert read_patents(tmp_path / "p.jsonl") == patents
     assert read_ideas(tmp_path / "i.jsonl", {"p", "q"}) == ideas

@@ -172,7 +172,7 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
     assert run.metrics["measures"]["pbig/worth"]["mean"] == pytest.approx(0.9)
     with pytest.raises(UserError, match="holds no rating by T9; B1, B2"):
         scored(tmp_path / "no", judge, as_experts="T9")
-    with pytest.raises(UserError, match="files of ratings are for --as-experts"):
+    with pytest.raises(UserError, match="files of ratings are for experts"):
         scored(tmp_path / "no", judge, pbig_ratings="r.csv")
 
 

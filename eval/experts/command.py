@@ -1,7 +1,6 @@
 """`sozo experts`: from the command line to a run."""
 
 from dataclasses import dataclass
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
 
@@ -55,15 +54,11 @@ def experts(
 
     check_level(settings.level)
     scale, conditions = load_rubric(rubric), conditions_of(history or HISTORIES, shots or (1, 2, 5, 10))
-    if trial:
-        if ratings or ideas or patents:
-            raise UserError("--trial has its own --ratings, --ideas and --patents; leave these out")
-        with as_file(files("sozo.data").joinpath("pbig_trial")) as folder:
-            rated = read_rated(folder / "ratings.csv", folder / "ideas.jsonl", folder / "technologies.jsonl", scale)
-    elif ratings is None or ideas is None or patents is None:
+    if trial and (ratings or ideas or patents):
+        raise UserError("--trial has its own --ratings, --ideas and --patents; leave these out")
+    if not (trial or (ratings and ideas and patents)):
         raise UserError("give --ratings, --ideas and --patents, or --trial")
-    else:
-        rated = read_rated(ratings, ideas, patents, scale)
+    rated = read_rated(ratings, ideas, patents, scale)
     plan = Plan(rated, scale, conditions, settings.max_ratings)
     price, seeds = judging.price(), settings.judge_seeds
     if dry_run:

@@ -7,19 +7,18 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.ratings import read_any_ratings
-from sozo.data.rubrics import Criterion, RatingRubric, load_rubric
+from sozo.data.rubrics import FOR_IDEAS, Criterion, RatingRubric, load_rubric
 from sozo.data.settings import hint
 from sozo.scoring.judges.criterion import criterion_rubric, examples_text, read_verdict
 from sozo.scoring.judges.ledger import Judgement
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
-from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents
+from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents, trial_file
 from sozo.tasks.pbig.rows import Opinion, gate, in_stages
 
 PLAIN = "judge"  # who judges where nobody is imitated
@@ -43,8 +42,17 @@ class Rated:
         return f"{self.item} {self.criterion} {self.rater}"
 
 
-def read_rated(path: Path, ideas: Path, patents: Path, rubric: RatingRubric) -> list[Rated]:
-    """The ratings of the file `path`, in order, with what was rated; a domain that it does not say is the patent's."""
+def read_rated(
+    ratings: str | Path | None, ideas: str | Path | None, patents: str | Path | None, rubric: RatingRubric
+) -> list[Rated]:
+    """The ratings of a file, in order, with the ideas that were rated and their patents; a domain may be the patent's.
+
+    Without any of the files they are the trial's, whose experts are a rule.
+    """
+    files = {"ratings.csv": ratings, "ideas.jsonl": ideas, "technologies.jsonl": patents}
+    if any(files.values()) and not all(files.values()):
+        raise UserError("the files of ratings, of the ideas and of their patents go together; give all three")
+    path, ideas, patents = (Path(file or trial_file(name)) for name, file in files.items())
     patent_of = {patent.id: patent for patent in read_patents(patents)}
     by_id = {idea.id: idea for idea in read_ideas(ideas, patent_of)}
     result: dict[str, Rated] = {}
@@ -97,13 +105,8 @@ class Expert:
         return [self.name, self.shots, [[idea.patent, idea.text, idea.scores] for idea in self.history]]
 
 
-def plain(criteria: Sequence[Criterion]) -> Expert:
-    """Nobody's point of view."""
-    return Expert(PLAIN, tuple(criteria))
-
-
 def load_experts(
-    names: Sequence[str],
+    names: Sequence[str] | None,
     criteria: Sequence[Criterion],
     shots: int,
     *,
@@ -113,25 +116,22 @@ def load_experts(
 ) -> tuple[Expert, ...]:
     """The experts of these names, each with those of `criteria` that she rated and with all that she gave.
 
-    Without any file, they are the trial's, who are a rule.
+    The files are as in `read_rated`. Without names it is nobody's point of view, by all of the criteria.
 
     >>> (expert,) = load_experts(["B1"], load_rubric("pbig").criteria, 3)
     >>> [criterion.name for criterion in expert.criteria][:2], len(expert.history)
     (['specificity', 'need_validity_b2b'], 36)
     """
+    if names is None:
+        if ratings or ideas or patents:
+            raise UserError("files of ratings are for experts, the names of raters (--as-experts); give these")
+        return (Expert(PLAIN, tuple(criteria)),)
     if not names or len(set(names)) < len(names) or not all(names):
         raise UserError(f"experts must be names of raters, each once, not {', '.join(names)!r}")
     if shots < 1:
         raise UserError(f"shots must be at least 1, not {shots}")
-    named = [ratings, ideas, patents]
-    if any(named) and not all(named):
-        raise UserError("the files of ratings, of the ideas and of their patents go together; give all three")
-    with as_file(files("sozo.data").joinpath("pbig_trial")) as trial:
-        packaged = [trial / name for name in ("ratings.csv", "ideas.jsonl", "technologies.jsonl")]
-        paths = [Path(path) for path in named if path] or packaged
-        rated = read_rated(paths[0], paths[1], paths[2], load_rubric("pbig"))
     histories: dict[str, dict[str, RatedIdea]] = {}  # rater -> idea -> what she gave it
-    for rating in rated:
+    for rating in read_rated(ratings, ideas, patents, load_rubric(FOR_IDEAS)):
         history = histories.setdefault(rating.rater, {})
         idea = history.setdefault(rating.item, RatedIdea(rating.patent, rating.text, {}))
         idea.scores[rating.criterion] = rating.score
@@ -139,7 +139,7 @@ def load_experts(
     for name in names:
         if name not in histories:
             near = hint(name, histories, f"; {', '.join(sorted(histories))} rated")
-            raise UserError(f"{paths[0]}: holds no rating by {name}{near}")
+            raise UserError(f"{ratings or 'the trial'}: holds no rating by {name}{near}")
         own_ideas = tuple(histories[name].values())
         rated_criteria = {criterion for idea in own_ideas for criterion in idea.scores}
         own = tuple(criterion for criterion in criteria if criterion.name in rated_criteria)

@@ -7,17 +7,19 @@ ideas that were invented for sozo; they are no patents, and they never enter tra
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from importlib.resources import as_file, files
+from functools import partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, StringConstraints
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import Id, SafeFilledText, SafeId, SafeText, read_records, record_of, write_objects
+from sozo.data.jsonl import Id, SafeFilledText, SafeId, SafeText, read_records, record_of
 from sozo.data.schema import utf8_safe
 from sozo.scoring.final_text import final_text, one_json
 
+T = TypeVar("T")
 # An idea's fields and the most characters of each (section 3.1).
 LIMITS = {"title": 100, "description": 300, "implementation": 300, "differentiation": 300}
 
@@ -139,17 +141,22 @@ def rated_text(patent: Patent, idea: Idea | Mapping[str, str]) -> str:
 def read_patents(path: Path) -> tuple[Patent, ...]:
     """The patents of a JSONL file: columns id, title and abstract; claims (a string or a list), description, domain."""
 
-    def patent(where: str, row: dict[str, Any]) -> Patent:
-        return record_of(Patent, _known(row), where)
-
-    return read_records(path, patent, "patents", '{"id": "...", "title": "...", "abstract": "..."}')
+    return read_records(path, partial(_record, Patent), "patents", '{"id": "...", "title": "...", "abstract": "..."}')
 
 
-def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
-    """The ideas of a JSONL file, in order: columns id, patent (one of the ids `patents`) and the fields of `LIMITS`."""
+def _record(kind: type[T], where: str, row: dict[str, Any]) -> T:
+    """A line as a patent or an idea; a column that is null is missing."""
+    return record_of(kind, {name: value for name, value in row.items() if value is not None}, where)
+
+
+def read_ideas(path: Path, patents: Collection[str], *, whole: bool = False) -> tuple[Idea, ...]:
+    """The ideas of a JSONL file, in order: columns id, patent (one of the ids `patents`) and the fields of `LIMITS`.
+
+    Fields end at their limits, unless ideas shall be as they were written, `whole`.
+    """
 
     def idea(where: str, row: dict[str, Any]) -> Idea:
-        read = record_of(Idea, _known(row), where)
+        read = _record(Idea, where, row)
         if read.patent not in patents:
             missing = f"an idea of the patent {read.patent!r}, which is not among the patents"
             raise UserError(f"{where}: {missing}; give its file")
@@ -158,15 +165,15 @@ def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
             if not text.strip():
                 raise UserError(f"{where}: the idea {read.id!r} has no {name}; write one or leave the line out")
         cut = tuple(name for name in LIMITS if name in over or name in read.cut)
-        return replace(read, **fields, cut=cut)
+        return read if whole else replace(read, **fields, cut=cut)
 
     fields = ", ".join(f'"{name}": "..."' for name in LIMITS)
     return read_records(path, idea, "ideas", f'{{"id": "...", "patent": "...", {fields}}}')
 
 
-def write_patents(path: Path, patents: Collection[Patent]) -> None:
-    """Write patents as `read_patents` reads them."""
-    write_objects(path, map(asdict, patents))
+def trial_file(name: str) -> Path:
+    """Where a file of the trial is: `technologies.jsonl`, `ideas.jsonl` or `ratings.csv`."""
+    return Path(str(files("sozo.data").joinpath("pbig_trial", name)))
 
 
 def trial_patents() -> tuple[Patent, ...]:
@@ -175,8 +182,7 @@ def trial_patents() -> tuple[Patent, ...]:
     >>> len(trial_patents())
     24
     """
-    with as_file(files("sozo.data").joinpath("pbig_trial", "technologies.jsonl")) as packaged:
-        return read_patents(packaged)
+    return read_patents(trial_file("technologies.jsonl"))
 
 
 def trial_ideas() -> tuple[Idea, ...]:
@@ -185,10 +191,4 @@ def trial_ideas() -> tuple[Idea, ...]:
     >>> [idea.id for idea in trial_ideas()[:3]]
     ['nlp-1-good', 'nlp-1-vague', 'nlp-1-unbuildable']
     """
-    with as_file(files("sozo.data").joinpath("pbig_trial", "ideas.jsonl")) as packaged:
-        return read_ideas(packaged, {patent.id for patent in trial_patents()})
-
-
-def _known(row: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a line that say something."""
-    return {name: value for name, value in row.items() if value is not None}
+    return read_ideas(trial_file("ideas.jsonl"), {patent.id for patent in trial_patents()})

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sozo.data.jsonl import read_objects, write_objects
+from sozo.data.jsonl import read_objects
 from sozo.data.rubrics import Criterion, load_rubric
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import Measure
@@ -129,13 +129,8 @@ def _passing(gate: str) -> int:
     return min(criterion.above[gate] for criterion in CRITERIA if criterion.above and gate in criterion.above)
 
 
-def write_rows(path: Path, rows: Iterable[JudgedIdea]) -> None:
-    """Write judged answers, whole or not at all."""
-    write_objects(path, map(asdict, rows))
-
-
 def read_rows(path: Path) -> list[JudgedIdea]:
-    """What `write_rows` wrote."""
+    """The judged answers of a run's file."""
     rows = []
     for _, row in read_objects(path):
         opinions = {name: Opinion(**opinion) for name, opinion in row.pop("opinions").items()}

@@ -4,15 +4,12 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from sozo.data.errors import UserError
-from sozo.data.prompts import PromptName, prompt
+from sozo.data.prompts import PromptName
 from sozo.data.settings import setting
-from sozo.scoring.embeddings import DEFAULT_ENCODER, WordVectors, make_encoder
+from sozo.scoring.embeddings import DEFAULT_ENCODER
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.tasks.pbig.ideas import Patent, read_patents, trial_patents
 
 # The language of the prompt, and so of the ideas: whose text asks for one.
 LANGUAGES: dict[str, PromptName] = {"ja": "pbig_idea_ja", "en": "pbig_idea"}
@@ -35,25 +32,6 @@ class PbigSettings(JudgeSettings):
     pbig_ideas: str | None = setting(None, "JSONL file of the ideas that they rated (default: those of the trial).")
     pbig_rated_patents: str | None = setting(None, "JSONL file of these ideas' patents (default: the patents asked).")
     pbig_shots: int = setting(10, "How many of a rater's own ratings her judge is shown at most.")
-
-    def asking(self) -> str:
-        """The prompt that asks for an idea."""
-        if self.pbig_language not in LANGUAGES:
-            raise UserError(f"pbig_language must be one of {', '.join(LANGUAGES)}, not {self.pbig_language}")
-        return prompt(LANGUAGES[self.pbig_language])
-
-    def load_patents(self) -> tuple[Patent, ...]:
-        """What ideas are asked from."""
-        if self.pbig_patents is None:
-            return trial_patents()
-        patents = read_patents(Path(self.pbig_patents))
-        if len(patents) < 2:
-            raise UserError(f"{self.pbig_patents}: holds one patent; give two or more")
-        return patents
-
-    def vectors(self) -> WordVectors:
-        """The encoder, loaded; see `make_encoder` for the errors."""
-        return WordVectors(make_encoder(self.pbig_embedding_model, revision=self.pbig_embedding_revision, texts=True))
 
 
 def digest(rows: Iterable[Any]) -> str:

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import read_objects
-from sozo.data.prompts import fill
+from sozo.data.jsonl import read_objects, write_records
+from sozo.data.prompts import fill, prompt
 from sozo.data.schema import utf8_safe
 from sozo.scoring.distance import mean_pairwise_distance
-from sozo.scoring.embeddings import WordVectors
+from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import Judging
 from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
-from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts, plain
+from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts
 from sozo.tasks.pbig.finished import LEDGER, PATENTS, ROWS, TOGETHER, FinishedPbig
 from sozo.tasks.pbig.ideas import (
     LIMITS,
@@ -33,12 +33,12 @@ from sozo.tasks.pbig.ideas import (
     patent_text,
     rated_text,
     read_ideas,
+    read_patents,
     trial_ideas,
     trial_patents,
-    write_patents,
 )
-from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, JudgedIdea, write_rows
-from sozo.tasks.pbig.settings import PbigSettings, digest
+from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, JudgedIdea
+from sozo.tasks.pbig.settings import LANGUAGES, PbigSettings, digest
 from sozo.tasks.pbig.view import PbigView
 from sozo.tasks.task import Answer, Complete, Item, Outcome
 
@@ -63,23 +63,29 @@ class Pbig(JudgedTask):
     @cached_property
     def patents(self) -> tuple[Patent, ...]:
         """What ideas are asked from."""
-        return self.settings.load_patents()
+        if self.settings.pbig_patents is None:
+            return trial_patents()
+        patents = read_patents(Path(self.settings.pbig_patents))
+        if len(patents) < 2:
+            raise UserError(f"{self.settings.pbig_patents}: holds one patent; give two or more")
+        return patents
 
     @cached_property
     def experts(self) -> tuple[Expert, ...]:
         """Who judges: a plain judge, or one for each rater named."""
-        raters, settings = self.settings.as_experts, self.settings
-        paths = {"ratings": settings.pbig_ratings, "ideas": settings.pbig_ideas, "patents": settings.pbig_rated_patents}
-        if raters is None:
-            if any(paths.values()):
-                raise UserError("files of ratings are for --as-experts, which names the raters; give it")
-            return (plain(CRITERIA),)
-        if paths["ratings"] and not paths["patents"]:
-            paths["patents"] = settings.pbig_patents
-        return load_experts([name.strip() for name in raters.split(",")], CRITERIA, settings.pbig_shots, **paths)
+        settings = self.settings
+        names = None if settings.as_experts is None else [name.strip() for name in settings.as_experts.split(",")]
+        ratings, patents = settings.pbig_ratings, settings.pbig_rated_patents
+        if ratings and not patents:
+            patents = settings.pbig_patents
+        files = {"ratings": ratings, "ideas": settings.pbig_ideas, "patents": patents}
+        return load_experts(names, CRITERIA, settings.pbig_shots, **files)
 
     def items(self) -> Sequence[Item]:
-        asks = self.settings.asking()
+        language = self.settings.pbig_language
+        if language not in LANGUAGES:
+            raise UserError(f"pbig_language must be one of {', '.join(LANGUAGES)}, not {language}")
+        asks = prompt(LANGUAGES[language])
         shown = [(patent.id, patent_text(patent)) for patent in self.patents]
         return [Item(name, fill(asks, patent=text), {"question": text}) for name, text in shown]
 
@@ -101,14 +107,14 @@ class Pbig(JudgedTask):
 
     def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
         """A file of ideas (`read_ideas`), or of answers as they were written (columns item and text)."""
-        rows = [row for _, row in read_objects(path)]
-        if rows and "text" in rows[0]:
+        _, first = next(read_objects(path), ("", {}))
+        if "text" in first:
             return super().read_answers(path, source)
         answers = []
-        for idea, row in zip(read_ideas(path, {patent.id for patent in self.patents}), rows, strict=True):
-            # As it stands, so that what is too long is cut and counted as a model's is.
-            text = json.dumps({name: row[name] for name in LIMITS}, ensure_ascii=False)
-            answers.append(Answer(idea.id, idea.patent, utf8_safe(text), source or idea.source or path.name))
+        # As they stand, so that what is too long is cut and counted as a model's is.
+        for idea in read_ideas(path, {patent.id for patent in self.patents}, whole=True):
+            text = json.dumps({name: getattr(idea, name) for name in LIMITS}, ensure_ascii=False)
+            answers.append(Answer(idea.id, idea.patent, text, source or idea.source or path.name))
         return answers
 
     def finish(self, run: Complete) -> Outcome:
@@ -134,8 +140,8 @@ class Pbig(JudgedTask):
             )
             for answer, idea in zip(run.answers, parsed, strict=True)
         ]
-        write_patents(run.folder / PATENTS, self.patents)
-        write_rows(run.folder / ROWS, rows)
+        write_records(run.folder / PATENTS, self.patents)
+        write_records(run.folder / ROWS, rows)
         return Outcome(self._metrics(run, rows, judging), judging.stopped)
 
     def _metrics(self, run: Complete, rows: Sequence[JudgedIdea], judging: Judging) -> dict[str, Any]:
@@ -144,10 +150,11 @@ class Pbig(JudgedTask):
             if row.fields:
                 by_patent[row.item].append(row.fields)
         several = {patent: ideas for patent, ideas in by_patent.items() if len(ideas) > 1}
-        together = {
-            TOGETHER[DISTANCE]: distances(several, self.settings.vectors()) if several else {},
-            TOGETHER[SAME_TITLE]: same_titles(several),
-        }
+        together = {TOGETHER[DISTANCE]: dict[str, float](), TOGETHER[SAME_TITLE]: same_titles(several)}
+        if several:
+            model, revision = self.settings.pbig_embedding_model, self.settings.pbig_embedding_revision
+            vectors = WordVectors(make_encoder(model, revision=revision, texts=True))
+            together[TOGETHER[DISTANCE]] = distances(several, vectors)
         finished = self.written(run.folder, together)
         experts = {}
         for expert in self.experts:

@@ -1,7 +1,7 @@
 """SAT's reward as TRL takes it: the distance between story and rewrite, for a text that is a rewrite at all."""
 
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -19,13 +19,19 @@ _MOST_VECTORS = 1 << 14  # every rewrite is new: without a limit, a long run wou
 class SatReward(Reward):
     """Reward function: `scale` times the distance (0 to 2) of a text that passes `Gate`; 0 for any other.
 
+    Nothing is loaded before the first call, or before `tools` is asked for.
+
     A text that is stopped gets nothing and not a share: noise is the farthest from a story of all, so that a tenth of
     its distance would still be worth as much as an honest rewrite's own.
 
     The column `story` of the dataset says what was to be rewritten. A completion without one (None) belongs to another
     task and gets no number.
 
-    `build` makes scorer and gate, in the process that uses them. With a `scale` of 10 it is of the size of DAT's.
+    Args:
+        scale: With 10 the reward is of the size of DAT's.
+        min_length: Nothing of fewer characters is paid, nor of more than `max_length`.
+        settings: Fields of `sozo.tasks.sat.score.SatSettings`: `stories`, a file, adds tales of one's own to the
+            packaged ones, from which the gate tells a rewrite's story.
 
     Logged over all processes: `sat/paid_share`, `sat/mean_distance` (of the paid), `sat/gate/<reason>` and
     `sat/duplicate_share` (shares), `sat/seconds`.
@@ -42,15 +48,24 @@ class SatReward(Reward):
     logged = ("paid_share", "mean_distance", "gate")
 
     def __init__(
-        self, build: Callable[[], tuple[SatScorer, Gate]], *, scale: float = 10.0, penalise_duplicates: bool = True
+        self,
+        *,
+        scale: float = 10.0,
+        penalise_duplicates: bool = True,
+        min_length: int = LENGTH_BAND[0],
+        max_length: int = LENGTH_BAND[1],
+        **settings: Any,
     ) -> None:
+        if not 0 < min_length <= max_length:
+            raise UserError(f"no rewrite has {min_length} to {max_length} characters; give min_length <= max_length")
         super().__init__("sat_reward", "sat", scale=scale, penalise_duplicates=penalise_duplicates)
-        self._build = build
+        self.settings, self.length = settings_of(SatSettings, settings), (min_length, max_length)
 
     @cached_property
     def tools(self) -> tuple[SatScorer, Gate]:
         """Scorer and gate, made when first asked for: ask before training to see errors early."""
-        return self._build()
+        tales = [story.text for story in (*load_stories(), *self.settings.load_stories())]
+        return self.settings.scorer(), Gate(tales, self.length)
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """See the class; a dataset without the column story is a UserError."""
@@ -80,26 +95,4 @@ class SatReward(Reward):
         return {**super().describe(), **scorer.describe(), "length_band": list(gate.length)}
 
 
-def make_sat_reward(
-    *,
-    scale: float = 10.0,
-    penalise_duplicates: bool = True,
-    min_length: int = LENGTH_BAND[0],
-    max_length: int = LENGTH_BAND[1],
-    **settings: Any,
-) -> SatReward:
-    """A configured SAT reward. Nothing is loaded before the first call, or before `reward.tools` is asked for.
-
-    See `SatReward`. Nothing of fewer than `min_length` or more than `max_length` characters is paid; `settings` are
-    fields of `sozo.tasks.sat.score.SatSettings`: `stories`, a file, adds tales of one's own to the packaged ones,
-    from which the gate tells a rewrite's story.
-    """
-    if not 0 < min_length <= max_length:
-        raise UserError(f"no rewrite has {min_length} to {max_length} characters; give min_length <= max_length")
-    build = partial(_build, settings_of(SatSettings, settings), (min_length, max_length))
-    return SatReward(build, scale=scale, penalise_duplicates=penalise_duplicates)
-
-
-def _build(settings: SatSettings, length: tuple[int, int]) -> tuple[SatScorer, Gate]:
-    own = settings.load_stories()
-    return settings.scorer(own), Gate([story.text for story in (*load_stories(), *own)], length)
+make_sat_reward = SatReward

@@ -12,9 +12,9 @@ from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.jcq.files import write_answers
 from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash
-from sozo.tasks.sat.finished import ROWS, STORIES, stories_digest
+from sozo.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites
-from sozo.tasks.sat.summary import summarise
+from sozo.tasks.sat.task import Sat
 from sozo.tasks.task import Answer
 
 QUESTION_OF_TASK = [Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)]
@@ -43,7 +43,7 @@ def sat_run(path, source, scores, *, scorer=SCORES, stories=None, texts=None):
     folder.start({"scorer": scorer}, {})
     write_records(path / STORIES, stories)
     write_rewrites(path / ROWS, rows)
-    folder.finish(summarise(rows, len(stories), source=source))
+    folder.finish(FinishedSat("sat", Sat.measures[0], path, {}, {}, {}).summary(source))
     return path
 
 

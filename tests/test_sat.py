@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 
 from fakes import FakeEncoder
 from sozo.data.errors import UserError
+from sozo.data.jsonl import write_records
 from sozo.data.prompts import fill, prompt
 from sozo.eval.run import score_answers
 from sozo.rewards.task import reward_of
 from sozo.scoring.embeddings import make_encoder
+from sozo.tasks.sat.finished import ROWS, STORIES, FinishedSat, story_scores
 from sozo.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
 from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
-from sozo.tasks.sat.summary import story_scores, summarise
 from sozo.tasks.sat.task import Sat
 from sozo.tasks.task import Answer, Item
 
@@ -45,7 +46,8 @@ VECTORS = {
 
 def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Rewrite]:
     rows = [Rewrite(str(k), name, text, "m") for k, (name, text) in enumerate(rewrites)]
-    return SatScorer(encoder or FakeEncoder(VECTORS), TALES).score(rows)
+    texts = {tale.id: tale.text for tale in TALES}
+    return SatScorer(encoder or FakeEncoder(VECTORS)).score(rows, [texts[row.story_id] for row in rows])
 
 
 @pytest.mark.parametrize(
@@ -102,9 +104,9 @@ def test_only_the_first_characters_are_embedded() -> None:
 
 
 def test_a_broken_encoder_is_an_error() -> None:
-    tales = [story(str(k), f"話{k}") for k in range(10)]
+    rows = [Rewrite("a", str(k), "桃") for k in range(10)]
     with pytest.raises(UserError, match="no usable vector"):
-        SatScorer(FakeEncoder({"犬": [0.0]}), tales).score([Rewrite("a", t.id, "桃") for t in tales])
+        SatScorer(FakeEncoder({"犬": [0.0]})).score(rows, [f"話{k}" for k in range(10)])
 
 
 @settings(max_examples=100, deadline=None)
@@ -136,7 +138,19 @@ def rated(name: str, value: float | None, number: int = 0, **kwargs: Any) -> Rew
     )
 
 
-def test_the_mean_is_over_stories() -> None:
+@pytest.fixture
+def summarise(tmp_path: Path) -> Any:
+    """What `metrics.json` holds of scored rewrites of so many stories."""
+
+    def summary(rows: list[Rewrite], num_stories: int, source: str | None = None) -> dict[str, Any]:
+        write_records(tmp_path / STORIES, [story(str(k), "話") for k in range(1, num_stories + 1)])
+        write_rewrites(tmp_path / ROWS, rows)
+        return FinishedSat("sat", Sat.measures[0], tmp_path, {}, {}, {}).summary(source)
+
+    return summary
+
+
+def test_the_mean_is_over_stories(summarise: Any) -> None:
     rows = [rated("1", 0.2), rated("1", 0.4, 1), rated("2", 0.9), rated("2", None, 1), rated("3", None)]
     assert story_scores(rows) == pytest.approx({"1": 0.3, "2": 0.9})
     summary = summarise(rows, 5)
@@ -153,7 +167,7 @@ def test_the_mean_is_over_stories() -> None:
     assert summarise(rows, 5, source="GPT-4o")["source"] == "GPT-4o"
 
 
-def test_compliance_stands_beside_the_score() -> None:
+def test_compliance_stands_beside_the_score(summarise: Any) -> None:
     rows = [
         rated("1", 0.4, length=300, copied=0.2),
         rated("2", 0.8, length=501, finish_reason="length"),
@@ -173,12 +187,11 @@ def test_compliance_stands_beside_the_score() -> None:
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
-def test_nothing_scored_has_no_mean() -> None:
-    for rows in ([], [rated("1", None)]):
-        summary = summarise(rows, 3)
-        score = summary["measures"]["sat"]
-        means = (score["mean"], summary["std"], score["low"], summary["compliant_mean"]["mean"])
-        assert means == (None, None, None, None)
+def test_nothing_scored_has_no_mean(summarise: Any) -> None:
+    summary = summarise([rated("1", None)], 3)
+    score = summary["measures"]["sat"]
+    means = (score["mean"], summary["std"], score["low"], summary["compliant_mean"]["mean"])
+    assert means == (None, None, None, None)
     assert summarise([rated("1", 0.5)], 3)["std"] is None
 
 
@@ -207,7 +220,9 @@ def test_the_packaged_encoder_knows_a_paraphrase_from_another_topic(texts_encode
     urashima = tales["urashimataro"]
     others = [tale.text for tale in tales.values() if tale is not urashima]
     texts = [urashima.text, PARAPHRASE, *others, UNRELATED]
-    rows = SatScorer(texts_encoder, [urashima]).score([Rewrite(str(k), urashima.id, t) for k, t in enumerate(texts)])
+    rows = SatScorer(texts_encoder).score(
+        [Rewrite(str(k), "u", t) for k, t in enumerate(texts)], [urashima.text] * len(texts)
+    )
     same, paraphrase, *tales_apart, unrelated = [row.score or 0 for row in rows]
     assert same == pytest.approx(0, abs=1e-6)
     assert 0.001 < paraphrase < min(tales_apart) < max(tales_apart) < unrelated
@@ -218,7 +233,7 @@ def test_the_packaged_encoder_knows_a_paraphrase_from_another_topic(texts_encode
 
 def test_the_packaged_encoder_has_a_vector_for_every_story(texts_encoder: Any) -> None:
     tales = load_stories()
-    rows = SatScorer(texts_encoder, tales).score([Rewrite(tale.id, tale.id, tale.text) for tale in tales])
+    rows = SatScorer(texts_encoder).score([Rewrite(t.id, t.id, t.text) for t in tales], [t.text for t in tales])
     assert max(row.score or 0 for row in rows) < 1e-6
     assert all(row.score is not None for row in rows)
     assert {row.copied for row in rows} == {1.0}
@@ -241,7 +256,8 @@ def test_nasty_rewrites(texts_encoder: Any) -> None:
         "latin": "Once upon a time.",
     }
     started = time.monotonic()
-    rows = SatScorer(texts_encoder, [tale]).score([Rewrite(name, tale.id, text) for name, text in texts.items()])
+    rewrites = [Rewrite(name, tale.id, text) for name, text in texts.items()]
+    rows = SatScorer(texts_encoder).score(rewrites, [tale.text] * len(texts))
     assert time.monotonic() - started < 30
     by_name = {row.id: row for row in rows}
     for row in rows:

@@ -115,7 +115,9 @@ def numbered(count, story="鶴の話。"):
         def __call__(self, story, text):
             return None if len(text) < 10 else GateReason.LENGTH
 
-    return SatReward(lambda: (SatScorer(encoder, []), Open([])), scale=10.0, penalise_duplicates=count)
+    reward = SatReward(penalise_duplicates=count)
+    reward.tools = (SatScorer(encoder), Open([]))
+    return reward
 
 
 def test_what_is_paid_and_logged_by_hand():

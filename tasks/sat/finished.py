@@ -3,22 +3,25 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from sozo.data.prompts import fill, prompt
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Rubric, Scores, ToJudge
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
-from sozo.tasks.sat.compliance import keeps_conditions
+from sozo.tasks.sat.compliance import Extra, keeps_conditions, length_ok
 from sozo.tasks.sat.score import SatScorer, what_counts
-from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites
-from sozo.tasks.sat.summary import story_scores
+from sozo.tasks.sat.stories import Rewrite, SatReason, Story, load_stories, read_rewrites
 
 ROWS = "rewrites.jsonl"
 STORIES = "stories.jsonl"  # what was rewritten, so that a run's folder can be read alone
@@ -79,8 +82,61 @@ class FinishedSat(Finished):
             yield ToJudge(row.id, row.story_id, self.stories[row.story_id].text, "" if reason else text)
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
-        scorer = SatScorer(make_encoder(encoder, texts=True), tuple(self.stories.values()), cache_dir=cache)
-        return story_scores(scorer.score(self.rewrites)), scorer.describe()
+        scorer = SatScorer(make_encoder(encoder, texts=True), cache)
+        stories = [self.stories[row.story_id].text for row in self.rewrites]
+        return story_scores(scorer.score(self.rewrites, stories)), scorer.describe()
+
+    def summary(self, source: str | None = None) -> dict[str, Any]:
+        """The row of Table 7 as `metrics.json` has it, written by `source`, by default by those whom the rows name.
+
+        The score is the mean over stories of each story's mean over its rewrites. Counts such as `compliant` (rewrites
+        that keep to every condition of the prompt), `length_ok` (about 400 characters), `one_line`, `only_story` and
+        `truncated` (cut off by the generator) are of `num_answers` rewrites; a rewrite that is empty keeps no
+        condition. `extras` are rewrites by what they hold beside the story, of which one may hold several.
+        `mean_length` is in characters, `mean_copied` the mean share of the story's 8-grams that are in the rewrite.
+        """
+        rows, num_stories = self.rewrites, len(self.stories)
+        scores = list(story_scores(rows).values())
+        compliant = [row for row in rows if keeps_conditions(row)]
+        compliant_scores = list(story_scores(compliant).values())
+        of_compliant = Estimate(_mean(compliant_scores), None, None, len(compliant_scores), num_stories)
+        extras, reasons = Counter(x for row in rows for x in row.extras or ()), Counter(row.reason for row in rows)
+        return {
+            "source": ", ".join(dict.fromkeys(row.source for row in rows)) if source is None else source,
+            "num_items": num_stories,
+            "num_answers": len(rows),
+            "valid": sum(row.score is not None for row in rows),
+            "reasons": {str(reason): reasons[reason] for reason in SatReason},
+            "measures": {"sat": asdict(self.estimate(self.main))},
+            # Over stories (ddof = 1); None with fewer than two of them.
+            "std": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
+            "compliant": len(compliant),
+            "compliant_mean": asdict(of_compliant),
+            "length_ok": sum(length_ok(row.length or 0) for row in rows),
+            "one_line": sum(bool(row.length and row.one_line) for row in rows),
+            "only_story": sum(bool(row.length and not row.extras) for row in rows),
+            "truncated": sum(row.finish_reason == "length" for row in rows),
+            "extras": {str(extra): extras[extra] for extra in Extra},
+            "mean_length": _mean([row.length for row in rows if row.length is not None]),
+            "mean_copied": _mean([row.copied for row in rows if row.copied is not None]),
+        }
+
+
+def story_scores(rewrites: Iterable[Rewrite]) -> dict[str, float]:
+    """Score of each story that has one: the mean over its rewrites with a score.
+
+    >>> story_scores([Rewrite("a", "1", "", score=0.2), Rewrite("b", "1", "", score=0.4), Rewrite("c", "2", "")])
+    {'1': 0.30000000000000004}
+    """
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for rewrite in rewrites:
+        if rewrite.score is not None:
+            scores[rewrite.story_id].append(rewrite.score)
+    return {story: fmean(values) for story, values in scores.items()}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
 
 
 def rewrite_values(row: Rewrite) -> dict[str, float]:

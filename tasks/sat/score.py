@@ -1,6 +1,6 @@
 """SatScorer: stories and rewrites in, scored rows out (paper, section 3.3), and what can be set about it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,15 @@ class SatScorer:
     zero or non-finite vector. Each encoder has a scale of its own and cuts what is longer than its window; at most the
     first 2,000 characters are embedded. `cache_dir` is the folder of a disk cache of vectors; None keeps none.
 
-    >>> tale = Story("1", "", "", "", "漁師が浜辺で亀を助けた。")
-    >>> scorer = SatScorer(make_encoder("ja-ginza", texts=True), [tale])
-    >>> rows = scorer.score([Rewrite("a", "1", "漁師が浜辺で亀を助けた。"), Rewrite("b", "1", " ")])
+    >>> scorer, story = SatScorer(make_encoder("ja-ginza", texts=True)), "漁師が浜辺で亀を助けた。"
+    >>> rows = scorer.score([Rewrite("a", "1", "漁師が浜辺で亀を助けた。"), Rewrite("b", "1", " ")], [story, story])
     >>> rows[0].score, str(rows[1].reason)
     (0.0, 'empty')
     """
 
-    def __init__(self, encoder: Encoder, stories: Iterable[Story], *, cache_dir: Path | None = None) -> None:
+    def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
         self._cache_dir = cache_dir
         self.vectors = WordVectors(encoder, cache_dir)
-        self.stories = {story.id: story for story in stories}
 
     def forget(self, most: int) -> None:
         """Drop the vectors in memory if there are more than `most`."""
@@ -50,12 +48,11 @@ class SatScorer:
         """What a results file must record to say how a score came about."""
         return {**self.vectors.describe(), "text_limit": TEXT_LIMIT, "length_band": list(LENGTH_BAND)}
 
-    def score(self, rewrites: Sequence[Rewrite], stories: Sequence[str] | None = None) -> list[Rewrite]:
+    def score(self, rewrites: Sequence[Rewrite], stories: Sequence[str]) -> list[Rewrite]:
         """The rewrites with score or reason and compliance; what an earlier scorer said is replaced.
 
-        They are compared with their stories, or with the texts in `stories`, one for each.
+        They are compared with the texts of their `stories`, one for each.
         """
-        stories = [self.stories[rewrite.story_id].text for rewrite in rewrites] if stories is None else stories
         compared = self.compare(stories, [rewrite.text for rewrite in rewrites])
         return [
             replace(rewrite, score=score, reason=reason, **asdict(check(story, what_counts(rewrite.text)[0])))
@@ -113,9 +110,9 @@ class SatSettings:
         """The stories; their content decides a score, wherever they come from."""
         return load_stories(Path(self.stories) if self.stories else None)
 
-    def scorer(self, stories: tuple[Story, ...]) -> SatScorer:
+    def scorer(self) -> SatScorer:
         """Load the encoder; see `make_encoder` for the errors."""
         options: dict[str, Any] = {"endpoint": self.sat_embedding_endpoint, "texts": True}
         encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, **options)
         cache = Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
-        return SatScorer(encoder, stories, cache_dir=cache)
+        return SatScorer(encoder, cache)

@@ -14,7 +14,6 @@ from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, rewrite_values, stories_digest
 from sozo.tasks.sat.score import SatScorer, SatSettings
 from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
-from sozo.tasks.sat.summary import summarise
 from sozo.tasks.sat.view import SatView
 from sozo.tasks.task import Answer, Complete, Item, Outcome, Row, Task
 
@@ -44,7 +43,7 @@ class Sat(Task):
     @cached_property
     def scorer(self) -> SatScorer:
         """The encoder, loaded when first needed."""
-        return self.settings.scorer(self.stories)
+        return self.settings.scorer()
 
     def items(self) -> Sequence[Item]:
         return [Item(s.id, fill(prompt("sat"), story=s.text), {"story": s.text}) for s in self.stories]
@@ -80,10 +79,11 @@ class Sat(Task):
 
     def finish(self, run: Complete) -> Outcome:
         """Score the rewrites; the row of Table 7."""
-        rows = self.scorer.score([_rewrite(answer) for answer in run.answers])
+        stories = {story.id: story.text for story in self.stories}
+        rewrites = [_rewrite(answer) for answer in run.answers]
         write_records(run.folder / STORIES, self.stories)
-        write_rewrites(run.folder / ROWS, rows)
-        return Outcome(summarise(rows, len(self.stories), source=run.source))
+        write_rewrites(run.folder / ROWS, self.scorer.score(rewrites, [stories[row.story_id] for row in rewrites]))
+        return Outcome(self.written(run.folder).summary(run.source))
 
 
 @cache

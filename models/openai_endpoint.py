@@ -97,7 +97,7 @@ class OpenAIGenerator:
         if isinstance(content, dict) and content.get("choices") == []:
             return Completion("")
         chat = self._endpoint.chat_reply(content)
-        return Completion(chat.text or "", chat.finish_reason)
+        return Completion("" if chat.refused else chat.text or "", chat.finish_reason)
 
     def _body(self, text: str, seed: int, request: dict[str, Any]) -> dict[str, Any]:
         decoder = {"temperature": self.temperature, "top_p": 1.0, "seed": seed, **request}

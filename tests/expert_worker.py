@@ -26,8 +26,7 @@ if __name__ == "__main__":
             concurrency=16,
             timeout=2.0,
             retry=policy,
-            temperature=0.7,
-            profile=Profile(server="stand-in", extra_body={"seed": seed}),
+            profile=Profile(server="stand-in", temperature=0.7, extra_body={"seed": seed}),
         )
         for seed in range(3)
     ]

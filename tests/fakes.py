@@ -3,7 +3,7 @@
 import numpy as np
 
 from sozo.data.schema import arrow_schema, utf8_safe, write_columns
-from sozo.scoring.judges.protocol import Reply
+from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.nouns import Verdict
 
 

@@ -9,8 +9,8 @@ from judge_server import completion, serving
 from sozo.data.errors import UserError
 from sozo.data.rubrics import load_rubric
 from sozo.rewards import idea_format_reward, make_idea_reward
+from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.criterion import criteria_rubric
-from sozo.scoring.judges.protocol import Reply
 from sozo.tasks.pbig.experts import Expert, RatedIdea
 from two_ranks import run_ranks
 

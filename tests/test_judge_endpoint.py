@@ -10,9 +10,8 @@ import pytest
 
 from judge_server import VERDICT, completion, serving
 from sozo.data.errors import UserError
-from sozo.scoring.endpoint.client import RetryPolicy, retry_after
+from sozo.scoring.endpoint.client import Reply, RetryPolicy, retry_after
 from sozo.scoring.judges.endpoint import EndpointJudge
-from sozo.scoring.judges.protocol import Reply
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)

@@ -9,8 +9,9 @@ from judge_server import completion, serving
 from sozo.data.errors import UserError
 from sozo.models import judges
 from sozo.rewards import make_judge_reward
+from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.ledger import Ledger, read_judgements
-from sozo.scoring.judges.protocol import Reply, Rubric
+from sozo.scoring.judges.protocol import Rubric
 from sozo.scoring.judges.run import GIVE_UP_AFTER
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.jcq import task as jcq_task

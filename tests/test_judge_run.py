@@ -7,10 +7,11 @@ import pytest
 from fakes import FakeJudge
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
+from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.scoring.judges.ledger import Ledger
 from sozo.scoring.judges.ledger import read_judgements as read_ledger
-from sozo.scoring.judges.protocol import JudgeSettings, Reply, ToJudge
+from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import GIVE_UP_AFTER, JudgeSession, judge_answers
 from sozo.tasks.jcq.questions import Question
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1

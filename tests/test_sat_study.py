@@ -31,8 +31,9 @@ from sozo.eval.agreement.appendix_c import (
     rank_models,
     score_table,
 )
+from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.ledger import read_judgements
-from sozo.scoring.judges.protocol import JudgeSettings, Reply
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.scoring.measure import Measure
 from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, parse_grade
 from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites

@@ -6,7 +6,7 @@ import numpy as np
 
 from fakes import FakeJudge
 from sozo.eval.run import score_answers
-from sozo.scoring.judges.protocol import Reply
+from sozo.scoring.endpoint.client import Reply
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions

@@ -70,8 +70,6 @@ class Votes:
     def add(self, criterion: Criterion, questions: Sequence[ToJudge], judged: Judging) -> None:
         """Count what came back for some questions about one criterion."""
         self.bill.add(judged)
-        self.bill.requests += judged.requests
-        self.bill.stopped = judged.stopped
         for question, judgement in zip(questions, judged.judgements, strict=True):
             self.examples[question.group] += question.question.count("\nScore: ")
             status = NOT_ASKED if judgement is None else str(judgement.status)

@@ -62,7 +62,7 @@ class OpenAIEncoder:
     def __init__(self, model: str, profile: Profile | None = None) -> None:
         profile = profile or Profile()
         self.name, self._model, self._extra = f"openai:{model}", model, dict(profile.extra_body or {})
-        self._endpoint = Endpoint(f"embeddings of {self.name}", profile.base_url, profile=profile, concurrency=4)
+        self._endpoint = Endpoint(f"embeddings of {self.name}", profile=profile, concurrency=4)
         self._most = profile.batch_size or _API_BATCH  # words in a request
         self._size: int | None = None  # numbers in a vector
 

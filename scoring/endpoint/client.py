@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
 
 from sozo.data.errors import UserError
+from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secrets_of
 from sozo.scoring.endpoint.pace import for_each, run_to_end
 from sozo.scoring.endpoint.profile import Profile
@@ -45,15 +46,19 @@ class UnusableReplyError(ValueError):
     """A reply with status 200 that is not what was asked for. It is worth another attempt."""
 
 
-class ChatReply(NamedTuple):
-    """The first choice of a chat completion: what the model wrote or said instead, how it ended, and who says so."""
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back for one prompt: the first choice of a chat completion. None where nothing is known."""
 
-    text: str | None
-    refusal: str | None
-    finish_reason: str | None
-    id: str | None
-    model: str | None = None  # the server's own name for what replied, which may be another than was asked for
-    fingerprint: str | None = None  # the server's own word for how it is set up
+    text: str | None = None  # as it came
+    refused: bool = False  # the model or a content filter declined
+    finish_reason: str | None = None  # stop, length, or an endpoint's own word
+    id: str | None = None  # the endpoint's name for the reply, to find it on a bill
+    prompt_tokens: int | None = None  # as the endpoint says, all paid attempts together
+    completion_tokens: int | None = None  # likewise
+    error: str | None = None  # why there is no reply
+    model: str | None = None  # the endpoint's own name for what replied, which may be another than was asked for
+    fingerprint: str | None = None  # the endpoint's word for how it was set up
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +105,8 @@ class Endpoint:
 
     Its address `base_url` goes up to `/v1`; None takes OPENAI_BASE_URL, or OpenAI's own. The key comes from the
     environment (`key_env` of the profile) and goes to this server only; it is never written or shown, and masked
-    wherever a server echoes it, as is the address's password. What the profile says of concurrency and time-out holds
-    before the arguments of these names.
+    wherever a server echoes it, as is the address's password. What the profile says of address, concurrency and
+    time-out holds before the arguments.
 
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
     `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
@@ -129,7 +134,7 @@ class Endpoint:
             raise UserError(f"{key_env} has characters that no key has; copy it again")
         if concurrency < 1:
             raise UserError(f"concurrency must be at least 1, not {concurrency}; give another")
-        self._address = (base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
+        self._address = (profile.base_url or base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
         if not self._address.startswith(("http://", "https://")):
             # Not shown: without a scheme nothing tells a password in it from a host.
             raise UserError(f"the address of {label} must begin with http:// or https://; give one that does")
@@ -235,8 +240,11 @@ class Endpoint:
         remedy = "start or fix the server, or its settings, and run again"
         return UserError(f"{self.label} at {self.url}: {error}; {remedy}")
 
-    def chat_reply(self, content: Any) -> ChatReply:
-        """The first choice in a body (JSON, or None if it is none) of `chat/completions`, masked."""
+    def chat_reply(self, content: Any) -> Reply:
+        """The first choice in a body (JSON, or None if it is none) of `chat/completions`, masked.
+
+        Its text is what the model wrote, or else what it said instead. Lone surrogates are written out.
+        """
         try:
             choice = content["choices"][0]
             message, finish_reason = choice["message"], choice.get("finish_reason")
@@ -249,13 +257,10 @@ class Endpoint:
         if not isinstance(text, str | None):
             raise UnusableReplyError("the reply's content is no text")
 
-        def masked(value: Any) -> str | None:
-            return None if value is None else self._mask(str(value))
-
+        kept = (text or refusal or text, finish_reason, reply_id)
+        text, finish_reason, reply_id = (None if value is None else self._mask(utf8_safe(str(value))) for value in kept)
         model, fingerprint = self.replied(content)
-        return ChatReply(
-            masked(text), masked(refusal or None), masked(finish_reason), masked(reply_id), model, fingerprint
-        )
+        return Reply(text, bool(refusal), finish_reason, reply_id, model=model, fingerprint=fingerprint)
 
     def replied(self, content: Any) -> tuple[str | None, str | None]:
         """What a body says of what replied: the model and how it is set up, masked; None where it does not."""

@@ -8,17 +8,17 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages
 from sozo.data.schema import Completion, utf8_safe
-from sozo.scoring.endpoint.client import OFFICIAL, Endpoint
+from sozo.scoring.endpoint.client import OFFICIAL, Endpoint, Reply
 from sozo.scoring.endpoint.profile import Profile, read_profile
-from sozo.scoring.judges.protocol import JudgeSettings, Reply
+from sozo.scoring.judges.protocol import JudgeSettings
 
 
 class EndpointJudge(Endpoint):
     """Chat completions of an OpenAI-compatible endpoint. The paper: gpt-4o-2024-08-06 at temperature 0 (section 4.1).
 
     What a server refuses for good (400, 422) is an error of that one prompt. A verdict takes some 40 tokens, that of a
-    reasoning model thousands. A `temperature` of None leaves it out, for models that refuse it; `profile` says what
-    else a server wants its own way. `options` are `sozo.scoring.endpoint.client.Endpoint`'s.
+    reasoning model thousands. `profile` says what a server wants its own way, such as no temperature.
+    `options` are `sozo.scoring.endpoint.client.Endpoint`'s.
     """
 
     def __init__(
@@ -27,7 +27,6 @@ class EndpointJudge(Endpoint):
         base_url: str | None = None,
         *,
         max_tokens: int | None = 1024,
-        temperature: float | None = 0.0,
         profile: Profile | None = None,
         **options: Any,
     ) -> None:
@@ -35,19 +34,19 @@ class EndpointJudge(Endpoint):
             raise UserError(f"max_tokens must be at least 1, not {max_tokens}; give another")
         profile = profile or Profile()
         options = {"timeout": 120.0, **options}
-        super().__init__(f"judge {model}", profile.base_url or base_url, profile=profile, **options)
+        super().__init__(f"judge {model}", base_url, profile=profile, **options)
         self.name, self.max_tokens = model, max_tokens
         # OpenAI's reasoning models refuse max_tokens, and many other servers do not know the newer name.
         if self.url == OFFICIAL and profile.limit_name is None:
             profile = replace(profile, limit_name="max_completion_tokens")
-        self._body = {"model": model, **profile.decoder({"temperature": temperature, "max_tokens": max_tokens})}
-        self.parameters: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **profile.deciding()}
-        self.parameters["server"] = profile.server_at(self.url)
+        decoder = {"temperature": 0.0, "max_tokens": max_tokens}
+        self._body = {"model": model, **profile.decoder(decoder)}
+        self.parameters: dict[str, Any] = decoder | profile.deciding() | {"server": profile.server_at(self.url)}
 
     async def ask(self, prompt: str) -> Reply:
         """One reply, with the tokens of every attempt that it took; None where a reply came and does not say them."""
         body = {**self._body, "messages": messages(utf8_safe(prompt))}
-        outcome = await self.post("chat/completions", body, self._read)
+        outcome = await self.post("chat/completions", body, self.chat_reply)
         # Azure's content filter answers with 400.
         reply = outcome.value or Reply(error=outcome.error, refused=outcome.code == "content_filter")
         totals: list[int | None] = []
@@ -61,13 +60,6 @@ class EndpointJudge(Endpoint):
     def describe(self) -> dict[str, Any]:
         """Who judges, and where."""
         return {"model": self.name, "base_url": self.url, **self.parameters}
-
-    def _read(self, content: Any) -> Reply:
-        chat = self.chat_reply(content)
-        kept = (chat.text or chat.refusal or chat.text, chat.finish_reason, chat.id)
-        text, finish_reason, reply_id = (None if value is None else utf8_safe(value) for value in kept)
-        refused = chat.refusal is not None
-        return Reply(text, refused, finish_reason, reply_id, model=chat.model, fingerprint=chat.fingerprint)
 
 
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from sozo.data.errors import UserError
 from sozo.data.schema import utf8_safe
 from sozo.data.settings import setting
+from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.profile import HELP
 
 Scores = dict[str, int]
@@ -21,21 +22,6 @@ class Status(StrEnum):
     REFUSED = "refused"  # the judge's model or its content filter declined
     TRUNCATED = "truncated"  # the reply reached the length limit
     API_ERROR = "api_error"  # no reply, after all retries
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back for one prompt; None where nothing is known."""
-
-    text: str | None = None  # as it came
-    refused: bool = False  # the model or a content filter declined
-    finish_reason: str | None = None  # stop, length, or an endpoint's own word
-    id: str | None = None  # the endpoint's name for the reply, to find it on a bill
-    prompt_tokens: int | None = None  # as the endpoint says, all paid attempts together
-    completion_tokens: int | None = None  # likewise
-    error: str | None = None  # why there is no reply
-    model: str | None = None  # what the endpoint says replied
-    fingerprint: str | None = None  # the endpoint's word for how it was set up
 
 
 class Judge(Protocol):

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -12,18 +12,22 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
+from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.pace import for_each, run_to_end
 from sozo.scoring.final_text import Ending, ending
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest
-from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Reply, Rubric, Status, ToJudge
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Rubric, Scores, Status, ToJudge
 
 NOT_ASKED = "not_asked"
 # So many prompts in a row without a reply, each after all its retries: the server is down, not the prompt at fault.
 GIVE_UP_AFTER = 20
 
 
+_SUMS = ("prompt_tokens", "completion_tokens", "unknown_cost", "cost_at_most", "cost")
+
+
 @dataclass
-class Bill:
+class Judging:
     """What became of answers that were to be judged, and what all their judgements cost, earlier runs' too."""
 
     # Status (or NOT_ASKED) -> number of answers, those of zero too; they add up to all answers.
@@ -33,28 +37,22 @@ class Bill:
     unknown_cost: int = 0  # replies whose cost is not known
     cost_at_most: float = 0.0  # all that counts towards `max_cost`, an unknown cost at the most that it can be
     cost: float = 0.0  # as it was written down; without what is not known
-
-    def add(self, other: "Bill") -> None:
-        """Count the answers and judgements of another bill, too."""
-        for status, count in other.statuses.items():
-            self.statuses[status] += count
-        for name in ("prompt_tokens", "completion_tokens", "unknown_cost", "cost_at_most", "cost"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    def to_json(self) -> dict[str, Any]:
-        """For `metrics.json`."""
-        values = {column.name: getattr(self, column.name) for column in fields(Bill)}
-        # The order in which replies arrived shows in the last digits.
-        return values | {name: round(values[name], 9) for name in ("cost_at_most", "cost")}
-
-
-@dataclass
-class Judging(Bill):
-    """What holds after judging."""
-
     judgements: tuple[Judgement | None, ...] = ()  # for each answer, in order, the one that holds; None: not asked
     requests: int = 0  # prompts asked in this run, second asks too
     stopped: str | None = None  # why not everything was asked; None if it was
+
+    def add(self, other: "Judging") -> None:
+        """Count the answers, the requests and the cost of another one, too, which may have stopped."""
+        self.stopped = self.stopped or other.stopped
+        for status, count in other.statuses.items():
+            self.statuses[status] += count
+        for name in (*_SUMS, "requests"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def to_json(self) -> dict[str, Any]:
+        """What became of the answers, and the cost, for `metrics.json`."""
+        # The order in which replies arrived shows in the last digits.
+        return {"statuses": self.statuses, **{name: round(getattr(self, name), 9) for name in _SUMS}}
 
 
 class JudgeSession:
@@ -122,7 +120,7 @@ def judge_answers(
             run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_failed)))
         judging = judging_of(lines, keys, asking.price, again=settings.reparse)
     judging.requests, judging.stopped = asking.requests, asking.stopped
-    judging.cost_at_most = asking.budget.spent
+    judging.cost_at_most = asking.spent
     return judging
 
 
@@ -157,13 +155,18 @@ def judging_of(
     for line in lines:
         judging.prompt_tokens += line.prompt_tokens or 0
         judging.completion_tokens += line.completion_tokens or 0
-        cost = line.cost
-        if price and (again or cost is None):
-            priced = price.cost(line.prompt_tokens, line.completion_tokens)
-            cost = cost if priced is None else priced
+        cost = _cost_of(line, price, again)
         judging.cost += cost or 0.0
         judging.unknown_cost += cost is None and line.status is not Status.API_ERROR
     return judging
+
+
+def _cost_of(line: Judgement, price: Price | None, again: bool = False) -> float | None:
+    """What a line cost as it says, or where it does not, and `again`, by the price; None if that is not known."""
+    if price is None or (line.cost is not None and not again):
+        return line.cost
+    priced = price.cost(line.prompt_tokens, line.completion_tokens)
+    return line.cost if priced is None else priced
 
 
 def _due(lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_failed: bool) -> list[tuple[str, bool]]:
@@ -188,32 +191,6 @@ def _due(lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_faile
     return [(key, is_second) for _, key, is_second in due]
 
 
-class Budget:
-    """Keeps what is spent, with the most that the requests under way can cost, within a limit (None: no limit).
-
-    >>> budget = Budget(1.0)
-    >>> budget.reserve(0.6), budget.reserve(0.6), budget.settle(0.6, 0.1), budget.reserve(0.6)
-    (True, False, None, True)
-    """
-
-    def __init__(self, limit: float | None, spent: float = 0.0) -> None:
-        self.limit, self.spent, self._reserved, self.under_way = limit, spent, 0.0, 0
-
-    def reserve(self, most: float) -> bool:
-        """Set `most` aside for a request, unless that could break the limit."""
-        if self.limit is not None and self.spent + self._reserved + most > self.limit:
-            return False
-        self._reserved += most
-        self.under_way += 1
-        return True
-
-    def settle(self, most: float, cost: float) -> None:
-        """A request for which `most` was set aside cost `cost`."""
-        self.under_way -= 1
-        self._reserved = self._reserved - most if self.under_way else 0.0  # rounding must not pile up
-        self.spent += cost
-
-
 class _Asking:
     """As many workers as the judge takes prompts at once, and what they share: ledger, budget, the reason to stop.
 
@@ -235,7 +212,8 @@ class _Asking:
         self.requests = 0  # prompts asked so far
         self.stopped: str | None = None  # why not all are
         self._prompts = {key: rubric.prompt(answer.question, answer.answer) for key, answer in answers.items()}
-        self.budget = Budget(settings.max_cost, sum(self._cost_for_sure(line) for line in paid))
+        self.limit, self.spent = settings.max_cost, sum(self._cost_for_sure(line) for line in paid)
+        self._reserved, self._under_way = 0.0, 0  # the most that the requests under way can cost, and how many they are
         self._settled, self._failed, self._errors_in_a_row = asyncio.Event(), False, 0
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):
             judge.proven = True
@@ -261,9 +239,9 @@ class _Asking:
 
     async def _ask(self, key: str) -> Status | None:
         most = self._most(key)
-        while not self.budget.reserve(most):
-            if not self.budget.under_way:  # waiting frees nothing
-                self.stopped = f"the next judgement could bring the cost above {self.budget.limit:g}"
+        while self.limit is not None and self.spent + self._reserved + most > self.limit:
+            if not self._under_way:  # waiting frees nothing
+                self.stopped = f"the next judgement could bring the cost above {self.limit:g}"
                 self._settled.set()
                 return None
             self._settled.clear()
@@ -271,13 +249,17 @@ class _Asking:
             if self.stopped or self._failed:  # even if there is room now: what freed it has ended the run
                 return None
         cost = 0.0
+        self._reserved += most
+        self._under_way += 1
         try:
             self.requests += 1
             judgement = self._judgement(key, await self.judge.ask(self._prompts[key]))
             cost = self._cost_for_sure(judgement)
             self.ledger.append(judgement)
         finally:
-            self.budget.settle(most, cost)
+            self._under_way -= 1
+            self._reserved = self._reserved - most if self._under_way else 0.0  # rounding must not pile up
+            self.spent += cost
             self._settled.set()
         if self.on_judgement:
             self.on_judgement(judgement)
@@ -295,39 +277,34 @@ class _Asking:
             if (line := lines.get(key)) is None or line.reply is None:
                 continue
             refused = line.status is Status.REFUSED and ending(line.finish_reason) is not Ending.FILTERED
-            reply = Reply(
-                line.reply,
-                refused,
-                line.finish_reason,
-                line.reply_id,
-                error=line.error,
-                model=line.reply_model,
-                fingerprint=line.fingerprint,
-            )
-            judgement = replace(self._judgement(key, reply), cost=0.0)
-            if (judgement.status, judgement.scores) != (line.status, line.scores):
-                self.ledger.append(judgement)
+            status, scores = self._read(Reply(line.reply, refused, line.finish_reason, error=line.error))
+            if (status, scores) != (line.status, line.scores):
+                answer = self.answers[key]
+                line = replace(line, question_id=answer.question_id, answer_id=answer.id, status=status, scores=scores)
+                # What the reply took stays on the line that brought it.
+                self.ledger.append(replace(line, prompt_tokens=None, completion_tokens=None, cost=0.0, time=_now()))
 
-    def _judgement(self, key: str, reply: Reply) -> Judgement:
-        answer, scores = self.answers[key], None
+    def _read(self, reply: Reply) -> tuple[Status, Scores | None]:
+        """How a reply ended, and its scores."""
         end = ending(reply.finish_reason)
         if reply.refused or end is Ending.FILTERED:
-            status = Status.REFUSED
-        elif reply.error is not None:
-            status = Status.API_ERROR
-        elif end is Ending.CUT:  # and not read: what is missing might contradict
-            status = Status.TRUNCATED
-        else:
-            scores = self.rubric.read(reply.text or "") if end is Ending.WELL else None
-            status = Status.OK if scores else Status.UNPARSEABLE
+            return Status.REFUSED, None
+        if reply.error is not None:
+            return Status.API_ERROR, None
+        if end is Ending.CUT:  # and not read: what is missing might contradict
+            return Status.TRUNCATED, None
+        scores = self.rubric.read(reply.text or "") if end is Ending.WELL else None
+        return (Status.OK, scores) if scores else (Status.UNPARSEABLE, None)
+
+    def _judgement(self, key: str, reply: Reply) -> Judgement:
+        answer = self.answers[key]
         return Judgement(
             key,
             answer.question_id,
             answer.id,
             self.judge.name,
             self.rubric.name,
-            status,
-            scores,
+            *self._read(reply),
             reply.text,
             reply.id,
             reply.finish_reason,
@@ -335,7 +312,7 @@ class _Asking:
             reply.completion_tokens,
             self.price.cost(reply.prompt_tokens, reply.completion_tokens) if self.price else None,
             reply.error,
-            datetime.now(UTC).isoformat(timespec="milliseconds"),
+            _now(),
             reply.model,
             reply.fingerprint,
         )
@@ -349,9 +326,10 @@ class _Asking:
 
     def _cost_for_sure(self, line: Judgement) -> float:
         """What a line cost; where that is not known, the most that it can have cost."""
-        if self.price is None or line.cost is not None:
-            return line.cost or 0.0
-        known = self.price.cost(line.prompt_tokens, line.completion_tokens)
-        if known is not None:
-            return known
-        return 0.0 if line.status is Status.API_ERROR else self._most(line.key)
+        cost = _cost_of(line, self.price)
+        unpaid = line.status is Status.API_ERROR
+        return self._most(line.key) if cost is None and not unpaid else cost or 0.0
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -181,7 +181,6 @@ def judge_in_stages(
         for opinion, judgement in zip(about, judging.judgements, strict=True):
             _note(opinion, criterion, judgement)
         if judging.stopped:  # which gates are open is not known beyond this
-            total.stopped = judging.stopped
             break
     return opinions, total
 

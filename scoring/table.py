@@ -107,12 +107,15 @@ class Cell:
         return {name: value for name, value in numbers.items() if value is not None}
 
 
+Content = Cell | float | str | None  # of a place in a table; a bare number is a count
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column: its heading, and what each row has in it."""
 
     label: str  # a key of `labels.yaml`; one that is no key is shown as it is
-    cell: Callable[[Any], Cell | float | str | None]  # of a row's record; a bare number is written as `measure` says
+    cell: Callable[[Any], Content]  # of a row's record; a bare number is written as `measure` says
     measure: Measure = COUNT
     shown: frozenset[str] = EVERYWHERE  # of a task's columns: where
 
@@ -160,6 +163,15 @@ def fill(name: str, columns: Sequence[Column], records: Iterable[Any], notes: Se
     first, *others = columns
     rows = [Row(first.of(record).text, tuple(column.of(record) for column in others)) for record in records]
     return Table(name, tuple(column.label for column in columns), tuple(rows), tuple(notes))
+
+
+def tabulate(name: str, rows: Sequence[Mapping[str, Content]], notes: Sequence[str] = ()) -> Table:
+    """The table of rows that say what stands under which heading, their names first; without rows it has no columns."""
+    filled = []
+    for row in rows:
+        first, *others = (content if isinstance(content, Cell) else Cell(content) for content in row.values())
+        filled.append(Row(first.text, tuple(others)))
+    return Table(name, tuple(rows[0]) if rows else (), tuple(filled), tuple(notes))
 
 
 def markdown(shown: Table) -> str:

@@ -1,14 +1,13 @@
 """The page of a study, or of any tables of responses, and the same in Markdown: plane, claims, arms, rows, charts."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from sozo.data.markdown import bullets
 from sozo.data.record import write_json, write_whole
-from sozo.data.schema import Reason, Response, part_paths, read_responses
+from sozo.data.schema import Reason, part_paths, read_responses
 from sozo.eval.report.charts import curve_chart, score_chart, steps_chart, unique_words_chart
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.plane import Spot, plane_chart
@@ -17,14 +16,14 @@ from sozo.eval.report.svg import standalone
 from sozo.scoring.guard import Gain
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import share
-from sozo.scoring.table import Cell, Column, Row, Table, fill, markdown
+from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.table import valid_scores
 from sozo.tasks.dat.table11 import Published, Table11, Table11Row
 from sozo.tasks.dat.view import DatView, summary_cells
 from study.arms import PAPER, Arm
-from study.claims import FAILED, HELD, MEAN, MEASURES, UNIQUE, ClaimVerdict, when_noted
+from study.claims import FAILED, HELD, MEAN, MEASURES, UNIQUE, when_noted
 from study.control_tasks import explanation, heading
 from study.result import Result, base_values, patterns, row_values
 
@@ -39,6 +38,7 @@ REASONS = {
     "no_vector": "a word the encoder does not know",
 }
 _PAPER_RESPONSES = 131_072  # in all, of each row
+_INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _DEVIATIONS = Measure("deviations", 2)
 _MARKS = {HELD: "good", FAILED: "bad"}
 
@@ -64,79 +64,66 @@ def measure_heading(result: Result, name: str) -> str:
 
 def arms_table(result: Result) -> Table:
     """Of each arm the mean of every measure over the seeds, and what the control tasks say; the rows are its seeds'."""
+    rows = []
+    for arm in result.arms:
+        cells: dict[str, Content] = {"Arm": arm.name, "Seeds": len(arm.seeds)}
+        for name in result.measures:
+            cells[measure_heading(result, name)] = MEASURES[name].cell(result.interval(name, arm))
+        for task in result.controls:
+            cells[heading(task)] = _counted_verdicts(result, task, arm)
+        rows.append(cells)
+    return replace(tabulate("The arms", rows), each=rows_table(result))
 
-    def over_seeds(name: str) -> Callable[[Arm], Cell]:
-        return lambda arm: MEASURES[name].cell(result.interval(name, arm))
 
-    columns = [Column("Arm", lambda arm: arm.name), Column("Seeds", lambda arm: len(arm.seeds))]
-    columns += [Column(measure_heading(result, name), over_seeds(name)) for name in result.measures]
-    columns += [Column(heading(task), _counted_verdicts(result, task)) for task in result.controls]
-    return replace(fill("The arms", columns, result.arms), each=rows_table(result))
-
-
-def _counted_verdicts(result: Result, task: str) -> Callable[[Arm], str | None]:
+def _counted_verdicts(result: Result, task: str, arm: Arm) -> str | None:
     """What a control task says of an arm: of one seed the verdict with its figures, else how often which."""
-
-    def text(arm: Arm) -> str | None:
-        assert result.study is not None
-        rows = [result.study.at(arm.name, seed) for seed in arm.seeds]
-        verdicts = [result.controls[task][row] for row in rows if row in result.controls[task]]
-        if len(verdicts) == 1:
-            return verdicts[0].text()
-        counts = Counter(verdict.verdict for verdict in verdicts)
-        return ", ".join(f"{verdict} at {count}" for verdict, count in counts.items()) or None
-
-    return text
+    verdicts = [result.controls[task][row] for row in result.names(arm).values() if row in result.controls[task]]
+    if len(verdicts) == 1:
+        return verdicts[0].text()
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    return ", ".join(f"{verdict} at {count}" for verdict, count in counts.items()) or None
 
 
 def claims_table(result: Result) -> Table:
     """What was claimed beforehand, what came out, and when the claim was written."""
-
-    def outcome(verdict: ClaimVerdict) -> Cell:
-        interval, below = verdict.interval, [verdict.reason] if verdict.reason else []
+    assert result.study is not None
+    rows = []
+    for verdict in result.claims:
+        claim, interval, below = verdict.claim, verdict.interval, [verdict.reason] if verdict.reason else []
         if interval is not None:
             below.insert(0, f"{interval.seeds} seed{'s' * (interval.seeds != 1)}{', paired' * interval.paired}")
-        return MEASURES[verdict.claim.measure].cell(interval, signed=bool(verdict.claim.against), below=below)
-
-    def written(verdict: ClaimVerdict) -> str:
-        assert result.study is not None
-        return when_noted(Path(result.study.output_dir), verdict.claim)
-
-    columns = [
-        Column("Claim", lambda verdict: verdict.claim.name),
-        Column("It needs", lambda verdict: verdict.claim.needs),
-        Column("Found", outcome),
-        Column("So it", lambda verdict: Cell(verdict.verdict, mark=_MARKS.get(verdict.verdict, ""))),
-        Column("Written", written),
-    ]
+        cells: dict[str, Content] = {
+            "Claim": claim.name,
+            "It needs": claim.needs,
+            "Found": MEASURES[claim.measure].cell(interval, signed=bool(claim.against), below=below),
+            "So it": Cell(verdict.verdict, mark=_MARKS.get(verdict.verdict, "")),
+            "Written": when_noted(Path(result.study.output_dir), claim),
+        }
+        rows.append(cells)
     note = (
         "Judged by the 95% interval over seeds (Student's t) of the difference, at each seed where both arms have it."
     )
-    return fill("Claims", columns, result.claims, [note])
+    return tabulate("Claims", rows, [note])
 
 
 def rows_table(result: Result) -> Table:
     """Table 11: each row beside the paper's figures, with unique words at equal sample size, gains and verdicts."""
-    columns, rows = ["Row"], []
-    for row in result.table.rows:
-        cells = _row_cells(result, row)
-        columns = ["Row", *cells]
-        rows.append(Row(row.summary.source, tuple(cells.values())))
-    return Table("Table 11", tuple(columns), tuple(rows))
+    return tabulate("Table 11", [_row_cells(result, row) for row in result.table.rows])
 
 
-def _row_cells(result: Result, row: Table11Row) -> dict[str, Cell]:
-    """The columns of a row by their headings."""
-    table, paper, cells = result.table, _paper_figures(row.published), {"Responses": Cell(row.summary.num_responses)}
+def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
+    """A row by its columns' headings."""
+    table, paper = result.table, _paper_figures(row.published)
+    cells: dict[str, Content] = {"Row": row.summary.source, "Responses": row.summary.num_responses}
     for name, shown in summary_cells(row.summary).items():
         cells[name] = replace(shown, paper=paper.get(name, ""))
-    cells[f"Unique words in {table.equal_size:,} valid"] = Cell(row.equal_size_words)
+    cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
     if table.guard:
         own, second = map(_gain_cell, row.gains)
         cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
     for task, by_row in result.controls.items():
         verdict = by_row.get(row.summary.source)
-        cells[heading(task)] = Cell(verdict.text() if verdict else None)
+        cells[heading(task)] = verdict.text() if verdict else None
     return cells
 
 
@@ -159,52 +146,46 @@ def instrument_table(table: Table11) -> Table:
     Perplexity and inverse Simpson are at equal sample size.
     """
     labels, base, names = DatView().labels(), base_values(table), measured([row.summary for row in table.rows])
-
-    def instrument(name: str) -> Callable[[Table11Row], Cell]:
-        def shown(row: Table11Row) -> Cell:
-            own = row_values(row)
-            return replace(cell(own, name), change=difference_cell(own, base, name) if own != base else None)
-
-        return shown
-
-    columns = [Column("Row", lambda row: row.summary.source)]
-    for name in ("mean", *names):
-        size = f" in {table.equal_size:,} valid" if name in DIVERSITY else ""
-        columns.append(Column((labels[name][0] if name in labels else "Mean") + size, instrument(name)))
-    notes = [labels[f"{name}_says"][0] for name in names] + [labels["instruments_says"][0]]
-    title = "What the mean is made of, and how the words are chosen"
-    return fill(title, columns, table.rows if names else (), notes if names else ())
+    if not names:
+        return tabulate(_INSTRUMENTS, [])
+    rows = []
+    for row in table.rows:
+        cells: dict[str, Content] = {"Row": row.summary.source}
+        own = row_values(row)
+        for name in ("mean", *names):
+            size = f" in {table.equal_size:,} valid" if name in DIVERSITY else ""
+            label = labels[name][0] if name in labels else "Mean"
+            change = difference_cell(own, base, name) if own != base else None
+            cells[label + size] = replace(cell(own, name), change=change)
+        rows.append(cells)
+    return tabulate(_INSTRUMENTS, rows, [labels[f"{name}_says"][0] for name in (*names, "instruments")])
 
 
 def reasons_table(table: Table11) -> Table:
-    """How many responses are invalid for which reason."""
-
-    def count(reason: str) -> Callable[[Table11Row], Cell]:
-        def shown(row: Table11Row) -> Cell:
+    """How many responses are invalid for which reason; one that never came is pale, to let the others stand out."""
+    rows = []
+    for row in table.rows:
+        cells: dict[str, Content] = {"Row": row.summary.source}
+        for reason in map(str, Reason):
             invalid = row.summary.reasons.get(reason, 0)
-            # A reason that never came is pale, to let the others stand out.
-            return (
-                Cell(invalid, below=(share(invalid, row.summary.num_responses),)) if invalid else Cell(0, mark="zero")
-            )
-
-        return shown
-
-    columns = [Column("Row", lambda row: row.summary.source)]
-    columns += [Column(str(reason), count(str(reason))) for reason in Reason]
-    return fill("Why responses are invalid", columns, table.rows)
+            of_all = (share(invalid, row.summary.num_responses),) if invalid else ()
+            cells[reason] = Cell(invalid, below=of_all, mark="" if invalid else "zero")
+        rows.append(cells)
+    return tabulate("Why responses are invalid", rows)
 
 
 def short_table(table: Table11) -> Table:
     """Of each row what fits a terminal: what it is made of is explained in recipes/quickstart.py."""
-    columns = [
-        Column("Source", lambda row: row.summary.source),
-        Column("Valid", lambda row: Cell.share(row.summary.valid, row.summary.num_responses)),
-        Column("Mean", lambda row: row.summary.mean, MEASURES[MEAN].measure),
-        Column("Words", lambda row: row.summary.unique_words),
-        Column("Combined", MEASURES["combination"].value, MEASURES["combination"].measure),
-        Column("Kinds", MEASURES["categories"].value, MEASURES["categories"].measure),
-    ]
-    return fill("DAT scores", columns, table.rows)
+    rows = []
+    for row in table.rows:
+        summary = row.summary
+        mean, combined, kinds = (
+            Cell(MEASURES[name].value(row), MEASURES[name].measure) for name in (MEAN, "combination", "categories")
+        )
+        valid = Cell.share(summary.valid, summary.num_responses)
+        cells: dict[str, Content] = {"Source": summary.source, "Valid": valid, "Mean": mean}
+        rows.append(cells | {"Words": summary.unique_words, "Combined": combined, "Kinds": kinds})
+    return tabulate("DAT scores", rows)
 
 
 def to_markdown(result: Result) -> str:
@@ -226,14 +207,12 @@ def to_markdown(result: Result) -> str:
 
 def write_page(path: Path, result: Result) -> None:
     """Write the page and its tables, each file whole or not at all. What a result does not have is left out."""
-    rows = rows_table(result)
-    tables = [*([claims_table(result)] if result.claims else []), arms_table(result) if result.study else rows]
-    tables += [table for table in (instrument_table(result.table), reasons_table(result.table)) if table.rows]
+    tables = [claims_table(result), arms_table(result)] if result.study else [rows_table(result)]
+    tables += [instrument_table(result.table), reasons_table(result.table)]
+    tables = [table for table in tables if table.rows]
     write_tables(path.with_name(f"{path.stem}-tables"), tables)
     # Charts and responses of an arm are those of its first seed.
-    study, names = result.study, list(result.folders)
-    if study:
-        names = [study.at(arm.name, arm.seeds[0]) for arm in study.rows]
+    names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(result.folders)
     scores = {name: valid_scores(result.folders[name]) for name in names}
     growing = {row.summary.source: row.curve for row in result.table.rows if row.summary.source in names}
     page = render(
@@ -259,10 +238,6 @@ def write_page(path: Path, result: Result) -> None:
         curves=[(curve, curve_chart(curve, number)) for number, curve in enumerate(result.curves)],
     )
     write_whole(path, page)
-
-
-def _first_responses(folder: Path, count: int) -> list[Response]:
-    return list(islice(read_responses(part_paths(folder)[0]), count))
 
 
 def write_result(folder: Path, result: Result, name: str) -> str:

@@ -110,6 +110,24 @@ def from_json(value: Any, name: str) -> Any:
         raise UserError(f"{name} is not JSON ({error}): {value}") from error
 
 
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The settings in a YAML file: a mapping of names to values."""
+    import yaml
+
+    try:
+        settings = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file; recipes/*/*.yaml are examples") from error
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UserError(f"{path}{line}: this is not YAML: {error.problem}") from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]})") from error
+    if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
+        raise UserError(f"{path}: must hold lines `setting: value`, as recipes/tiny/grpo.yaml does")
+    return settings
+
+
 def load_dotted(path: str, what: str) -> Any:
     """The object at `package.module.name`, found among the installed packages or beside the working directory.
 

@@ -144,7 +144,7 @@ def test_a_launcher_loads(path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--config", "nosuch.yaml"], "--config nosuch.yaml: no such file"),
+        (["--config", "nosuch.yaml"], "nosuch.yaml: no such file"),
         (["--lerning_rate", "1"], "unknown setting: lerning_rate (did you mean learning_rate?)"),
         (
             flags({"completions_per_step": 60, "per_device_train_batch_size": 64}),

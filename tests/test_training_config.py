@@ -207,7 +207,7 @@ def test_a_file_that_cannot_work(text, message, tmp_path):
 def test_a_file_without_settings(text, tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text(text)
-    assert "run.yaml must hold lines `setting: value`" in refusal(parse_grpo, ["--config", str(file)])
+    assert "run.yaml: must hold lines `setting: value`" in refusal(parse_grpo, ["--config", str(file)])
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,8 @@ def test_flags_that_cannot_work(words, message):
 
 
 def test_config_without_a_file(tmp_path):
-    assert refusal(parse_grpo, ["--config", "nosuch.yaml"]).startswith("--config nosuch.yaml: no such file; ")
-    assert refusal(parse_grpo, ["--config=nosuch.yaml"]).startswith("--config nosuch.yaml: no such file; ")
+    assert refusal(parse_grpo, ["--config", "nosuch.yaml"]).startswith("nosuch.yaml: no such file; ")
+    assert refusal(parse_grpo, ["--config=nosuch.yaml"]).startswith("nosuch.yaml: no such file; ")
     assert refusal(parse_grpo, ["--config"]).startswith("--config needs a file")
     assert "cannot be read" in refusal(parse_grpo, ["--config", str(tmp_path)])
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-import yaml
 from accelerate.utils import str_to_bool
 from trl import ModelConfig, TrlParser
 
 from sozo.data.errors import UserError
-from sozo.data.settings import hint, setting
+from sozo.data.settings import hint, read_yaml, setting
 from sozo.training.evaluate import read_evaluate
 
 
@@ -62,8 +61,10 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     except argparse.ArgumentError as error:
         raise UserError("--config needs a file; recipes/*/*.yaml are examples") from error
     file = chosen.config
+    in_file = read_yaml(Path(file)) if file else {}
+    in_file.pop("env", None)  # TRL's: variables that it sets
     # Before any value is judged: a misspelt key is often why another one looks wrong.
-    unknown = parser.set_defaults_with_config(**_read_yaml(file))[::2] if file else []
+    unknown = parser.set_defaults_with_config(**in_file)[::2]
     _, stray = parser.parse_known_args(flags)
     unknown += [word for word in stray if word.startswith("--")] or stray
     if unknown:
@@ -74,23 +75,6 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         return parser.parse_args_and_config(["--config", file, *flags] if file else flags)
     except (TypeError, ValueError) as error:
         raise UserError(" ".join(str(error).split())) from error
-
-
-def _read_yaml(file: str) -> dict[str, Any]:
-    """The settings in `file`, without TRL's `env` (variables it sets)."""
-    try:
-        settings = yaml.safe_load(Path(file).read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"--config {file}: no such file; recipes/*/*.yaml are examples") from error
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"--config {file}{line}: this is not YAML: {error.problem}") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--config {file} cannot be read: {' '.join(str(error).split())}") from error
-    if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
-        raise UserError(f"--config {file} must hold lines `setting: value`, as in recipes/tiny/grpo.yaml")
-    settings.pop("env", None)
-    return settings
 
 
 def _check_fsdp(script: Any, training: Any) -> None:

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pydantic
-import yaml
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.settings import from_validation, hint
+from sozo.data.settings import from_validation, hint, read_yaml
 from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.scorer import DatSettings
@@ -145,16 +144,3 @@ def _check(study: Study) -> None:
     for name in map(str, files):
         if not study.path(name).is_file():
             raise UserError(f"names {name}, but there is no {study.path(name)}")
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file."""
-    try:
-        values = yaml.safe_load(path.read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; recipes/tiny/reproduce.yaml is an example") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())[:200]})") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: must hold lines `setting: value`")
-    return values

@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from sozo.data.errors import UserError
-from sozo.data.settings import hint
+from sozo.data.settings import hint, read_yaml
 from sozo.models.settings import OF_NOUNS
-from study.config import Study, read_yaml
+from study.config import Study
 from study.estimates import GIB, generation_hours, training_disk, training_hours, training_memory
 from study.steps import Step
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.record import folder_sha256
 from sozo.data.run_folder import RunFolder
-from sozo.data.settings import deciding
+from sozo.data.settings import deciding, read_yaml
 from sozo.training.claim import FREE
-from study.config import SAMPLING, read_yaml
+from study.config import SAMPLING
 from study.steps import Step
 
 _FREE = FREE.union(*({f.name for f in fields(options)} - deciding(options()).keys() for options in SAMPLING))

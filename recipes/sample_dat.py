@@ -10,40 +10,11 @@ It is `sozo dat` with a recipe's flags, which can also stand in a YAML file (`--
 Several machines need an `--output_dir` that all of them see.
 """
 
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-
-from sozo.data.errors import UserError, one_line_errors
-from sozo.data.settings import setting
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """Where the results go."""
-
-    output_dir: str = setting("", "Folder of this run: config.json, metrics.json and responses/part-*.parquet.")
-
-
-def main() -> None:
-    """Parse, draw, print."""
-    from sozo.eval.draw import SamplingOptions
-    from sozo.eval.run import run_task
-    from sozo.eval.terminal import print_run
-    from sozo.models.settings import GeneratorSettings
-    from sozo.tasks.dat.scorer import DatSettings
-    from sozo.tasks.dat.task import Dat
-    from sozo.training.config import read_settings
-
-    groups = (Arguments, GeneratorSettings, SamplingOptions, DatSettings)
-    arguments, generator, sampling, scoring = read_settings(groups, sys.argv[1:])
-    if not arguments.output_dir or not generator.model:
-        raise UserError("give --model and --output_dir")
-    run = run_task(Dat(scoring), generator, sampling, Path(arguments.output_dir))
-    if run is not None:  # of several processes the first one prints
-        print_run(run)
-
+from launch import answer
+from sozo.data.errors import one_line_errors
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
 
 if __name__ == "__main__":
     with one_line_errors("sample_dat"):
-        main()
+        answer(DatSettings, Dat)

@@ -24,7 +24,7 @@ from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
 from sozo.data.schema import Response, read_responses, write_columns
 from sozo.models.nouns import RandomNouns
-from sozo.training.selection import Pairs, Selected, dpo_rows, select_pairs, select_top, sft_rows
+from sozo.training.selection import Selected, select_pairs, select_top, training_rows
 
 Texts = tuple[list[str], list[str], list[str]]
 PART = 1024
@@ -70,8 +70,8 @@ def datasets_of(texts: Texts) -> tuple[Dataset, Dataset]:
         for column in texts
     )
     return (
-        Dataset.from_list(sft_rows(top, conversational=True)),
-        Dataset.from_list(dpo_rows(Pairs(chosen, rejected), conversational=True)),
+        Dataset.from_list(training_rows({"completion": top}, conversational=True)),
+        Dataset.from_list(training_rows({"chosen": chosen, "rejected": rejected}, conversational=True)),
     )
 
 

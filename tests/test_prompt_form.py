@@ -12,7 +12,7 @@ from sozo.models.tiny import build_tokenizer
 from sozo.models.traits import encode_prompt, encode_text
 from sozo.training.entries import read_entries
 from sozo.training.mix import dataset_rows
-from sozo.training.selection import Pairs, Selected, dpo_rows, sft_rows
+from sozo.training.selection import Selected, training_rows
 
 FORM = PromptForm("猫", {"tone": "山"})
 ASKED = "1. 猫\n2. 犬\n3. 山"
@@ -33,7 +33,9 @@ def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_for
     assert tokenizer.decode(encode_text(tokenizer, "犬", FORM)) == ASKED
 
     good, bad = (Selected(["a"], ["犬"], [text], np.zeros(1), 0, 1) for text in ("水", "犬"))
-    rows = sft_rows(good, conversational=True, form=FORM) + dpo_rows(Pairs(good, bad), conversational=True, form=FORM)
+    rows = training_rows({"completion": good}, conversational=True, form=FORM) + training_rows(
+        {"chosen": good, "rejected": bad}, conversational=True, form=FORM
+    )
     for row in rows:  # as TRL takes them
         ids = encode_prompt(tokenizer, row["prompt"], **row["chat_template_kwargs"])
         assert tokenizer.decode(ids) == ASKED
@@ -44,7 +46,7 @@ def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_for
     (row,) = dataset_rows(entries, conversational=True, form=FORM)
     assert tokenizer.decode(encode_prompt(tokenizer, row["prompt"], **FORM.arguments)) == ASKED
     # TRL must see no column of arguments where there are none.
-    assert set(sft_rows(good, conversational=True)[0]) == {"prompt", "completion"}
+    assert set(training_rows({"completion": good}, conversational=True)[0]) == {"prompt", "completion"}
 
 
 @pytest.mark.parametrize("place", ["", "checkpoint-2"])

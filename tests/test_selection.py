@@ -17,7 +17,7 @@ from sozo.scoring.parse import split_list
 from sozo.tasks import read_run
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.sat.stories import load_stories
-from sozo.training.selection import Pairs, Selected, dpo_rows, select_pairs, select_top, sft_rows
+from sozo.training.selection import Pairs, Selected, select_pairs, select_top, training_rows
 
 # In order: c, a, e (tied with g, and before it by id), g, then the invalid b, d, f, h.
 SCORES = {"a": 0.8, "b": None, "c": 0.9, "d": None, "e": 0.7, "f": None, "g": 0.7, "h": None}
@@ -157,13 +157,17 @@ def selected(text):
 
 
 def test_rows_for_a_chat_model_and_for_a_plain_one():
-    assert sft_rows(selected("x"), conversational=True) == [
+    assert training_rows({"completion": selected("x")}, conversational=True) == [
         {"prompt": messages(prompt("dat")), "completion": [{"role": "assistant", "content": "x"}]}
     ]
-    assert sft_rows(selected("x"), conversational=False) == [{"prompt": prompt("dat") + "\n", "completion": "x"}]
+    assert training_rows({"completion": selected("x")}, conversational=False) == [
+        {"prompt": prompt("dat") + "\n", "completion": "x"}
+    ]
     pairs = Pairs(selected("x"), selected("y"))
-    assert dpo_rows(pairs, conversational=False) == [{"prompt": prompt("dat") + "\n", "chosen": "x", "rejected": "y"}]
-    (row,) = dpo_rows(pairs, conversational=True)
+    assert training_rows(pairs._asdict(), conversational=False) == [
+        {"prompt": prompt("dat") + "\n", "chosen": "x", "rejected": "y"}
+    ]
+    (row,) = training_rows(pairs._asdict(), conversational=True)
     assert (row["chosen"][0]["content"], row["rejected"][0]["content"]) == ("x", "y")
 
 
@@ -210,7 +214,10 @@ def test_each_prompt_gives_its_share(run):
     assert (top.of, top.num_prompts) == (8, 2)
     assert top.summary() == "4 of 8 responses to 2 prompts, scores 0.3000 to 9.0000, 0 invalid"
     assert top.facts()["prompts"] == 2
-    assert sft_rows(top, conversational=False)[2] == {"prompt": "ask laws\n", "completion": "laws 9.0"}
+    assert training_rows({"completion": top}, conversational=False)[2] == {
+        "prompt": "ask laws\n",
+        "completion": "laws 9.0",
+    }
 
 
 def test_a_prompt_with_more_answers_gives_more(run):
@@ -223,7 +230,7 @@ def test_a_prompt_with_more_answers_gives_more(run):
 def test_pairs_answer_the_same_prompt(run, caplog):
     folder = run("toy", dogs=[0.1, 0.4, 0.2, 0.3], laws=[9.0, 7.0, None, 8.0])
     pairs = select_pairs(folder, 4, seed=0)
-    for good, bad in zip(dpo_rows(pairs, conversational=False), pairs.rejected.prompts, strict=True):
+    for good, bad in zip(training_rows(pairs._asdict(), conversational=False), pairs.rejected.prompts, strict=True):
         assert good["prompt"] == bad + "\n"
     assert sorted(pairs.rejected.ids) == ["dogs#0", "dogs#2", "laws#1", "laws#2"]
     assert pairs.rejected.num_invalid == 1

@@ -8,10 +8,10 @@ several prompts gives its share of all answers. With enough invalid answers all 
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,8 +63,7 @@ class Selected:
         return f"{len(self.ids):,} of {self.of:,} responses{prompts}, scores {scores}, {self.num_invalid:,} invalid"
 
 
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(NamedTuple):
     """As many chosen as rejected answers; pair i is the i-th of both, which answer the same prompt."""
 
     chosen: Selected
@@ -240,23 +239,14 @@ def _matched(ranked: Ranked, num_pairs: int, random: np.random.Generator) -> Pai
     return Pairs(chosen, replace(chosen, ids=ids, texts=texts, scores=scores))
 
 
-def sft_rows(top: Selected, *, conversational: bool, form: PromptForm = PLAIN) -> list[dict[str, Any]]:
-    """Prompt-completion rows, as conversations or as plain text."""
-    return _rows(top.prompts, conversational, form, completion=top.texts)
-
-
-def dpo_rows(pairs: Pairs, *, conversational: bool, form: PromptForm = PLAIN) -> list[dict[str, Any]]:
-    """Preference rows: a prompt, an answer to prefer and one to avoid."""
-    answers = {"chosen": pairs.chosen.texts, "rejected": pairs.rejected.texts}
-    return _rows(pairs.chosen.prompts, conversational, form, **answers)
-
-
-def _rows(prompts: list[str], conversational: bool, form: PromptForm, **answers: list[str]) -> list[dict[str, Any]]:
-    rows = []
+def training_rows(
+    answers: Mapping[str, Selected], *, conversational: bool, form: PromptForm = PLAIN
+) -> list[dict[str, Any]]:
+    """Rows as TRL takes them: a prompt, and of each column (`completion`, or `chosen` and `rejected`) the answer."""
+    first, *_ = answers.values()
     template = {"chat_template_kwargs": dict(form.arguments)} if form.arguments else {}  # TRL reads it row by row
-    for prompt, *texts in zip(prompts, *answers.values(), strict=True):
-        row: dict[str, Any] = {"prompt": form.prompt(prompt, conversational=conversational), **template}
-        for name, text in zip(answers, texts, strict=True):
+    rows = [{"prompt": form.prompt(text, conversational=conversational), **template} for text in first.prompts]
+    for name, selected in answers.items():
+        for row, text in zip(rows, selected.texts, strict=True):
             row[name] = as_completion(text, conversational=conversational)
-        rows.append(row)
     return rows

@@ -16,7 +16,7 @@ from sozo.data.settings import setting
 from sozo.training.batches import check_examples, fit_batch
 from sozo.training.config import CommonArguments
 from sozo.training.run import stored_dataset, train
-from sozo.training.selection import dpo_rows, select_pairs, select_top, sft_rows
+from sozo.training.selection import select_pairs, select_top, training_rows
 
 
 @dataclass
@@ -96,7 +96,7 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
     def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
         from trl import SFTTrainer
 
-        rows = sft_rows(top, conversational=bool(tokenizer.chat_template), form=form)
+        rows = training_rows({"completion": top}, conversational=bool(tokenizer.chat_template), form=form)
         common["train_dataset"] = stored_dataset(rows, training)
         if script.word_targets:
             from sozo.training.word_targets import WordTargetTrainer, word_targets
@@ -112,18 +112,19 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
     """Prefer the best `num_pairs` responses to the worst, by the rule `pairs` and the seed; see `train_sft`."""
     pairs = select_pairs(script.responses or (), script.num_pairs, seed=training.seed, rule=script.pairs)
-    good, bad = pairs.chosen, pairs.rejected
     if training.process_index == 0:
-        tqdm.write(f"DPO, chosen: {good.summary()}\nDPO, rejected: {bad.summary()}")
+        for name, selected in pairs._asdict().items():
+            tqdm.write(f"DPO, {name}: {selected.summary()}")
 
     def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
-        rows = dpo_rows(pairs, conversational=bool(tokenizer.chat_template), form=form)
+        rows = training_rows(pairs._asdict(), conversational=bool(tokenizer.chat_template), form=form)
         return reference_trainer(script.share_prompt)(train_dataset=stored_dataset(rows, training), **common)
 
+    good, bad = pairs
     shown = list(zip(good.texts, good.scores.tolist(), bad.texts, bad.scores.tolist(), strict=True))
     columns = ("chosen", "chosen score", "rejected", "rejected score")
     examples = ("data/pairs", columns, shown[: script.examples_logged])
-    facts = {"selection": {"chosen": good.facts(), "rejected": bad.facts()}}
+    facts = {"selection": {name: selected.facts() for name, selected in pairs._asdict().items()}}
     return train(script, training, model, build, facts=facts, examples=examples)
 
 

@@ -40,15 +40,15 @@ def main() -> None:
     rows, controls = dict(folders(args.rows)), folders(args.control_tasks)
     with one_line_errors("table11"):
         from sozo.data.record import write_json
-        from sozo.data.study_folder import read_study
+        from sozo.data.study_folder import StudyRow, read_study
         from study.page import write_result
         from study.result import tables_result
 
         study = read_study(args.output_dir.parent)
+        models = {name: row.model for name, row in study.rows.items()} if study else {}
         result = tables_result(
             args.title,
-            rows,
-            {name: row for name, row in study.rows.items() if name in rows} if study else {},
+            {name: StudyRow(models.get(name), path) for name, path in rows.items()},
             paper_model=args.paper_model,
             guard_encoder=args.guard_encoder,
             controls=controls,

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from sozo.data.errors import UserError
+from sozo.data.study_folder import StudyRow
 from sozo.eval.control import KEPT, LOST, OPEN, judge_control
 from sozo.tasks import finished_run
 from sozo.tasks.sipen.items import CONTROL, FORMS, trial_items
@@ -131,7 +132,8 @@ def test_the_verdict_stands_beside_the_row(tmp_path):
     tables = {name: write(tmp_path / name, [("犬猫", 0.5), ("水山", 0.7)]) for name in ("base", "SFT", "GRPO")}
     shares = {"base": 0.9, "SFT": 0.9, "GRPO": 0.4}
     runs = [(name, row(tmp_path / "g", name, right).folder) for name, right in shares.items()]
-    markdown = write_result(tmp_path / "out", tables_result("Table 11", tables, {}, controls=runs), "table11")
+    rows = {name: StudyRow(None, folder) for name, folder in tables.items()}
+    markdown = write_result(tmp_path / "out", tables_result("Table 11", rows, controls=runs), "table11")
     assert "| Understanding (sipen)  " in markdown.splitlines()[0]
     lines = {line.split(" | ")[0].strip("| "): line for line in markdown.splitlines() if line.startswith("| ")}
     assert "kept (90.3%" in lines["SFT"]

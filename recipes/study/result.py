@@ -47,6 +47,11 @@ class Result:
         """Of the study."""
         return self.study.rows if self.study else ()
 
+    def names(self, arm: Arm) -> dict[int, str]:
+        """Of each of an arm's seeds the name of its row."""
+        assert self.study is not None
+        return {seed: self.study.at(arm.name, seed) for seed in arm.seeds}
+
     @cached_property
     def values(self) -> Mapping[str, Values]:
         """Measure -> arm -> seed -> value, of those measures that some row has."""
@@ -55,9 +60,7 @@ class Result:
         for name, measure in MEASURES.items():
             values[name] = {}
             for arm in self.arms:
-                assert self.study is not None
-                names = {seed: self.study.at(arm.name, seed) for seed in arm.seeds}
-                values[name][arm.name] = {seed: measure.value(rows[row]) for seed, row in names.items()}
+                values[name][arm.name] = {seed: measure.value(rows[row]) for seed, row in self.names(arm).items()}
         return values
 
     @property
@@ -129,7 +132,6 @@ def _numbers(by_seed: Mapping[int, float | None]) -> dict[int, float]:
 
 def tables_result(
     title: str,
-    folders: Mapping[str, Path],
     rows: Mapping[str, StudyRow],
     *,
     paper_model: str | None = None,
@@ -138,10 +140,8 @@ def tables_result(
     controls: Sequence[tuple[str, Path]] = (),
     study: Study | None = None,
 ) -> Result:
-    """Read tables of responses (`folders`, by row) and judge the runs of control tasks.
-
-    `rows` are those of a study among which the trainings are looked for.
-    """
+    """Read the rows' tables of responses and what their trainings measured, and judge the runs of control tasks."""
+    folders = {name: row.responses for name, row in rows.items()}
     guard = Guard(guard_encoder) if guard_encoder else None  # what is wrong with it shows before the tables are read
     table = table11(folders, paper_model)
     if guard or study:
@@ -165,7 +165,6 @@ def study_result(study: Study) -> Result:
     rows, with_arms = study_rows(study), study.arms is not None or len(study.seeds) > 1
     return tables_result(
         f"The study {study.name}: {study.model}" if with_arms else f"Table 11: {study.model}",
-        {name: row.responses for name, row in rows.items()},
         rows,
         paper_model=study.paper_model,
         guard_encoder=study.guard_encoder,

@@ -12,6 +12,7 @@ from study.arms import Arm
 from study.config import Study
 
 _MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
+_CONTROL = "measure.py"  # the recipe by which a row answers a control task
 _APART = 1000  # between the seeds of rows and of training data
 
 
@@ -51,7 +52,7 @@ def study_steps(study: Study) -> list[Step]:
             if steps.setdefault(step.name, step) != step:
                 raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
     inputs = [row.responses.name for row in study_rows(study).values()]
-    inputs += [folder.name for _, folder in control_runs(study)]
+    inputs += [step.name for step in steps.values() if step.script == _CONTROL]
     where = {"output_dir": study.output_dir}
     table = Step("table", "study_page.py", where, tuple(inputs), study.file, derived=True)
     return [*steps.values(), table]
@@ -70,26 +71,19 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
 def control_runs(study: Study) -> list[tuple[str, Path]]:
     """The runs of control tasks, by the rows' names: of each task the base's and every trained row's."""
     return [
-        (study.at(arm.name, seed), Path(study.step_folder(study.at(f"{arm.step}-{task}", seed))))
-        for task in study.control_tasks
-        for arm, seed in study.points
-        if _controlled(arm)
+        (step.flags["source"], Path(step.flags["output_dir"])) for step in study_steps(study) if step.script == _CONTROL
     ]
-
-
-def _controlled(arm: Arm) -> bool:
-    return arm.train is not None or arm.name == "base"
 
 
 def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Let a trained row's model, and the base, answer each control task; how, is the task's own affair."""
-    for task in study.control_tasks if _controlled(arm) else ():
+    for task in study.control_tasks if arm.train or arm.name == "base" else ():
         model, step = _model(study, arm, seed)
         name = study.at(f"{arm.step}-{task}", seed)
         flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
         flags |= {"output_dir": study.step_folder(name)}
         flags |= _sampling_flags(study, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
-        yield Step(name, "measure.py", flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
+        yield Step(name, _CONTROL, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
 
 
 def _sampling_flags(study: Study, names: set[str]) -> dict[str, str]:

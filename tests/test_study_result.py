@@ -14,6 +14,7 @@ from sozo.data.schema import Response
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import standalone
 from sozo.scoring.statistics.seeds import difference, over_seeds
+from sozo.tasks.dat.hill import HillNumbers
 from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table11 import Table11, Table11Row, with_gains
 from study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
@@ -96,7 +97,7 @@ CLAIMS = [
 
 def row(name, valid, mean, words, combination=0.0):
     summary = DatSummary(name, 100, valid, mean, 0.1, None, 50, {}, {"combination": combination})
-    return Table11Row(summary, words, ((1, 10.0),), None)
+    return Table11Row(summary, ((1, 10.0),), None, hill=HillNumbers(words, words, words))
 
 
 @pytest.fixture

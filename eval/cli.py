@@ -110,15 +110,11 @@ def report(
 
 def compare(runs: Runs, base: Base = None) -> None:
     """What changed from one model to the others: the report's tables of changes, here in the terminal."""
-    from sozo.eval.compare import all_changes, bases, method_bases
-    from sozo.eval.compare_seeds import method_changes
+    from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.tables import change_tables
-    from sozo.eval.seeds import fold
 
-    models = find_evaluated(runs)
-    methods, each = fold(models), all_changes(models, bases(models, base))
-    if not (tables := change_tables(methods, method_changes(methods, method_bases(methods, base), each), each)):
+    if not (tables := change_tables(compare_models(find_evaluated(runs), base))):
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
     print_changes(tables)
 

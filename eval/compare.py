@@ -1,6 +1,9 @@
-"""What changed from one model to others; numbers that rest not on one judge, items and scorer are never subtracted."""
+"""What changed from one model to others; numbers that rest not on one judge, items and scorer are never subtracted.
 
-from collections.abc import Mapping, Sequence
+Of a method that was trained at several seeds changes are over the seeds: about the method, and not about one training.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from sozo.data.errors import UserError
@@ -8,27 +11,22 @@ from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
 from sozo.scoring.measure import Measure
 from sozo.scoring.statistics import compare_independent, compare_paired, holm
+from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.statistics.seeds import difference
 from sozo.tasks import task_types
 
+PAIRED, APART, FROM_ONE = "paired", "not paired", "from one run"
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One cell: a model's number minus the base's; other fields as in `sozo.scoring.statistics.Comparison`."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change(Comparison):
+    """One cell: a model's number minus the base's, or a method's over its seeds (then `n` counts seeds)."""
 
     model: str
     base: str  # what it is compared with
     column: str  # the measure's name
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    effect: float | None = None
-    p: float | None = None  # of this cell alone
-    p_at_most: bool = False  # whether p, and so p_holm, is a bound
-    p_holm: float | None = None  # corrected over all cells of the model in the table
-    n: int = 0
-    of: int = 0
-    reason: str | None = None
-    seeds: str | None = None  # of methods at several seeds, whose n are seeds: which ones were subtracted
+    p_holm: float | None = None  # corrected over all cells of the model in the table; a bound where `p` is
+    seeds: str | None = None  # of a method of several seeds: which ones were subtracted
 
     @property
     def significant(self) -> bool:
@@ -37,6 +35,49 @@ class Change:
 
 
 Changes = Mapping[tuple[str, str], Change]  # by model and measure's name
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Models, and what changed from the base of each."""
+
+    methods: Sequence[Method]
+    against: Mapping[str, Method]  # what each method but a base is compared with
+    changes: Changes  # of methods: that of a method of one model is the model's
+    each: Changes  # of models, over their answers
+
+    @property
+    def models(self) -> list[Evaluated]:
+        """All models, method by method."""
+        return [model for method in self.methods for model in method.runs.values()]
+
+    @property
+    def colours(self) -> dict[str, int]:
+        """Number of each method's colour on a page."""
+        return {method.name: number for number, method in enumerate(self.methods)}
+
+    @property
+    def pairs(self) -> list[tuple[Evaluated, Evaluated]]:
+        """Each model but a base's after what it is compared with: of the same seed, if its base has that."""
+        trained = [method for method in self.methods if method.name in self.against]
+        return [(self.against[of.name].at(seed), model) for of in trained for seed, model in of.runs.items()]
+
+
+def compare_models(models: Sequence[Evaluated], base: str | None = None) -> Compared:
+    """Compare models with the one called `base`, else with the base of their study, or the first one."""
+    methods = fold(models)
+    compared = Compared(methods, _bases(methods, base), {}, {})
+    each, changes = dict[tuple[str, str], Change](), dict[tuple[str, str], Change]()
+    for measures in groups().values():
+        # A measure that neither side has gives no cell.
+        of_models = [(*pair, m) for pair in compared.pairs for m in measures if any(side.run(m.task) for side in pair)]
+        each |= _corrected([_change(*cell) for cell in of_models])
+        cells = []
+        for method in (method for method in methods if method.name in compared.against):
+            shown = [m for m in measures if any((run.name, m.name) in each for run in method.runs.values())]
+            cells += [_over_seeds(method, compared.against[method.name], measure, each) for measure in shown]
+        changes |= _corrected(cells)
+    return replace(compared, changes=changes, each=each)
 
 
 def groups() -> dict[str, list[Measure]]:
@@ -49,8 +90,7 @@ def groups() -> dict[str, list[Measure]]:
     return tables
 
 
-def method_bases(methods: Sequence[Method], name: str | None = None) -> dict[str, Method]:
-    """What each method but a base is compared with: that of this name, else its study's base or the first one."""
+def _bases(methods: Sequence[Method], name: str | None) -> dict[str, Method]:
     by_name = {method.name: method for method in methods}
     if name is not None and name not in by_name:
         raise UserError(f"there is no model {name}; there are {', '.join(by_name)}")
@@ -59,45 +99,71 @@ def method_bases(methods: Sequence[Method], name: str | None = None) -> dict[str
     return {method.name: against[method.name] for method in methods if against[method.name] is not method}
 
 
-def bases(models: Sequence[Evaluated], name: str | None = None) -> dict[str, Evaluated]:
-    """What each model but a base's is compared with: the base of its method, of the same seed if it has that."""
-    methods = fold(models)
-    against = method_bases(methods, name)
-    trained = [method for method in methods if method.name in against]
-    return {model.name: against[m.name].at(seed) for m in trained for seed, model in m.runs.items()}
-
-
-def all_changes(models: Sequence[Evaluated], against: Mapping[str, Evaluated]) -> Mapping[str, Changes]:
-    """Every table of changes by its name (`groups`); `against` is what each model is compared with (`bases`)."""
-    tables: dict[str, dict[tuple[str, str], Change]] = {}
-    pairs = [(against[model.name], model) for model in models if model.name in against]
-    for name, measures in groups().items():
-        # A measure that neither side has gives no cell.
-        shown = [(*pair, m) for pair in pairs for m in measures if any(model.run(m.task) for model in pair)]
-        cells = [_change(*cell) for cell in shown]
-        # Corrected model by model: that others are on the page makes this one no less certain.
-        tables[name] = {}
-        for model in dict.fromkeys(cell.model for cell in cells):
-            own = corrected([cell for cell in cells if cell.model == model])
-            tables[name] |= {(model, cell.column): cell for cell in own}
-    return tables
-
-
-def corrected(cells: Sequence[Change]) -> list[Change]:
-    """The cells of one model in one table with their p-values corrected for their number."""
-    return [replace(cell, p_holm=p) for cell, p in zip(cells, holm([cell.p for cell in cells]), strict=True)]
+def _corrected(cells: Iterable[Change]) -> dict[tuple[str, str], Change]:
+    """The cells of a table; p-values are corrected model by model: that others are there makes none less certain."""
+    by_model: dict[str, list[Change]] = {}
+    for cell in cells:
+        by_model.setdefault(cell.model, []).append(cell)
+    corrected = {}
+    for own in by_model.values():
+        for cell, p in zip(own, holm([cell.p for cell in own]), strict=True):
+            corrected[cell.model, cell.column] = replace(cell, p_holm=p)
+    return corrected
 
 
 def _change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:
-    cell = Change(other.name, base.name, measure.name)
+    change = Change(model=other.name, base=base.name, column=measure.name)
     before, after = base.run(measure.task), other.run(measure.task)
     if before is None or after is None:
-        lacking = base if before is None else other
-        return replace(cell, reason=f"{lacking.name} has no run of it")
+        return replace(change, reason=_no_run(base if before is None else other))
     if (reason := not_alike(before, after)) is not None:
-        return replace(cell, reason=f"not on one scale: {reason}")
+        return replace(change, reason=f"not on one scale: {reason}")
     if measure.per_item:
-        paired = compare_paired(before.by_item(measure), after.by_item(measure), share=measure.share)
-        return replace(cell, **asdict(paired))
-    sides = before.by_answer(measure), after.by_answer(measure)
-    return replace(cell, **asdict(compare_independent(*sides, share=measure.share)))
+        result = compare_paired(before.by_item(measure), after.by_item(measure), share=measure.share)
+    else:
+        result = compare_independent(before.by_answer(measure), after.by_answer(measure), share=measure.share)
+    return replace(change, **asdict(result))
+
+
+def _over_seeds(method: Method, base: Method, measure: Measure, each: Changes) -> Change:
+    """Of the differences at the seeds that the base has too, or from its one run; else of two samples of seeds."""
+    if not method.several:
+        return each[method.first.name, measure.name]
+    own = {seed: each.get((run.name, measure.name)) for seed, run in method.runs.items()}
+    change = Change(model=method.name, base=base.name, column=measure.name, of=len(own))
+    for seed, cell in own.items():
+        if cell is None or cell.difference is None:
+            return replace(change, reason=cell.reason if cell else _no_run(method.runs[seed]))
+    gaps = {seed: cell.difference for seed, cell in own.items() if cell and cell.difference is not None}
+    shared = [seed for seed in gaps if seed in base.runs]
+    if not base.several:
+        result, how = difference(gaps, dict.fromkeys(gaps, 0.0)), FROM_ONE
+    elif len(shared) > 1:
+        result, how = difference({seed: gaps[seed] for seed in shared}, dict.fromkeys(shared, 0.0)), PAIRED
+    else:
+        sides = [_means(side, measure) for side in (method, base)]
+        if not all(sides):
+            return replace(change, reason="no values")
+        result, how = difference(*sides), APART
+    effects = [cell.effect for cell in own.values() if cell and cell.effect is not None]
+    effect = sum(effects) / len(effects) if len(effects) == len(own) else None
+    return replace(
+        change,
+        difference=result.mean,
+        low=result.low,
+        high=result.high,
+        effect=effect,
+        p=result.p,
+        n=result.n,
+        reason=result.reason,
+        seeds=how,
+    )
+
+
+def _means(method: Method, measure: Measure) -> dict[str, float]:
+    runs = {seed: run for seed, model in method.runs.items() if (run := model.run(measure.task))}
+    return {seed: mean for seed, run in runs.items() if (mean := run.estimate(measure).mean) is not None}
+
+
+def _no_run(model: Evaluated) -> str:
+    return f"{model.name} has no run of it"

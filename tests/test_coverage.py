@@ -8,7 +8,7 @@ from sozo.scoring.guard import gain
 from sozo.scoring.measure import normal_interval
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
 from sozo.scoring.statistics.agreement import krippendorff_alpha
-from sozo.scoring.statistics.means import MeanInterval
+from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.pbig.experts import Rated
@@ -139,7 +139,7 @@ def test_parts_of_a_dat_mean(template, n):
     def interval(rng, part):
         parts = decompose(unit, lists(rng))
         low, high = normal_interval(getattr(parts, part), getattr(parts, f"{part}_se"), 1)
-        return MeanInterval(None, low, high, n)
+        return Interval(None, low, high, n)
 
     for part, truth in (("word_choice", choice), ("combination", 0.0)):
         assert 0.93 <= coverage(truth, lambda rng, part=part: interval(rng, part), trials=1000) <= 0.97

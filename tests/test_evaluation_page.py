@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
-from sozo.eval.compare import bases
+from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import both, labels, translate_chart
@@ -186,7 +186,8 @@ def test_a_study_fills_the_papers_tables_each_row_from_its_own_base(tmp_path):
         ("GRPO", "Swallow-8B"),
     ]
     assert [model.run("sat") is not None for model in models] == [False, True, False, True]
-    assert {name: base.name for name, base in bases(models).items()} == {"one/GRPO": "one/base", "two/GRPO": "two/base"}
+    pairs = [(base.name, model.name) for base, model in compare_models(models).pairs]
+    assert pairs == [("one/base", "one/GRPO"), ("two/base", "two/GRPO")]
     write_evaluation(tmp_path / "r.html", models)
     page = (tmp_path / "r.html").read_text("utf-8")
     dat = cells_of(page, labels()["table11"][0])

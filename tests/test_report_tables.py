@@ -22,7 +22,8 @@ SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a
 
 def change(difference, *, effect, p_holm=0.001):
     ends = (difference - 0.01, difference + 0.01)
-    return Change("after", "before", "a", difference, *ends, effect=effect, p_holm=p_holm, n=9, of=9)
+    names = {"model": "after", "base": "before", "column": "a"}
+    return Change(9, 9, difference, *ends, effect=effect, p_holm=p_holm, **names)
 
 
 def test_a_difference_of_shares_is_percentage_points():

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from sozo.eval.compare import all_changes, bases, method_bases
-from sozo.eval.compare_seeds import method_changes
+from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import labels
@@ -33,10 +32,7 @@ def runs(tmp_path_factory):
 
 
 def changes_of(folder, base=None):
-    models = find_evaluated([str(folder)])
-    methods, each = fold(models), all_changes(models, bases(models, base))
-    tables = method_changes(methods, method_bases(methods, base), each)
-    return {(cell.model, cell.column): cell for table in tables.values() for cell in table.values()}
+    return compare_models(find_evaluated([str(folder)]), base).changes
 
 
 def test_one_run_of_the_base_by_hand(runs):

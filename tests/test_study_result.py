@@ -31,7 +31,7 @@ VALUES = {"A": {0: 2.0, 1: 4.0, 2: 6.0}, "B": {0: 1.0, 1: 2.0, 2: 3.0}, "one": {
 
 def test_intervals_by_hand():
     paired = difference(VALUES["A"], VALUES["B"])
-    assert (paired.mean, paired.seeds, paired.paired) == (2.0, 3, True)
+    assert (paired.mean, paired.n, paired.paired) == (2.0, 3, True)
     assert (paired.low, paired.high) == pytest.approx((2 - 2.4841, 2 + 2.4841), abs=1e-4)
     assert over_seeds({5: 7.0}).low is None
     # Welch: variances 4 and 1 of three each, standard error sqrt(5 / 3), (5/3)^2 / (16/18 + 1/18) = 2.94 of freedom.

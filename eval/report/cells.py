@@ -80,7 +80,7 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
         return Cell(why=cells[0].why)
     first = cells[next(iter(values))]
     mean = over_seeds(values)
-    below = () if len(values) == len(cells) else (f"{mean.seeds} of {len(cells)} seeds",)
+    below = () if len(values) == len(cells) else (f"{mean.n} of {len(cells)} seeds",)
     return Cell(
         mean.mean,
         first.measure,
@@ -90,7 +90,7 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
         signed=first.signed,
         paper=next((cell.paper for cell in cells if cell.paper), ""),
         heat=first.heat,
-        more={"n": mean.seeds, "of": len(cells)},
+        more={"n": mean.n, "of": len(cells)},
     )
 
 

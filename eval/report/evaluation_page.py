@@ -1,14 +1,13 @@
 """What an evaluation found: tables beside the paper's, what changed, pictures, and every answer to read."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from sozo.data.record import write_json, write_whole
-from sozo.eval.compare import Changes, all_changes, bases, method_bases
-from sozo.eval.compare_seeds import method_changes
+from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import facts
@@ -20,7 +19,6 @@ from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
-from sozo.eval.seeds import Method, fold
 from sozo.scoring.guard import Guard
 from sozo.scoring.table import Table
 from sozo.tasks import task_types
@@ -44,17 +42,13 @@ def write_evaluation(
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
-    name of the model that the others are compared with (`eval.compare.bases`), `guard` a second encoder that scores
+    name of the model that the others are compared with (`compare_models`), `guard` a second encoder that scores
     the answers too; `with_published` makes the paper's models rows of tables and pictures. Returns the pages, `path`
     first.
     """
     tasks = list(task_types().values())
-    methods, against = fold(models), bases(models, base)
-    models = [model for method in methods for model in method.runs.values()]
-    of_methods = method_bases(methods, base)
-    each = all_changes(models, against)
-    changes = method_changes(methods, of_methods, each)
-    once = [method for method in methods if not method.several and (method.name in of_methods or not of_methods)]
+    compared = compare_models(models, base)
+    methods, models, trained = compared.methods, compared.models, compared.against or compared.methods
     packed = chunks(models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     shared: dict[str, Any] = {
@@ -63,8 +57,8 @@ def write_evaluation(
         "bilingual": True,
         "title": title,
         "names": [(model.name, n % SERIES) for n, method in enumerate(methods) for model in method.runs.values()],
-        "ticked": {method.first.name for method in methods if method.name not in of_methods} | {models[-1].name},
-        "once": bool(once),
+        "ticked": {method.first.name for method in methods if method.name not in compared.against} | {models[-1].name},
+        "once": any(not method.several for method in methods if method.name in trained),
         "seeded": [method.name for method in methods if method.several],
         "pages": [page.name for page in pages],
         "words": [word for task in tasks for word in task.view.words],
@@ -72,10 +66,9 @@ def write_evaluation(
         "kinds": [task.name for task in reading_order(tasks)],
         "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
     }
-    first = _sections(methods, tasks, of_methods, changes, each, with_published)
-    gains = guard_gains(tasks, models, against, guard) if guard else None
-    changed = list(map(without_empty, change_tables(methods, changes, each)))
-    changed += guard_tables(gains or [], methods, of_methods)
+    first = _sections(compared, tasks, with_published)
+    gains = guard_gains(tasks, compared, guard) if guard else None
+    changed = [*map(without_empty, change_tables(compared)), *guard_tables(gains or [], compared)]
     first |= {"changed": changed, "facts": facts(models, tasks)}
     write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed])
     # The first page last: when it is there, all are.
@@ -83,25 +76,18 @@ def write_evaluation(
         values = first if number == 0 else dict.fromkeys(first, ())
         page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number])
         write_whole(pages[number], page)
-    write_json(path.with_suffix(".json"), _numbers(models, tasks, each, changes, gains))
+    write_json(path.with_suffix(".json"), _numbers(compared, tasks, gains))
     return pages
 
 
-def _numbers(
-    models: Sequence[Evaluated],
-    tasks: Sequence[type[Task]],
-    each: Mapping[str, Changes],
-    changes: Mapping[str, Changes],
-    gains: Sequence[Guarded] | None,
-) -> dict[str, Any]:
+def _numbers(compared: Compared, tasks: Sequence[type[Task]], gains: Sequence[Guarded] | None) -> dict[str, Any]:
     """The content of `report.json`: what came out of every run, and what changed; gains where there is a guard."""
     runs = []
-    for model in models:
+    for model in compared.models:
         for run in (run for task in tasks for run in model.of_task(task.name)):
             runs.append({"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics})
-    cells = [asdict(change) for group in each.values() for change in group.values()]
-    over_seeds = [asdict(change) for group in changes.values() for change in group.values() if change.seeds]
-    numbers = {"runs": runs, "changes": cells}
+    over_seeds = [asdict(change) for change in compared.changes.values() if change.seeds]
+    numbers = {"runs": runs, "changes": list(map(asdict, compared.each.values()))}
     if over_seeds:
         numbers["over_seeds"] = over_seeds
     if gains is not None:
@@ -109,26 +95,15 @@ def _numbers(
     return numbers
 
 
-def _sections(
-    methods: Sequence[Method],
-    tasks: Sequence[type[Task]],
-    against: Mapping[str, Method],
-    by_group: Mapping[str, Changes],
-    each_by_group: Mapping[str, Changes],
-    with_published: bool,
-) -> dict[str, Sequence[Any]]:
+def _sections(compared: Compared, tasks: Sequence[type[Task]], with_published: bool) -> dict[str, Sequence[Any]]:
     """Of each task its answer in a sentence and pictures; then what its view declares, tables after an overview."""
-    changes, each = (
-        {key: change for group in groups.values() for key, change in group.items()}
-        for groups in (by_group, each_by_group)
-    )
     leads, every_radar = [], []
     tables: list[Table] = []
     charts: list[Figure] = []
     means: dict[str, dict[str, float]] = {}  # of the paper's models
     for task in tasks:
         runs: dict[Path | None, list[Finished]] = {}
-        for method in methods:
+        for method in compared.methods:
             runs.setdefault(method.first.study, []).extend(method.of_task(task.name))
         runs = {study: own for study, own in runs.items() if own}
         if not runs:
@@ -136,18 +111,18 @@ def _sections(
         declared, pictures = task.view.section(task.measures, runs)
         theirs = published_values(declared, task.measures[:1]) if with_published else []
         means[task.name] = {model.name: values[0] for model, values in theirs}
-        shown = section_tables(task, methods, declared, against, changes, each, with_published=with_published)
+        shown = section_tables(task, compared, declared, with_published=with_published)
         tables += map(without_empty, on_one_scale(shown))
         planes: list[Figure] = []
         for picture in pictures:
             if isinstance(picture, Radar):
                 papers = published_values(declared, picture.measures, training=False) if with_published else []
-                if group := radars(picture, task, methods, against, papers):
+                if group := radars(picture, task, compared, papers):
                     every_radar.append((picture.name, group))
             elif isinstance(picture, Ridge):
-                charts += filter(None, [ridge(picture, task, methods)])
+                charts += filter(None, [ridge(picture, task, compared.methods)])
             else:
-                planes += filter(None, [plane(picture, task, methods)])
-        leads.append((lead(task, methods, changes, theirs), planes))
-    tables.insert(0, without_empty(overview(methods, tasks, means)))
+                planes += filter(None, [plane(picture, task, compared.methods)])
+        leads.append((lead(task, compared, theirs), planes))
+    tables.insert(0, without_empty(overview(compared, tasks, means)))
     return {"leads": leads, "tables": tables, "charts": charts, "radars": every_radar}

@@ -1,11 +1,11 @@
 """What the report says of the guard: gains by the runs' own encoder, and by one that nobody trained on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sozo.eval.evaluated import Evaluated, not_alike
+from sozo.eval.compare import Compared
+from sozo.eval.evaluated import not_alike
 from sozo.eval.report.tables import fold_rows
-from sozo.eval.seeds import Method
 from sozo.scoring.guard import Gain, Guard, gain
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell, Row, Table
@@ -27,24 +27,22 @@ class Guarded:
     guard: Gain | None  # None where it can score too few
 
 
-def guard_gains(
-    tasks: Sequence[type[Task]], models: Sequence[Evaluated], against: Mapping[str, Evaluated], guard: Guard
-) -> list[Guarded]:
+def guard_gains(tasks: Sequence[type[Task]], compared: Compared, guard: Guard) -> list[Guarded]:
     """Both gains of every model over its base, in the tasks that a second encoder can score."""
     gains = []
     for task in tasks:
-        runs = {model.name: run for model in models if (run := model.run(task.name))}
-        scores = {name: found for name, run in runs.items() if (found := run.guarded(guard)) is not None}
-        pairs = [(against[name].name, name) for name in scores if name in against]
-        for base, name in ((base, name) for base, name in pairs if base in scores):
-            one, other = runs[base], runs[name]
-            own = None if not_alike(one, other) else gain(one.by_answer(one.main), other.by_answer(other.main))
-            names = (task.name, name, base, guard.encoder.name, guard.encoder.revision)
-            gains.append(Guarded(*names, own, gain(scores[base], scores[name])))
+        runs = {model.name: run for model in compared.models if (run := model.run(task.name))}
+        scores = {name: scored for name, run in runs.items() if (scored := run.guarded(guard)) is not None}
+        for base, name in ((base.name, model.name) for base, model in compared.pairs):
+            if base in scores and name in scores:
+                one, other = runs[base], runs[name]
+                own = None if not_alike(one, other) else gain(one.by_answer(one.main), other.by_answer(other.main))
+                names = (task.name, name, base, guard.encoder.name, guard.encoder.revision)
+                gains.append(Guarded(*names, own, gain(scores[base], scores[name])))
     return gains
 
 
-def guard_tables(gains: Sequence[Guarded], methods: Sequence[Method], against: Mapping[str, Method]) -> list[Table]:
+def guard_tables(gains: Sequence[Guarded], compared: Compared) -> list[Table]:
     """A table for each task, with the seeds of a method in one row."""
     by_task: dict[str, list[Guarded]] = {}
     for row in gains:
@@ -53,7 +51,7 @@ def guard_tables(gains: Sequence[Guarded], methods: Sequence[Method], against: M
     for rows in by_task.values():
         shown = tuple(Row(row.model, (_cell(row.own), _cell(row.guard)), row.base) for row in rows)
         table = Table("guard", ("model", "gain_own", rows[0].encoder), shown, ("guard_note",))
-        tables.append(fold_rows(table, methods, against))
+        tables.append(fold_rows(table, compared))
     return tables
 
 

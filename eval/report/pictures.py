@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sozo.eval.compare import Compared
 from sozo.eval.frontier import curves_beside
 from sozo.eval.report.charts import radar_points, ridge_chart
 from sozo.eval.report.labels import english, translate_chart
@@ -79,13 +80,12 @@ def plane(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> Figu
 def radars(
     picture: Radar,
     task: type[Task],
-    methods: Sequence[Method],
-    against: Mapping[str, Method],
+    compared: Compared,
     papers: Sequence[tuple[Published, tuple[float, ...]]] = (),
 ) -> list[ModelRadar]:
     """One for each method that has all values, means over its seeds, and for the paper's models."""
     every = {}
-    for method in methods:
+    for method in compared.methods:
         of_runs = [[run.estimate(measure).mean for run in method.of_task(task.name)] for measure in picture.measures]
         known = [[mean for mean in means if mean is not None] for means in of_runs]
         every[method.name] = tuple(sum(means) / len(means) for means in known if means)
@@ -95,9 +95,9 @@ def radars(
     shown = []
     for number, name in enumerate(every):
         if name in complete:
-            base = against.get(name)
+            base = compared.against.get(name)
             beside = (base.name, points[base.name]) if base and base.name in points else None
             named = tuple(zip((measure.short for measure in picture.measures), complete[name], strict=True))
-            colour = number % SERIES if number < len(methods) else 0
+            colour = number % SERIES if number < len(compared.methods) else 0
             shown.append(ModelRadar(name, colour, points[name], beside, named))
     return shown

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sozo.eval.compare import Changes, groups
+from sozo.eval.compare import Changes, Compared, groups
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.report.cells import change_cell, seed_cell, with_change
 from sozo.eval.report.labels import labels
 from sozo.eval.report.published import figure, paper_row, paper_table, published_rows
-from sozo.eval.seeds import Method
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks.finished import Finished
@@ -48,29 +47,23 @@ def without_empty(table: Table) -> Table:
     )
 
 
-def fold_rows(
-    table: Table,
-    methods: Sequence[Method],
-    against: Mapping[str, Method],
-    changes: Changes | None = None,
-    measures: Sequence[Measure | None] = (),
-) -> Table:
+def fold_rows(table: Table, compared: Compared, measures: Sequence[Measure | None] = ()) -> Table:
     """The table with one row for a method of several seeds, and the seeds' rows in a table of their own (`each`).
 
     `table` has a row for each model, and perhaps the paper's. `measures` are those of the columns' differences.
     """
     row_of = {row.name: row for row in table.rows}
     rows, each = [], list[Row]()
-    for method in methods:
+    for method in compared.methods:
         own = [row_of.pop(run.name) for run in method.runs.values() if run.name in row_of]
-        base = against[method.name].name if any(row.base for row in own) else ""
+        base = compared.against[method.name].name if any(row.base for row in own) else ""
         if not method.several or not own:
             rows += [replace(row, base=base) for row in own]
             continue
         cells = [seed_cell(column) for column in zip(*(row.cells for row in own), strict=True)]
         for k, measure in enumerate(measures):
             if measure and (runs := method.of_task(measure.task)):
-                change = (changes or {}).get((method.name, measure.name))
+                change = compared.changes.get((method.name, measure.name))
                 cells[k] = with_change(cells[k], change, runs[0].shown(measure))
         rows.append(Row(method.name, tuple(cells), base, seeds=len(own)))
         each += own
@@ -79,18 +72,16 @@ def fold_rows(
     return replace(table, rows=tuple(rows), each=of_seeds)
 
 
-def overview(
-    methods: Sequence[Method], tasks: Sequence[type[Task]], papers: Mapping[str, Mapping[str, float]]
-) -> Table:
+def overview(compared: Compared, tasks: Sequence[type[Task]], papers: Mapping[str, Mapping[str, float]]) -> Table:
     """One line a method: the first measure of each task; `papers` are the paper's models' means by task."""
     rows = []
-    for model in (model for method in methods for model in method.runs.values()):
+    for model in compared.models:
         runs = [(model.run(task.name), task.measures[0]) for task in tasks]
         rows.append(Row(model.name, tuple(run.cell(m) if run else Cell(why="no_run") for run, m in runs)))
     for name in dict.fromkeys(name for means in papers.values() for name in means):
         cells = [Cell(papers.get(task.name, {}).get(name), in_the_paper(task.measures[0])) for task in tasks]
         rows.append(Row(name, tuple(cells), published=True))
-    return fold_rows(Table("overview", ("model", *(task.name for task in tasks)), tuple(rows)), methods, {})
+    return fold_rows(Table("overview", ("model", *(task.name for task in tasks)), tuple(rows)), compared)
 
 
 def in_the_paper(measure: Measure) -> Measure:
@@ -99,32 +90,24 @@ def in_the_paper(measure: Measure) -> Measure:
 
 
 def section_tables(
-    task: type[Task],
-    methods: Sequence[Method],
-    declared: Sequence[ModelTable | RowTable],
-    against: Mapping[str, Method],
-    changes: Changes,
-    each: Changes,
-    *,
-    with_published: bool = False,
+    task: type[Task], compared: Compared, declared: Sequence[ModelTable | RowTable], *, with_published: bool = False
 ) -> list[Table]:
     """The tables that a task's view declares; one of a kind of runs only where they stand beside better ones.
 
-    `changes` are those of methods from what each is `against`, `each` those of their models. The paper's models are
-    rows of them if that is wanted, else a table below.
+    The paper's models are rows of them if that is wanted, else a table below.
     """
-    models, tables = [model for method in methods for model in method.runs.values()], []
+    tables = []
     for table in declared:
         if isinstance(table, RowTable):
             tables.append(replace(table.table, papers=paper_table(table.paper)))
             continue
         kind = table.kind
-        shown = [(m, m.run(task.name) if kind is None else m.runs.get((task.name, kind))) for m in models]
+        best = {model.name: model.run(task.name) for model in compared.models}
+        shown = [(m, best[m.name] if kind is None else m.runs.get((task.name, kind))) for m in compared.models]
         runs = [(model, run) for model, run in shown if run]
-        if kind is None or any(run is not model.run(task.name) for model, run in runs):
-            of_models = _model_table(table, runs, each)
-            measures = [column.change for column in table.columns]
-            folded = fold_rows(of_models, methods, against, changes, measures)
+        if kind is None or any(run is not best[model.name] for model, run in runs):
+            of_models = _model_table(table, runs, compared.each)
+            folded = fold_rows(of_models, compared, [column.change for column in table.columns])
             if with_published:
                 folded = replace(folded, rows=(*folded.rows, *published_rows(table)), papers=None)
             tables.append(folded)
@@ -149,21 +132,16 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
     return Table(table.name, columns, tuple(rows), table.notes, paper_table(table.paper))
 
 
-def change_tables(
-    methods: Sequence[Method], by_group: Mapping[str, Changes], each: Mapping[str, Changes]
-) -> list[Table]:
-    """Every difference from the base with its interval, effect size and corrected p-value: the tables that have any.
-
-    `by_group` are the changes of methods, `each` those of their models.
-    """
-    several = [method for method in methods if method.several]
-    seeds, tables = [model.name for method in several for model in method.runs.values()], []
-    for name, changes in by_group.items():
-        with_cell = {measure for _, measure in changes}
-        shown = [measure for measure in groups()[name] if measure.name in with_cell]
-        table = _change_table(name, {method.name: len(method.runs) for method in methods}, changes, shown)
+def change_tables(compared: Compared) -> list[Table]:
+    """Every difference from the base with its interval, effect size and corrected p-value: the tables that have any."""
+    methods = {method.name: len(method.runs) for method in compared.methods}
+    seeds = {model.name: 1 for method in compared.methods if method.several for model in method.runs.values()}
+    tables = []
+    for name, measures in groups().items():
+        shown = [measure for measure in measures if any(column == measure.name for _, column in compared.changes)]
+        table = _change_table(name, methods, compared.changes, shown)
         if table.rows:
-            of_seeds = _change_table(name, dict.fromkeys(seeds, 1), each[name], shown)
+            of_seeds = _change_table(name, seeds, compared.each, shown)
             tables.append(replace(table, notes=("changes_note",), each=of_seeds if of_seeds.rows else None))
     return tables
 
@@ -172,9 +150,9 @@ def _change_table(name: str, seeds: Mapping[str, int], changes: Changes, shown: 
     """`seeds` are the names of the rows, and of how many seeds each is."""
     rows = []
     for model, count in seeds.items():
-        base = next((change.base for (changed, _), change in changes.items() if changed == model), None)
-        if base is not None:
-            cells = tuple(change_cell(changes.get((model, measure.name)), measure) for measure in shown)
+        own = [changes.get((model, measure.name)) for measure in shown]
+        if base := next((change.base for change in own if change), ""):
+            cells = tuple(change_cell(*pair) for pair in zip(own, shown, strict=True))
             rows.append(Row(model, cells, base, seeds=count if count > 1 else 0))
     columns = ("model", *(m.name if m.name in labels() else m.short for m in shown))
     return Table(name, columns, tuple(rows))

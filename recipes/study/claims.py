@@ -13,7 +13,8 @@ from sozo.data.record import read_json, write_json
 from sozo.data.settings import hint
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, number
-from sozo.scoring.statistics.seeds import SeedInterval, difference, over_seeds
+from sozo.scoring.statistics.means import Interval
+from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.instrument_cells import MEASURES as INSTRUMENTS
 from sozo.tasks.dat.table11 import Table11Row
@@ -39,11 +40,11 @@ class RowMeasure:
         """A number as the page shows it."""
         return number(value, self.measure, signed=self.signed)
 
-    def cell(self, interval: SeedInterval | None, *, signed: bool = False, below: Sequence[str] = ()) -> Cell:
+    def cell(self, interval: Interval | None, *, signed: bool = False, below: Sequence[str] = ()) -> Cell:
         """A mean over seeds with its 95% interval; `signed` if it is a difference."""
         if interval is None:
             return Cell(below=tuple(below))
-        ends, seeds = (interval.low, interval.high), {"n": interval.seeds}
+        ends, seeds = (interval.low, interval.high), {"n": interval.n}
         return Cell(interval.mean, self.measure, *ends, signed=signed or self.signed, below=tuple(below), more=seeds)
 
 
@@ -142,7 +143,7 @@ class ClaimVerdict:
 
     claim: Claim
     verdict: str  # HELD, FAILED or OPEN
-    interval: SeedInterval | None  # of the difference over seeds
+    interval: Interval | None  # of the difference over seeds
     reason: str = ""  # why nothing can be said
 
 
@@ -161,7 +162,7 @@ def judge(claim: Claim, values: Values) -> ClaimVerdict:
         interval = over_seeds({seed: value - claim.against for seed, value in sides[0].items()})
     low, high = interval.low, interval.high
     if low is None or high is None:
-        return ClaimVerdict(claim, OPEN, interval, interval.reason)
+        return ClaimVerdict(claim, OPEN, interval, interval.reason or "")
     if claim.at_least is not None:
         held, failed = low >= claim.at_least, high < claim.at_least
     else:

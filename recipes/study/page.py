@@ -48,7 +48,7 @@ def plane(result: Result) -> str:
     spots = []
     for arm in result.arms:
         words, mean = result.interval(UNIQUE, arm), result.interval(MEAN, arm)
-        if words and mean:
+        if words and mean and words.mean is not None and mean.mean is not None:
             by_seed = [[result.values[name][arm.name][seed] for name in (UNIQUE, MEAN)] for seed in arm.seeds]
             seeds = [(x, y) for x, y in by_seed if x is not None and y is not None]
             colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
@@ -91,7 +91,7 @@ def claims_table(result: Result) -> Table:
     for verdict in result.claims:
         claim, interval, below = verdict.claim, verdict.interval, [verdict.reason] if verdict.reason else []
         if interval is not None:
-            below.insert(0, f"{interval.seeds} seed{'s' * (interval.seeds != 1)}{', paired' * interval.paired}")
+            below.insert(0, f"{interval.n} seed{'s' * (interval.n != 1)}{', paired' * interval.paired}")
         cells: dict[str, Content] = {
             "Claim": claim.name,
             "It needs": claim.needs,

@@ -14,7 +14,8 @@ from sozo.data.study_folder import StudyRow
 from sozo.eval.frontier import VALUES, FrontierOptions, frontier_curves, read_curves
 from sozo.eval.report.charts import Curve, Steps
 from sozo.scoring.guard import Guard
-from sozo.scoring.statistics.seeds import SeedInterval, over_seeds
+from sozo.scoring.statistics.means import Interval
+from sozo.scoring.statistics.seeds import over_seeds
 from sozo.tasks.dat.instrument_cells import difference, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.table11 import Table11, Table11Row, table11, with_gains
@@ -73,7 +74,7 @@ class Result:
         """What came of the study's claims."""
         return [judge(claim, self.values[claim.measure]) for claim in self.study.claims] if self.study else []
 
-    def interval(self, measure: str, arm: Arm) -> SeedInterval | None:
+    def interval(self, measure: str, arm: Arm) -> Interval | None:
         """Over the seeds that have a number; None if none has."""
         numbers = _numbers(self.values[measure][arm.name])
         return over_seeds(numbers) if numbers else None
@@ -115,15 +116,18 @@ class Result:
         for arm in self.arms:
             arms[arm.name] = {"seeds": list(arm.seeds)}
             for name in self.measures:
-                interval = self.interval(name, arm)
-                numbers = asdict(interval) if interval else {}
+                numbers = _to_json(self.interval(name, arm))
                 arms[arm.name][name] = numbers | {"by_seed": self.values[name][arm.name]}
         claims = []
         for verdict in self.claims:
-            numbers = asdict(verdict.interval) if verdict.interval else {}
+            numbers = _to_json(verdict.interval)
             claims.append({**asdict(verdict.claim), **numbers, "verdict": verdict.verdict, "reason": verdict.reason})
         frontier = {name: list(points) for name, points in self.frontier.items()}
         return {"num_responses": study.num_responses, "arms": arms, "claims": claims, "frontier": frontier}
+
+
+def _to_json(interval: Interval | None) -> dict[str, Any]:
+    return {**asdict(interval), "seeds": interval.n, "reason": interval.reason or ""} if interval else {}
 
 
 def _numbers(by_seed: Mapping[int, float | None]) -> dict[int, float]:

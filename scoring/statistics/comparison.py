@@ -20,8 +20,8 @@ _CHUNK = 1_000
 class Comparison:
     """A model's scores against the base's; `reason` says why something is None."""
 
-    n: int  # items that both have a score for; without pairs, the smaller number of scores
-    of: int  # items that one of them has at all; without pairs, the larger number
+    n: int = 0  # items that both have a score for; without pairs, the smaller number of scores
+    of: int = 0  # items that one of them has at all; without pairs, the larger number
     difference: float | None = None  # mean of the model minus mean of the base
     low: float | None = None  # with `high` the difference's 95% interval, Student's or Welch's
     high: float | None = None

@@ -12,18 +12,19 @@ _FEWEST_WHOLE = 10  # of fewer scores from 1 to 5 Student's covers 92.7%, and of
 
 
 @dataclass(frozen=True, slots=True)
-class MeanInterval:
-    """A mean and how far it may be off; `reason` says why something is None."""
+class Interval:
+    """A mean, or a difference of two, and how far it may be off; `reason` says why something is None."""
 
     mean: float | None  # None without values, or with one that is not finite
-    low: float | None  # with `high` the interval
+    low: float | None  # with `high` the 95% interval
     high: float | None
-    n: int  # number of values
-    level: float = LEVEL  # coverage that the interval aims at
+    n: int  # number of values (items, answers, seeds); of two samples that are not paired the smaller one
     reason: str | None = None
+    p: float | None = None  # of a difference: two-sided, that it is 0
+    paired: bool = False  # whether it is of differences at each seed
 
 
-def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False) -> MeanInterval:
+def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False) -> Interval:
     """Mean of scores, shape (n,), with its 95% interval: Student's, and of a `share` Clopper and Pearson's.
 
     Student's covers 93% to 97% where values are about normal, or bounded like a judge's (tests/test_coverage.py), as
@@ -40,19 +41,23 @@ def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False) 
     """
     scores, n = as_floats(values), len(values)
     if reason := not_finite(scores):
-        return MeanInterval(None, None, None, n, reason=reason)
-    mean = float(scores.mean())
+        return Interval(None, None, None, n, reason)
     if share and n > 1:
         from scipy.special import betaincinv
 
         successes, tail = float(scores.sum()), (1 - LEVEL) / 2
         least = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
         most = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
-        return MeanInterval(mean, least, most, n)
-    if reason := no_spread(scores) or few_whole(scores):
-        return MeanInterval(mean, None, None, n, reason=reason)
-    low, high = t_interval(mean, float(scores.std(ddof=1)), n) or (None, None)
-    return MeanInterval(mean, low, high, n)
+        return Interval(float(scores.mean()), least, most, n)
+    return student(scores, no_spread(scores) or few_whole(scores))
+
+
+def student(values: np.ndarray, reason: str | None) -> Interval:
+    """Mean of finite values, shape (n,) with n above 0, with Student's interval unless there is a `reason` for none."""
+    mean, n = float(values.mean()), len(values)
+    ends = None if reason else t_interval(mean, float(values.std(ddof=1)), n)
+    low, high = ends or (None, None)
+    return Interval(mean, low, high, n, reason)
 
 
 def not_finite(values: np.ndarray, name: str = "values") -> str | None:

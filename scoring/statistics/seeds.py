@@ -2,49 +2,31 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sozo.scoring.measure import t_interval
 from sozo.scoring.statistics.comparison import welch
-from sozo.scoring.statistics.means import no_spread
+from sozo.scoring.statistics.means import Interval, no_spread, student
 
 _FEWEST_UNPAIRED = 3  # Welch's interval of two seeds against two covers 98%
 
 
-@dataclass(frozen=True, slots=True)
-class SeedInterval:
-    """A mean over seeds, or a difference of two; without `low` and `high` a `reason` says why there is no interval."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    seeds: int  # that it rests on; of unpaired ones the smaller number
-    paired: bool = False  # whether the differences at each seed were taken
-    p: float | None = None  # of a difference: two-sided, that it is 0
-    reason: str = ""
-
-
-def over_seeds(values: Mapping[Any, float]) -> SeedInterval:
+def over_seeds(values: Mapping[Any, float]) -> Interval:
     """Mean of a measure by seed, with its t-interval (n - 1 degrees of freedom); there must be a seed.
 
     Of 1, 2 and 3 the standard error is 1 / sqrt(3), and t at 97.5% with two degrees of freedom is 4.303:
 
     >>> interval = over_seeds({0: 1.0, 1: 2.0, 2: 3.0})
-    >>> interval.mean, round(interval.high, 3), interval.seeds
+    >>> interval.mean, round(interval.high, 3), interval.n
     (2.0, 4.484, 3)
     """
     by_seed = np.array(list(values.values()), np.float64)
-    mean, n = float(by_seed.mean()), len(by_seed)
-    if reason := "only one seed" if n == 1 else no_spread(by_seed, "seeds"):
-        return SeedInterval(mean, None, None, n, reason=reason)
-    low, high = t_interval(mean, float(by_seed.std(ddof=1)), n) or (None, None)
-    return SeedInterval(mean, low, high, n)
+    return student(by_seed, "only one seed" if len(by_seed) == 1 else no_spread(by_seed, "seeds"))
 
 
-def difference(of: Mapping[Any, float], against: Mapping[Any, float]) -> SeedInterval:
+def difference(of: Mapping[Any, float], against: Mapping[Any, float]) -> Interval:
     """Difference of two methods' means: of the pairs where both share two seeds, else Welch's of three and more.
 
     >>> result = difference({0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.5, 1: 1.0, 2: 1.5, 3: 9.0})
@@ -58,11 +40,11 @@ def difference(of: Mapping[Any, float], against: Mapping[Any, float]) -> SeedInt
     a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
     mean, n = float(a.mean() - b.mean()), min(len(a), len(b))
     if n < _FEWEST_UNPAIRED:
-        return SeedInterval(mean, None, None, n, reason=f"{n} seeds without partners: an interval needs 3")
+        return Interval(mean, None, None, n, f"{n} seeds without partners: an interval needs {_FEWEST_UNPAIRED}")
     if (reason := no_spread(a, "seeds")) and no_spread(b):
-        return SeedInterval(mean, None, None, n, reason=reason)
+        return Interval(mean, None, None, n, reason)
     low, high, p = welch(b, a)
-    return SeedInterval(mean, low, high, n, p=p)
+    return Interval(mean, low, high, n, p=p)
 
 
 def _p(gaps: np.ndarray) -> float | None:

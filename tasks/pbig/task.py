@@ -21,6 +21,7 @@ from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import Judging
 from sozo.scoring.statistics import mean_interval
+from sozo.scoring.statistics.means import LEVEL
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts
@@ -159,7 +160,11 @@ class Pbig(JudgedTask):
         experts = {}
         for expert in self.experts:
             worths = [row.worth(expert.name) for row in rows]
-            experts[expert.name] = asdict(mean_interval([worth for worth in worths if worth is not None]))
+            mean = mean_interval([worth for worth in worths if worth is not None])
+            experts[expert.name] = {
+                **{name: getattr(mean, name) for name in ("mean", "low", "high", "n", "reason")},
+                "level": LEVEL,
+            }
         return {
             "source": run.source or "",
             "judge": self.known_judge.name,

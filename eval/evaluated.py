@@ -75,7 +75,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
                     f"{name} was answered by {servers}, which may be two models ({run.folder}); name the "
                     f"folders: NAME=DIR, with one name for both if it is one model"
                 )
-            models[name] = replace(known, runs={**known.runs, key: run})
+            models[name] = replace(known, runs={**known.runs, key: replace(run, study=model.study)})
     return tuple(models.values())
 
 

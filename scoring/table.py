@@ -24,8 +24,6 @@ from sozo.data.markdown import plain, table
 from sozo.scoring.measure import DASH, Measure
 from sozo.scoring.numbers import COUNT, SHARE, interval, n_of, number
 
-EVERYWHERE = frozenset({"terminal", "wandb", "card", "page"})
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -117,7 +115,6 @@ class Column:
     label: str  # a key of `labels.yaml`; one that is no key is shown as it is
     cell: Callable[[Any], Content]  # of a row's record; a bare number is written as `measure` says
     measure: Measure = COUNT
-    shown: frozenset[str] = EVERYWHERE  # of a task's columns: where
 
     def of(self, record: Any) -> Cell:
         """The cell of a record."""

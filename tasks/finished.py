@@ -67,6 +67,7 @@ class Finished:
     settings: dict[str, Any]  # what was asked for, from `config.json`
     loaded: dict[str, Any]  # what became known on loading (scorer, decoder), from `config.json`
     metrics: dict[str, Any]  # what came out, from `metrics.json`
+    study: Path | None = None  # the folder of the study that it is of
 
     @property
     def kind(self) -> str:

@@ -8,6 +8,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Flag
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -21,18 +22,17 @@ Run = TypeVar("Run", bound=Finished)
 
 # Where a column is shown: the terminal's table, W&B, the model card, and the facts below the page's tables. `SCALE` is
 # the sentence beside correlations. On the page a column stands in those tables that name it.
-TERMINAL, WANDB, CARD, FACTS, SCALE = "terminal", "wandb", "card", "facts", "scale"
-NUMBERS = frozenset({TERMINAL, WANDB})
-RESULT = NUMBERS | {CARD}
-IN_TERMINAL, IN_CARD, IN_FACTS = frozenset({TERMINAL}), frozenset({CARD}), frozenset({FACTS})
-NOWHERE: frozenset[str] = frozenset()
+Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FACTS", "SCALE"])
+TERMINAL, WANDB, CARD, FACTS, SCALE = Place
+NUMBERS = TERMINAL | WANDB
+RESULT = NUMBERS | CARD
 
 
 @dataclass(frozen=True, slots=True)
 class RunColumn(Column):
     """What a finished run says in one place."""
 
-    shown: frozenset[str] = NUMBERS
+    shown: Place = NUMBERS
     key: str = ""  # its name in W&B, in the model card and in the page's tables; by default the label
     change: Measure | None = None  # the measure whose difference from the base stands below it on the page
     paper: str = ""  # the column in the papers' table
@@ -45,32 +45,30 @@ class RunColumn(Column):
         return self.key or self.label
 
 
-def measured(measure: Measure, label: str = "", shown: frozenset[str] = RESULT, key: str = "") -> RunColumn:
+def measured(measure: Measure, label: str = "", shown: Place = RESULT, key: str = "") -> RunColumn:
     """The column of a measure: its mean with interval and n of N."""
     paper = measure.paper or measure.short.replace(" ", "_")
     label = label or measure.short
     return RunColumn(label, lambda run: run.cell(measure), measure, shown, key, change=measure, paper=paper)
 
 
-def stored(
-    name: str, label: str = "", shown: frozenset[str] = NUMBERS, measure: Measure = COUNT, **options: Any
-) -> RunColumn:
+def stored(name: str, label: str = "", shown: Place = NUMBERS, measure: Measure = COUNT, **options: Any) -> RunColumn:
     """The column of what stands in `metrics.json` under a name; `options` as of `RunColumn`."""
     return RunColumn(label or name, lambda run: run.metrics.get(name), measure, shown, name, **options)
 
 
-def setting_of(name: str, label: str = "", shown: frozenset[str] = NOWHERE) -> RunColumn:
+def setting_of(name: str, label: str = "", shown: Place = CARD) -> RunColumn:
     """The column of one of a run's settings, as text; in the card too."""
 
     def text(run: Finished) -> str | None:
         value = run.settings.get(name, run.scale.get(name))
         return None if value is None else str(value)
 
-    return RunColumn(label or name, text, shown=shown | {CARD}, key=name)
+    return RunColumn(label or name, text, shown=shown | CARD, key=name)
 
 
 def counted(
-    runs: Sequence[Finished], name: str, label: str, *, shown: frozenset[str] = IN_TERMINAL, key: str = ""
+    runs: Sequence[Finished], name: str, label: str, *, shown: Place = TERMINAL, key: str = ""
 ) -> list[RunColumn]:
     """A column for each kind that runs have under a name of `metrics.json` (`reasons`): how many, and their share.
 
@@ -88,10 +86,19 @@ def counted(
 
     return [
         RunColumn(
-            f"{label}: {kind}", partial(cell, kind), shown=shown if n else shown & {WANDB}, key=f"{key or name}_{kind}"
+            f"{label}: {kind}", partial(cell, kind), shown=shown if n else shown & WANDB, key=f"{key or name}_{kind}"
         )
         for kind, n in kinds.items()
     ]
+
+
+def part_of(name: str, label: str = "", shown: Place = TERMINAL, key: str = "") -> RunColumn:
+    """The column of the share of the answers that a count of `metrics.json` is."""
+
+    def cell(run: Finished) -> Cell:
+        return Cell.share(run.metrics[name], run.metrics["num_answers"])
+
+    return RunColumn(label or name, cell, shown=shown, key=key or name)
 
 
 def listed(name: str, label: str, apart_from: str) -> RunColumn:
@@ -101,7 +108,7 @@ def listed(name: str, label: str, apart_from: str) -> RunColumn:
         counts = run.metrics[name].items()
         return ", ".join(f"{n:,} {kind}" for kind, n in counts if n and kind != apart_from) or "0"
 
-    return RunColumn(label, text, shown=IN_FACTS)
+    return RunColumn(label, text, shown=FACTS)
 
 
 def cost_column(label: str) -> RunColumn:
@@ -111,7 +118,7 @@ def cost_column(label: str) -> RunColumn:
         names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost")
         return Cell(cost_line(*(run.metrics[name] for name in names)))
 
-    return RunColumn(label, cell, shown=frozenset({TERMINAL, FACTS}))
+    return RunColumn(label, cell, shown=TERMINAL | FACTS)
 
 
 def pick(columns: Iterable[RunColumn], names: Iterable[str]) -> tuple[RunColumn, ...]:
@@ -201,13 +208,12 @@ class ReaderAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ReaderItem:
-    """An item in the page's reader with one model's answers. Items of several models with equal keys are one."""
+    """An item in the page's reader. Those of several models with one id and text are one."""
 
-    key: tuple[str, str]  # its id and its text
-    group: str  # what kind of item it is
-    title: str
+    id: str
     text: str  # what was asked
-    answers: Sequence[ReaderAnswer]
+    title: str
+    group: str = ""  # what kind of item it is
 
 
 class View(Generic[Run]):
@@ -225,7 +231,7 @@ class View(Generic[Run]):
         columns += [stored("num_answers", "answers"), stored("valid")]
         return [*columns, *counted(runs, "reasons", "No score")]
 
-    def shown(self, place: str, measures: Sequence[Measure], run: Run) -> list[tuple[RunColumn, Cell]]:
+    def shown(self, place: Place, measures: Sequence[Measure], run: Run) -> list[tuple[RunColumn, Cell]]:
         """The columns that are shown in a place (`TERMINAL`, ...), each with what the run says in it."""
         return [(column, column.of(run)) for column in self.columns(measures, [run]) if place in column.shown]
 
@@ -245,8 +251,8 @@ class View(Generic[Run]):
         pairs = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
         return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
 
-    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[Run]]) -> Section:
-        """Tables and pictures of the page; `runs` are the models' best ones by the study that they belong to."""
+    def section(self, measures: Sequence[Measure], runs: Sequence[Run]) -> Section:
+        """Tables and pictures of the page; `runs` are the models' best ones."""
         return (ModelTable(measures[0].task, tuple(map(measured, measures))),), ()
 
     def scale_text(self, measures: Sequence[Measure], run: Run) -> str:
@@ -254,20 +260,19 @@ class View(Generic[Run]):
         labels, shown = self.labels(), self.shown(SCALE, measures, run)
         return ", ".join(f"{labels[column.label][0]} {cell.text}" for column, cell in shown)
 
-    def reader(self, run: Run) -> Iterator[ReaderItem]:
+    def reader(self, run: Run) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
         """Every item with this run's answers, for the page's reader."""
         by_item: dict[str, list[ReaderAnswer]] = {}
         for item, answer in self.reader_answers(run):
             by_item.setdefault(item, []).append(answer)
         for item, answers in by_item.items():
-            yield self.reader_item(run, item, answers[: self.sample])
+            yield self.reader_item(run, item), answers[: self.sample]
 
     def reader_answers(self, run: Run) -> Iterator[tuple[str, ReaderAnswer]]:
         """Every answer as the reader shows it, after the id of its item."""
         for answer in run.answers():
             yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason)
 
-    def reader_item(self, run: Run, item: str, answers: Sequence[ReaderAnswer]) -> ReaderItem:
-        """The item of this id with its answers, as the reader shows it."""
-        prompt = run.prompts.get(item, "")
-        return ReaderItem((item, prompt), "", item or run.task, prompt, answers)
+    def reader_item(self, run: Run, item: str) -> ReaderItem:
+        """The item of this id, as the reader shows it."""
+        return ReaderItem(item, run.prompts.get(item, ""), item or run.task)

@@ -22,7 +22,6 @@ from sozo.eval.report.tables import change_tables, on_one_scale, overview, secti
 from sozo.scoring.guard import Guard
 from sozo.scoring.table import Table
 from sozo.tasks import task_types
-from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
 from sozo.tasks.view import Radar, Ridge
 
@@ -102,10 +101,7 @@ def _sections(compared: Compared, tasks: Sequence[type[Task]], with_published: b
     charts: list[Figure] = []
     means: dict[str, dict[str, float]] = {}  # of the paper's models
     for task in tasks:
-        runs: dict[Path | None, list[Finished]] = {}
-        for method in compared.methods:
-            runs.setdefault(method.first.study, []).extend(method.of_task(task.name))
-        runs = {study: own for study, own in runs.items() if own}
+        runs = [run for method in compared.methods for run in method.of_task(task.name)]
         if not runs:
             continue
         declared, pictures = task.view.section(task.measures, runs)

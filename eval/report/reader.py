@@ -36,15 +36,15 @@ def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes:
 
 def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, Any]]:
     items: dict[tuple[str, str], ReaderItem] = {}
-    answers: defaultdict[tuple[str, str], list[list[Any]]] = defaultdict(lambda: [[] for _ in models])
+    entries: defaultdict[tuple[str, str], list[list[Any]]] = defaultdict(lambda: [[] for _ in models])
     for number, model in enumerate(models):
         run = model.run(task.name)
-        for item in task.view.reader(run) if run else ():
-            items[item.key] = item
-            answers[item.key][number] += map(_answer, item.answers)
+        for item, answers in task.view.reader(run) if run else ():
+            items[item.id, item.text] = item
+            entries[item.id, item.text][number] += map(_answer, answers)
     for key, item in items.items():
-        own = {"kind": task.name, "id": key[0], "group": item.group, "title": item.title, "text": item.text}
-        yield {**own, "entries": answers[key]}
+        own = {"kind": task.name, "id": item.id, "group": item.group, "title": item.title, "text": item.text}
+        yield {**own, "entries": entries[key]}
 
 
 def _answer(answer: ReaderAnswer) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from sozo.tasks.dat.table11 import table11
 from sozo.tasks.view import (
     CARD,
     FACTS,
-    IN_CARD,
     NUMBERS,
     RESULT,
     SCALE,
@@ -64,15 +63,15 @@ class DatView(View[FinishedDat]):
         return [
             stored("num_answers", "trials", NUMBERS),
             RunColumn("valid", valid_share, shown=RESULT, change=valid, paper="valid", figure=_valid_in_the_paper),
-            RunColumn("valid_rate", lambda run: run.summary.valid_rate, valid, frozenset({WANDB, CARD})),
+            RunColumn("valid_rate", lambda run: run.summary.valid_rate, valid, WANDB | CARD),
             RunColumn("mean", mean, shown=RESULT, change=score, paper="mean"),
             RunColumn("std", std, shown=RESULT, paper="std"),
             stored("unique_words", shown=RESULT, paper="unique_words", figure=lambda count: f"{int(count):,}"),
             *instruments,
-            *(RunColumn(name, _error(name), shown=frozenset({WANDB})) for name in errors),
-            setting_of("embedding_model", "dat_encoder", frozenset({FACTS, SCALE})),
-            setting_of("noun_checker", "dat_checker", frozenset({FACTS, SCALE})),
-            RunColumn("range", _range, shown=IN_CARD),
+            *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
+            setting_of("embedding_model", "dat_encoder", FACTS | SCALE),
+            setting_of("noun_checker", "dat_checker", FACTS | SCALE),
+            RunColumn("range", _range, shown=CARD),
             *counted(runs, "reasons", "Invalid"),
         ]
 
@@ -84,10 +83,11 @@ class DatView(View[FinishedDat]):
         names = {"dataset_name": "DAT (Japanese)", "dataset_type": "dat-ja"}
         return {"task_name": "Divergent Association Task", **names}
 
-    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedDat]]) -> Section:
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
         # Unique words are compared within a study only: a small one must not take the words of another's rows.
         words, sizes, planes = dict[Path, float | None](), dict[Path, int](), list[Scatter]()
-        for study, own in runs.items():
+        for study in dict.fromkeys(run.study for run in runs):
+            own = [run for run in runs if run.study == study]
             trials = {str(run.folder): run.settings["trials"] for run in own if run.settings.get("trials")}
             table = table11({str(run.folder): run.folder for run in own}, trials=trials)
             words |= {run.folder: row.equal_size_words for run, row in zip(own, table.rows, strict=True)}
@@ -100,9 +100,8 @@ class DatView(View[FinishedDat]):
         def attempts(run: FinishedDat) -> Cell:
             return Cell(run.summary.num_responses, below=(_valid_share(run.summary),))
 
-        every = [run for own in runs.values() for run in own]
-        columns = self.columns(measures, every)
-        names = measured([run.summary for run in every])
+        columns = self.columns(measures, runs)
+        names = measured([run.summary for run in runs])
         responses = pick(columns, ("num_answers", "valid", "mean", "std", "unique_words"))
         responses += (RunColumn("equal_words", equal_words),)
         trials_shown = (
@@ -126,9 +125,9 @@ class DatView(View[FinishedDat]):
                 states = {"states": [] if state == "whole" else [state]}
                 yield "", ReaderAnswer(row["text"], row["score"], row["reason"], states)
 
-    def reader(self, run: FinishedDat) -> Iterator[ReaderItem]:
+    def reader(self, run: FinishedDat) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
         answers = islice(self.reader_answers(run), self.sample)
-        yield ReaderItem(("", ""), "", "DAT", "", [answer for _, answer in answers])
+        yield ReaderItem("", "", "DAT"), [answer for _, answer in answers]
 
 
 def _plane(

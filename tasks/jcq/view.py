@@ -1,8 +1,7 @@
 """How JCQ's results are shown: means by criterion and by task, each with its n of N."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
 
 from sozo.scoring.final_text import answer_state
@@ -12,8 +11,8 @@ from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks.jcq.finished import ANSWERS, LEDGER, MEAN, QUESTIONS, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, DATASET, TASKS
 from sozo.tasks.view import (
+    CARD,
     FACTS,
-    IN_CARD,
     NUMBERS,
     RESULT,
     SCALE,
@@ -29,6 +28,7 @@ from sozo.tasks.view import (
     counted,
     listed,
     measured,
+    part_of,
     pick,
     stored,
 )
@@ -50,22 +50,22 @@ class JcqView(View[FinishedJcq]):
         criteria = [measured(by_name[f"jcq/{criterion}"]) for criterion in CRITERIA]
         of_tasks = [measured(by_name[f"jcq/{task}"], shown=NUMBERS) for task in TASKS]
         return [
-            stored("judge", "jcq_judge", RESULT | {FACTS, SCALE}),
-            stored("prompt", "jcq_prompt", RESULT | {FACTS, SCALE}),
-            RunColumn("jcq_questions", _questions, shown=NUMBERS | {FACTS}, key="num_items"),
-            RunColumn("jcq_benchmark", _benchmark, shown=frozenset({SCALE})),
+            stored("judge", "jcq_judge", RESULT | FACTS | SCALE),
+            stored("prompt", "jcq_prompt", RESULT | FACTS | SCALE),
+            RunColumn("jcq_questions", _questions, shown=NUMBERS | FACTS, key="num_items"),
+            RunColumn("jcq_benchmark", _benchmark, shown=SCALE),
             *criteria,
             measured(measures[0]),
             *of_tasks,
             RunColumn("answers_whole", _whole, heat=False, key="whole"),
-            RunColumn("jcq_scored", _scored, shown=IN_CARD, key="scored"),
+            part_of("valid", "jcq_scored", CARD, key="scored"),
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
             listed("answer_states", "jcq_states", "whole"),
             listed("statuses", "jcq_failed", "ok"),
             RunColumn("Score and length (Spearman's r)", _length_and_score, shown=NUMBERS, key="length_r"),
             cost_column("jcq_cost"),
-            RunColumn("range", lambda run: "1 to 5", shown=IN_CARD),
+            RunColumn("range", lambda run: "1 to 5", shown=CARD),
         ]
 
     def notes(self, run: FinishedJcq) -> list[str]:
@@ -89,10 +89,9 @@ class JcqView(View[FinishedJcq]):
             names = {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
         return {"task_name": "Japanese Creativity Questions", **names}
 
-    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedJcq]]) -> Section:
-        every = [run for own in runs.values() for run in own]
-        columns = self.columns(measures, every)
-        notes = ("jcq_note", *(() if all(map(_is_benchmark, every)) else ("trial_note",)), "scale_note")
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> Section:
+        columns = self.columns(measures, runs)
+        notes = ("jcq_note", *(() if all(map(_is_benchmark, runs)) else ("trial_note",)), "scale_note")
 
         def table(name: str, shown: Sequence[str], paper: str, training: str) -> ModelTable:
             picked = pick(columns, (*shown, "mean", "whole"))
@@ -100,7 +99,7 @@ class JcqView(View[FinishedJcq]):
 
         rows = []  # tasks by criteria, over all models (ACL, table 5)
         for task in TASKS:
-            cells = (_over_models(every, measure_of(task, name), measures[0]) for name in (*CRITERIA, MEAN))
+            cells = (_over_models(runs, measure_of(task, name), measures[0]) for name in (*CRITERIA, MEAN))
             rows.append(Row(task, tuple(cells)))
         over_all = Table("table5", ("task", *CRITERIA, "mean"), tuple(rows), translate=True)
         tables = (
@@ -122,9 +121,8 @@ class JcqView(View[FinishedJcq]):
             more = {"marks": scores, "note": judgement.reply if judgement else None, "facts": facts, "states": states}
             yield answer.item, ReaderAnswer(answer.text, mean, status, more)
 
-    def reader_item(self, run: FinishedJcq, item: str, answers: Sequence[ReaderAnswer]) -> ReaderItem:
-        question = run.questions[item]
-        return ReaderItem((item, question.question), question.task, item, question.question, answers)
+    def reader_item(self, run: FinishedJcq, item: str) -> ReaderItem:
+        return ReaderItem(item, run.prompts[item], item, run.questions[item].task)
 
 
 def _over_models(runs: Sequence[FinishedJcq], measure: Measure, shown: Measure) -> Cell:
@@ -165,10 +163,6 @@ def _whole(run: FinishedJcq) -> Cell:
     whole, answers = states["whole"], sum(states.values())
     others = tuple(f"{n:,} {state}" for state, n in states.items() if n and state != "whole")
     return Cell(whole / answers if answers else None, SHARE, n=whole, of=answers, below=others, more=states)
-
-
-def _scored(run: FinishedJcq) -> Cell:
-    return Cell.share(run.metrics["valid"], run.metrics["num_answers"])
 
 
 def _length_and_score(run: FinishedJcq) -> Cell:

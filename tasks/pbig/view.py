@@ -1,9 +1,8 @@
 """How PBIG's results are shown: gates first, then what an idea is worth, by criterion, and how alike ideas are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from sozo.scoring.measure import Measure
@@ -14,11 +13,10 @@ from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, WORT
 from sozo.tasks.pbig.settings import digest
 from sozo.tasks.view import (
     FACTS,
-    IN_FACTS,
-    IN_TERMINAL,
     NUMBERS,
     RESULT,
     SCALE,
+    TERMINAL,
     ModelTable,
     Point,
     ReaderAnswer,
@@ -31,6 +29,7 @@ from sozo.tasks.view import (
     counted,
     listed,
     measured,
+    part_of,
     pick,
     setting_of,
     stored,
@@ -52,17 +51,17 @@ class PbigView(View[FinishedPbig]):
         first = (*GATES.values(), WORTH, DISTANCE, SAME_TITLE)
         experts = dict.fromkeys(name for run in runs for name in run.metrics["experts"])
         return [
-            stored("judge", "pbig_judge", RESULT | {FACTS, SCALE}),
-            stored("prompt", "pbig_prompt", RESULT | {SCALE}),
-            setting_of("language", "pbig_language", frozenset({SCALE})),
-            setting_of("experts", "pbig_imitated", IN_FACTS),
-            stored("num_items", "pbig_patents", NUMBERS | {FACTS}),
-            RunColumn("pbig_valid", _valid, shown=NUMBERS, key="valid"),
+            stored("judge", "pbig_judge", RESULT | FACTS | SCALE),
+            stored("prompt", "pbig_prompt", RESULT | SCALE),
+            setting_of("language", "pbig_language", SCALE),
+            setting_of("experts", "pbig_imitated", FACTS),
+            stored("num_items", "pbig_patents", NUMBERS | FACTS),
+            part_of("valid", "pbig_valid", NUMBERS),
             *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
             *(measured(known[name], criterion) for criterion, name in BY_CRITERION.items()),
             *map(_worth_column, experts),
             stored("num_answers", "answers"),
-            RunColumn("pbig_cut", lambda run: sum(run.metrics["cut"].values()), shown=IN_FACTS),
+            RunColumn("pbig_cut", lambda run: sum(run.metrics["cut"].values()), shown=FACTS),
             *counted(runs, "cut", "Cut"),
             *counted(runs, "reasons", "No score"),
             *counted(runs, "statuses", "Judgements"),
@@ -76,11 +75,10 @@ class PbigView(View[FinishedPbig]):
             names = {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
         return {"task_name": "Product ideas from patents", **names}
 
-    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedPbig]]) -> Section:
-        every = [run for own in runs.values() for run in own]
-        columns = self.columns(measures, every)
-        trial = ("pbig_trial_note",) if any(map(_is_trial, every)) else ()
-        experts = dict.fromkeys(name for run in every for name in run.metrics["experts"])
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedPbig]) -> Section:
+        columns = self.columns(measures, runs)
+        trial = ("pbig_trial_note",) if any(map(_is_trial, runs)) else ()
+        experts = dict.fromkeys(name for run in runs for name in run.metrics["experts"])
         gates = pick(columns, ("valid", "specific", "feasible", "mean", "distance", "same_title"))
         tables = [
             ModelTable("pbig_gates", gates, ("pbig_note", *trial, "scale_note")),
@@ -89,7 +87,7 @@ class PbigView(View[FinishedPbig]):
         if len(experts) > 1:
             of_experts = pick(columns, (f"worth to {name}" for name in experts))
             tables.append(ModelTable("pbig_experts", of_experts, ("pbig_experts_note",), heat=True))
-        points = {run.folder: point for run in every if (point := _point(run))}
+        points = {run.folder: point for run in runs if (point := _point(run))}
         return tables, (Scatter("pbig_chart", "pbig", "pbig_distance_axis", WORTH, points),)
 
     def reader_answers(self, run: FinishedPbig) -> Iterator[tuple[str, ReaderAnswer]]:
@@ -108,22 +106,18 @@ class PbigView(View[FinishedPbig]):
             more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(row.cut)}
             yield row.item, ReaderAnswer(text, values.get(WORTH), row.status, more)
 
-    def reader_item(self, run: FinishedPbig, item: str, answers: Sequence[ReaderAnswer]) -> ReaderItem:
+    def reader_item(self, run: FinishedPbig, item: str) -> ReaderItem:
         patent = run.patents[item]
-        return ReaderItem((item, patent.abstract), patent.domain, patent.title, patent.abstract, answers)
+        return ReaderItem(item, patent.abstract, patent.title, patent.domain)
 
 
 def _is_trial(run: FinishedPbig) -> bool:
     return bool(run.settings["patents_sha256"] == digest(map(asdict, trial_patents())))
 
 
-def _valid(run: FinishedPbig) -> Cell:
-    return Cell.share(run.metrics["valid"], run.metrics["num_answers"])
-
-
 def _worth_column(expert: str) -> RunColumn:
     """What ideas are worth to the judge that imitates this expert."""
-    return RunColumn(expert, partial(_worth_to, expert), shown=IN_TERMINAL, key=f"worth to {expert}")
+    return RunColumn(expert, partial(_worth_to, expert), shown=TERMINAL, key=f"worth to {expert}")
 
 
 def _worth_to(expert: str, run: FinishedPbig) -> Cell:

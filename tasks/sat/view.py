@@ -1,7 +1,6 @@
 """How SAT's results are shown: the distance, and how far the prompt's conditions were kept."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
@@ -9,9 +8,8 @@ from sozo.scoring.table import Cell
 from sozo.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.view import (
+    CARD,
     FACTS,
-    IN_CARD,
-    IN_TERMINAL,
     NUMBERS,
     RESULT,
     SCALE,
@@ -25,6 +23,7 @@ from sozo.tasks.view import (
     View,
     counted,
     measured,
+    part_of,
     pick,
     setting_of,
     stored,
@@ -47,18 +46,18 @@ class SatView(View[FinishedSat]):
         return [
             measured(score, "mean"),
             stored("std", measure=score),
-            _share("compliant", shown=RESULT),
+            part_of("compliant", shown=RESULT),
             RunColumn("compliant_mean", mean_of_compliant),
-            _share("length_ok"),
-            _share("one_line"),
-            _share("only_story"),
-            _share("truncated", "sat_truncated"),
+            part_of("length_ok"),
+            part_of("one_line"),
+            part_of("only_story"),
+            part_of("truncated", "sat_truncated"),
             stored("mean_length", "length", measure=Measure("length", 0)),
             stored("mean_copied", "copied", measure=SHARE),
-            stored("num_items", "sat_stories", NUMBERS | {FACTS}),
+            stored("num_items", "sat_stories", NUMBERS | FACTS),
             stored("num_answers", "sat_rewrites"),
-            setting_of("embedding_model", "sat_encoder", frozenset({FACTS, SCALE})),
-            RunColumn("range", lambda run: "0 to 2", shown=IN_CARD),
+            setting_of("embedding_model", "sat_encoder", FACTS | SCALE),
+            RunColumn("range", lambda run: "0 to 2", shown=CARD),
             *counted(runs, "reasons", "No score"),
         ]
 
@@ -68,11 +67,10 @@ class SatView(View[FinishedSat]):
             names = {"dataset_name": "113 tales retold for sozo", "dataset_type": "sozo-stories"}
         return {"task_name": "Story Alteration Task", **names}
 
-    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedSat]]) -> Section:
-        every = [run for own in runs.values() for run in own]
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> Section:
         names = ("mean", "compliant", "compliant_mean", "mean_length", "mean_copied")
-        columns = pick(self.columns(measures, every), names)
-        points = {run.folder: point for run in every if (point := _point(run))}
+        columns = pick(self.columns(measures, runs), names)
+        points = {run.folder: point for run in runs if (point := _point(run))}
         table = ModelTable("table14", columns, ("sat_note", "scale_note"), paper="sat", training="sat_training")
         return (table,), (Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", points),)
 
@@ -83,16 +81,9 @@ class SatView(View[FinishedSat]):
             more = {"facts": facts, "states": states}
             yield row.story_id, ReaderAnswer(row.text, row.score, row.reason, more)
 
-    def reader_item(self, run: FinishedSat, item: str, answers: Sequence[ReaderAnswer]) -> ReaderItem:
+    def reader_item(self, run: FinishedSat, item: str) -> ReaderItem:
         story = run.stories[item]
-        return ReaderItem((item, story.text), story.origin, story.title or item, story.text, answers)
-
-
-def _share(name: str, label: str = "", shown: frozenset[str] = IN_TERMINAL) -> RunColumn:
-    """The share of the rewrites that a count of `metrics.json` is."""
-    return RunColumn(
-        label or name, lambda run: Cell.share(run.metrics[name], run.metrics["num_answers"]), shown=shown, key=name
-    )
+        return ReaderItem(item, story.text, story.title or item, story.origin)
 
 
 def _point(run: FinishedSat) -> Point | None:

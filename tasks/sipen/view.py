@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from sozo.scoring.measure import Measure
@@ -14,9 +13,9 @@ from sozo.tasks.sipen.items import CONTROL, SCALES, STRONGER, WEAKER
 from sozo.tasks.sipen.tables import OTHER
 from sozo.tasks.view import (
     FACTS,
-    IN_TERMINAL,
     NUMBERS,
     SCALE,
+    TERMINAL,
     ModelTable,
     ReaderAnswer,
     ReaderItem,
@@ -45,18 +44,18 @@ class SipenView(View[FinishedSipen]):
         directions = dict.fromkeys(direction for run in runs for direction in run.metrics["answers"])
         return [
             stored("num_premises", "premises"),
-            stored("num_items", "sipen_items", NUMBERS | {FACTS, SCALE}),
+            stored("num_items", "sipen_items", NUMBERS | FACTS | SCALE),
             measured(measures[0], key="mean"),
             *map(measured, measures[1:]),
-            *(RunColumn(direction, partial(_control, direction), shown=IN_TERMINAL) for direction in CONTROL),
-            RunColumn("constant", _constant, shown=IN_TERMINAL),
-            RunColumn("answers_given", _given, shown=IN_TERMINAL),
-            *(RunColumn(f"  {name}", partial(_given, of=name), shown=IN_TERMINAL) for name in directions),
+            *(RunColumn(direction, partial(_control, direction), shown=TERMINAL) for direction in CONTROL),
+            RunColumn("constant", _constant, shown=TERMINAL),
+            RunColumn("answers_given", _given, shown=TERMINAL),
+            *(RunColumn(f"  {name}", partial(_given, of=name), shown=TERMINAL) for name in directions),
             *_accuracies(runs),
             *_contrast_columns(runs),
             stored("num_answers", "answers"),
             stored("valid"),
-            setting_of("sipen_prompt", shown=frozenset({FACTS, SCALE})),
+            setting_of("sipen_prompt", shown=FACTS | SCALE),
         ]
 
     def notes(self, run: FinishedSipen) -> list[str]:
@@ -97,16 +96,15 @@ class SipenView(View[FinishedSipen]):
                     labels[name] = name, "、".join((japanese, *known_words))
         return labels
 
-    def section(self, measures: Sequence[Measure], runs: Mapping[Path | None, Sequence[FinishedSipen]]) -> Section:
-        every = [run for own in runs.values() for run in own]
-        columns = self.columns(measures, every)
-        trial = ("sipen_trial_note",) if any(is_trial(run.settings) for run in every) else ()
-        asked = [direction for direction in CONTROL if any(direction in run.metrics["controls"] for run in every)]
+    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSipen]) -> Section:
+        columns = self.columns(measures, runs)
+        trial = ("sipen_trial_note",) if any(is_trial(run.settings) for run in runs) else ()
+        asked = [direction for direction in CONTROL if any(direction in run.metrics["controls"] for run in runs)]
         controls = pick(columns, ("mean", *asked, "constant", "answers_given"))
         tables = [
             ModelTable("sipen_controls", controls, (*trial, "sipen_controls_note", "scale_note")),
-            ModelTable("sipen_table4", _accuracies(every), ("sipen_note",), heat=True, paper="sipen_accuracy"),
-            ModelTable("sipen_tables56", _contrast_columns(every), ("sipen_contrast_note",)),
+            ModelTable("sipen_table4", _accuracies(runs), ("sipen_note",), heat=True, paper="sipen_accuracy"),
+            ModelTable("sipen_tables56", _contrast_columns(runs), ("sipen_contrast_note",)),
         ]
         return [table for table in tables if table.columns], ()
 
@@ -115,10 +113,10 @@ class SipenView(View[FinishedSipen]):
             score = answer.values.get(run.main.name)
             yield answer.item, ReaderAnswer(answer.text, score, reply.answer or "unparseable")
 
-    def reader_item(self, run: FinishedSipen, item: str, answers: Sequence[ReaderAnswer]) -> ReaderItem:
+    def reader_item(self, run: FinishedSipen, item: str) -> ReaderItem:
         asked = run.asked[item]
         text = "\n".join(filter(None, (asked.context, f"T: {asked.premise}", f"H: {asked.hypothesis}")))
-        return ReaderItem((item, text), asked.direction, item, text, answers)
+        return ReaderItem(item, text, item, asked.direction)
 
 
 def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
@@ -127,7 +125,7 @@ def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     for category in dict.fromkeys(category for run in runs for category in run.metrics["accuracy"]):
         for label in _LABELS:
             cell = partial(_accuracy, category, label)
-            columns.append(RunColumn(f"{category}: {label}", cell, shown=IN_TERMINAL, paper=f"{category}_{label}"))
+            columns.append(RunColumn(f"{category}: {label}", cell, shown=TERMINAL, paper=f"{category}_{label}"))
     return tuple(columns)
 
 
@@ -136,7 +134,7 @@ def _contrast_columns(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     columns = []
     for key in dict.fromkeys(_row_key(row) for run in runs for row in _contrasts(run)):
         for k, place in enumerate(_PLACES[key[1]]):
-            columns.append(RunColumn(_column(*key, place), partial(_place, key, k), shown=IN_TERMINAL))
+            columns.append(RunColumn(_column(*key, place), partial(_place, key, k), shown=TERMINAL))
     return tuple(columns)
 
 

@@ -10,12 +10,13 @@ from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
 from sozo.scoring.measure import Measure
+from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_independent, compare_paired, holm
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import difference
 from sozo.tasks import task_types
 
-PAIRED, APART, FROM_ONE = "paired", "not paired", "from one run"
+PAIRED, APART, FROM_ONE = map(said, ("paired", "not paired", "from one run"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +118,7 @@ def _change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:
     if before is None or after is None:
         return replace(change, reason=_no_run(base if before is None else other))
     if (reason := not_alike(before, after)) is not None:
-        return replace(change, reason=f"not on one scale: {reason}")
+        return replace(change, reason=said("not on one scale: {reason}", reason=reason))
     if measure.per_item:
         result = compare_paired(before.by_item(measure), after.by_item(measure), share=measure.share)
     else:
@@ -166,4 +167,4 @@ def _means(method: Method, measure: Measure) -> dict[str, float]:
 
 
 def _no_run(model: Evaluated) -> str:
-    return f"{model.name} has no run of it"
+    return said("{model} has no run of it", model=model.name)

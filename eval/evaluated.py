@@ -12,6 +12,7 @@ from sozo.data.published import METHODS
 from sozo.data.run_folder import MISSING, first_difference, shortened
 from sozo.data.study_folder import StudyFolder, read_study
 from sozo.models.settings import OF_NOUNS
+from sozo.scoring.said import said
 from sozo.tasks import finished_run
 from sozo.tasks.finished import Finished
 
@@ -119,8 +120,8 @@ def not_alike(run: Finished, other: Finished) -> str | None:
         difference = first_difference(known, others)
     if difference is None:
         return None
-    key, before, after = ("not set" if value is MISSING else shortened(value) for value in difference)
-    return f"{key} is {before} and {after}"
+    name, one, two = ("not set" if value is MISSING else shortened(value) for value in difference)
+    return said("{name} is {one} and {other}", name=name, one=one, other=two)
 
 
 def check_alike(what: str, runs: Sequence[tuple[str, Finished]], remedy: str) -> None:

@@ -18,6 +18,7 @@ from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.protocol import Rubric, ToJudge
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import n_of
+from sozo.scoring.said import said
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.table import Cell
 
@@ -180,8 +181,10 @@ class Finished:
         why = ""
         if estimate.mean is None:
             reasons = Counter(self.metrics.get("reasons", {})).most_common(3)
-            counts = ", ".join(f"{n:,} {reason}" for reason, n in reasons if n)
-            why = n_of(estimate.n, estimate.of) + (counts and f": {counts}")
+            counts = [said("{n:,} {status}", n=n, status=said(reason)) for reason, n in reasons if n]
+            why = n_of(estimate.n, estimate.of)
+            if counts:
+                why = said("{n:,} of {of:,}: {counts}", n=estimate.n, of=estimate.of, counts=counts)
         shown = self.shown(measure)
         return Cell(estimate.mean, shown, estimate.low, estimate.high, estimate.n, estimate.of, why=why)
 

@@ -5,13 +5,13 @@ import pytest
 from sozo.data.schema import Reason
 from sozo.eval.compare import Change
 from sozo.eval.report.cells import change_cell, with_change
-from sozo.eval.report.labels import both
+from sozo.eval.report.labels import both, labels, states, wording
 from sozo.eval.report.plane import Spot, plane_chart
-from sozo.eval.report.said import japanese, statuses
 from sozo.eval.report.tables import on_one_scale, without_empty
 from sozo.scoring.final_text import STATES
 from sozo.scoring.judges.protocol import Status
 from sozo.scoring.measure import Measure
+from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_independent, mean_interval
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell, Row, Table
@@ -57,11 +57,18 @@ def test_in_a_heat_map_intervals_are_for_who_points_at_the_cell():
 def test_what_stands_beside_numbers_is_said_in_japanese_too():
     reasons = [mean_interval([1, 2]).reason, mean_interval([2.0, 2.0]).reason, mean_interval([]).reason]
     reasons += [compare_independent([1], [2, 3]).reason, over_seeds({0: 1.0}).reason]
-    assert not [reason for reason in reasons if japanese(reason) == reason]
-    assert japanese("not on one scale: judge.model is a and b") == "尺度が異なる：judge.model は a と b"
-    assert both("<1 of 2>: 1 refused").endswith('<span lang="ja">&lt;1 of 2&gt;：1 評価モデルが拒否</span>')
+    assert not [reason for reason in reasons if wording(reason)[1] == reason]
+    scale = said("{name} is {one} and {other}", name="judge.model", one="a", other="refused")
+    apart = said("not on one scale: {reason}", reason=scale)
+    assert wording(apart) == (
+        "not on one scale: judge.model is a and refused",
+        "尺度が異なる：judge.model は a と refused",
+    )
+    counts = [said("{n:,} {status}", n=1200, status=said(status)) for status in ("refused", "<odd>")]
+    none = both(said("{n:,} of {of:,}: {counts}", n=0, of=2400, counts=counts))
+    assert none.endswith('<span lang="ja">0 of 2,400：1,200 評価モデルが拒否, 1,200 &lt;odd&gt;</span>')
     known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {"whole", "ok"}
-    assert known <= set(statuses())
+    assert known <= {*states(), *labels()}
 
 
 def test_points_of_the_plane_say_what_they_are():
@@ -88,5 +95,5 @@ def test_empty_columns_and_tables_are_a_line_that_says_why():
     kept = without_empty(Table("x", ("model", "a", "b", "c"), rows))
     assert kept.columns == ("model", "b")
     assert [row.cells for row in kept.rows] == [(value,), (Cell(),)]
-    assert kept.empty == (("0 of 35: 35 truncated", ("a", "c")),)
+    assert kept.empty == ((("0 of 35: 35 truncated",), ("a", "c")),)
     assert without_empty(Table("x", ("model", "a"), (Row("m", (none,)),))).rows == ()

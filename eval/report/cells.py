@@ -6,7 +6,8 @@ from dataclasses import replace
 from sozo.eval.compare import Change
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import p_value, signed
+from sozo.scoring.numbers import n_of, p_value, signed
+from sozo.scoring.said import said
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
 
@@ -28,7 +29,7 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     if change.reason is not None:
         below.append(change.reason)
     if change.seeds:
-        below.append(f"over seeds, {change.seeds}")
+        below.append(said("over seeds, {how}", how=change.seeds))
     numbers = {"effect": change.effect, "p": change.p, "p_holm": change.p_holm, "reason": change.reason}
     more = {name: number for name, number in numbers.items() if number is not None}
     if change.p_at_most:
@@ -80,7 +81,7 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
         return Cell(why=cells[0].why)
     first = cells[next(iter(values))]
     mean = over_seeds(values)
-    below = () if len(values) == len(cells) else (f"{mean.n} of {len(cells)} seeds",)
+    below = () if len(values) == len(cells) else (said("{n} seeds", n=n_of(mean.n, len(cells))),)
     return Cell(
         mean.mean,
         first.measure,
@@ -100,4 +101,4 @@ def method_cell(method: Method, measure: Measure) -> Cell:
     if not method.several:
         return cells[0]
     cell = seed_cell(cells)
-    return replace(cell, below=(*cell.below, f"{len(cells)} seeds"))
+    return replace(cell, below=(*cell.below, said("{n} seeds", n=len(cells))))

@@ -1,13 +1,17 @@
-"""What the evaluation page says, in English and Japanese: `labels.yaml` here, and beside the view of each task."""
+"""What the evaluation page says, in English and Japanese: `labels.yaml` here, and beside the view of each task.
+
+What stands beside numbers in English (`sozo.scoring.said`) is said in Japanese by `japanese.yaml`.
+"""
 
 import html
 import re
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import yaml
+
 from sozo.eval.report import source
-from sozo.eval.report.said import japanese, statuses
+from sozo.scoring.said import Said
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
 
@@ -19,9 +23,9 @@ def labels() -> dict[str, tuple[str, str]]:
 
 @cache
 def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
-    import yaml
-
-    merged = {key: (english, japanese) for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()}
+    texts = yaml.safe_load(source("japanese.yaml"))
+    merged = {key: (key, japanese) for key, japanese in {**texts["others"], **texts["states"]}.items()}
+    merged |= {key: (english, japanese) for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()}
     for task in tasks:
         merged |= task.view.labels()
     pairings = [merged[key] for task in tasks if (key := f"{task.name}_paired") in merged]
@@ -33,38 +37,57 @@ def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
     return merged
 
 
-def filled(key: str, values: Mapping[str, Any]) -> tuple[str, str]:
-    """A label with values in its places, in English and in Japanese; a value may be such a pair itself."""
-    pairs = {name: value if isinstance(value, tuple) else (value, value) for name, value in values.items()}
-    text, translated = labels()[key]
-    return (
-        text.format_map({name: pair[0] for name, pair in pairs.items()}),
-        translated.format_map({name: pair[1] for name, pair in pairs.items()}),
-    )
+def wording(text: str, /, **values: Any) -> tuple[str, str]:
+    """A label, or a text that was `said`, in English and in Japanese; without a translation it is the same in both.
+
+    In its places stand `values`, of which one may be `said` too, a list of such, or a pair of texts.
+
+    >>> wording("lead_one", model="A", number=("1", "一"))
+    ('A has 1; this page has no other model to compare it with.', 'Aは一。比べる相手はこのページにない。')
+    >>> from sozo.scoring.said import said
+    >>> wording(said("only one of {name}", name=said("common items"))), wording("[3.10, 3.20]")
+    (('only one of common items', '共通の項目が一つだけ'), ('[3.10, 3.20]', '[3.10, 3.20]'))
+    """
+    if isinstance(text, Said):
+        return wording(text.form, **text.values)
+    shown = labels().get(text, (text, text))
+    if not values:
+        return shown
+    pairs = {name: _of_value(value) for name, value in values.items()}
+    english, japanese = (form.format(**{name: pair[k] for name, pair in pairs.items()}) for k, form in enumerate(shown))
+    return english, japanese
+
+
+def _of_value(value: Any) -> tuple[Any, Any]:
+    """A plain text may be anybody's name: it stays as it is."""
+    if isinstance(value, list):
+        english, japanese = zip(*map(wording, value), strict=True)
+        return ", ".join(english), ", ".join(japanese)
+    if isinstance(value, tuple):
+        return value
+    return wording(value) if isinstance(value, Said) else (value, value)
 
 
 def english(key: str) -> str:
     """A label in English; a key without label as it is."""
-    return labels().get(key, (key, key))[0]
+    return wording(key)[0]
 
 
 def states() -> dict[str, str]:
     """What the reader calls what an answer can come to, in both languages as HTML, by its name there."""
-    return {name: both(name) for name in statuses() if name not in labels()}
+    return {name: both(name) for name in yaml.safe_load(source("japanese.yaml"))["states"]}
 
 
 def both(key: str, tag: str = "span") -> str:
-    """A label, or what `said.yaml` has, in both languages as HTML; where they are the same, once.
-
-    The page's style shows one of them.
+    """What `wording` has in both languages as HTML; where they are the same, once. The page's style shows one of them.
 
     >>> both("sat"), both("std")
     ('SAT', '<span lang="en">Std</span><span lang="ja">標準偏差</span>')
     """
-    english, translated = labels().get(key) or (key, japanese(key))
-    if english == translated:
+    english, japanese = wording(key)
+    if english == japanese:
         return html.escape(english)
-    pair = zip(("en", "ja"), (english, translated), strict=True)
+    pair = zip(("en", "ja"), (english, japanese), strict=True)
     return "".join(f'<{tag} lang="{language}">{html.escape(text)}</{tag}>' for language, text in pair)
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from sozo.eval.compare import Change, Compared
 from sozo.eval.report.cells import change_cell, method_cell
-from sozo.eval.report.labels import filled
+from sozo.eval.report.labels import wording
 from sozo.eval.report.published import Published
-from sozo.eval.report.said import japanese
 from sozo.eval.report.tables import in_the_paper
 from sozo.scoring.measure import DASH, Measure
 from sozo.scoring.table import Cell, Row
@@ -87,23 +86,23 @@ def _compared(compared: Sequence[Change], best: Row, measure: Measure) -> tuple[
     behind = sum(change.significant and (change.difference or 0.0) * sign < 0 for change in compared)
     facts = {"n": len(compared), "ahead": ahead, "behind": behind, "base": best.base}
     facts |= {"open": len(compared) - ahead - behind}
-    return _say("lead_compared" if ahead else "lead_none_ahead", best, facts)
+    return _say("lead_compared" if ahead else "lead_none_ahead", best, **facts)
 
 
 def _alone(rows: Sequence[Row], changes: Sequence[Change], measure: Measure) -> tuple[str, str]:
     """Why nothing is compared: nothing has a value, there is one model, or they are on different scales."""
     best = _best_first(rows, measure)
     if not best:
-        why = rows[0].cells[0].why
-        return _say("lead_empty", rows[0], {"why": (why, japanese(why))})
-    why = "; ".join(dict.fromkeys(change.reason for change in changes if change.reason)) or DASH
+        return _say("lead_empty", rows[0], why=wording(rows[0].cells[0].why))
+    reasons = dict.fromkeys(change.reason for change in changes if change.reason) or [DASH]
+    why = tuple("; ".join(wording(reason)[k] for reason in reasons) for k in range(2))
     key = "lead_apart" if len(best) > 1 else "lead_one"
-    return _say(key, best[0], {"why": (why, japanese(why))})
+    return _say(key, best[0], why=why)
 
 
-def _say(key: str, row: Row, facts: Mapping[str, object]) -> tuple[str, str]:
+def _say(key: str, row: Row, **facts: object) -> tuple[str, str]:
     """A label's sentence about a model, in both languages."""
     (cell,) = row.cells
-    lines = (", ".join(cell.lines), ", ".join(map(japanese, cell.lines)))
+    lines = (", ".join(wording(line)[k] for line in cell.lines) for k in range(2))
     number = tuple(f"{cell.text} ({text})" if text else cell.text for text in lines)
-    return filled(key, {"model": row.name, "number": number, **facts})
+    return wording(key, model=row.name, number=number, **facts)

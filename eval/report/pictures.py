@@ -1,15 +1,14 @@
 """The evaluation page's pictures: what the tasks' views declare, drawn for all models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from sozo.eval.compare import Compared
 from sozo.eval.frontier import curves_beside
 from sozo.eval.report.charts import radar_points, ridge_chart
-from sozo.eval.report.labels import english, translate_chart
+from sozo.eval.report.labels import english, translate_chart, wording
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.published import Published
 from sozo.eval.report.svg import SERIES
@@ -32,13 +31,13 @@ class ModelRadar:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture with what stands around it; `note` is a label and what stands in its places."""
+    """A picture with what stands around it."""
 
     name: str  # label of its title
     svg: str
     about: str = ""
     wide: bool = False  # whether it takes the page's whole width
-    note: tuple[str, Mapping[str, Any]] | None = None
+    note: tuple[str, str] | None = None  # in English and in Japanese
 
 
 def ridge(picture: Ridge, task: type[Task], methods: Sequence[Method]) -> Figure | None:
@@ -72,7 +71,7 @@ def plane(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> Figu
     curves, note = {}, None
     if picture.lists is not None:
         curves = curves_beside(picture.points, picture.lists, picture.encoder)
-        note = None if curves else ("no_frontier", {"lists": picture.lists})
+        note = None if curves else wording("no_frontier", lists=picture.lists)
     svg = plane_chart(spots, curves, english(picture.across), english(picture.up), picture.salt)
     return Figure(picture.name, translate_chart(svg), picture.about, note=note)
 

@@ -11,7 +11,7 @@ from typing import Any
 from sozo.data.schema import utf8_safe
 from sozo.eval.report import source
 from sozo.eval.report.exports import links, paper_name, seeds_name
-from sozo.eval.report.labels import both, english, filled, states
+from sozo.eval.report.labels import both, english, states, wording
 from sozo.eval.report.names import Names
 
 
@@ -36,8 +36,8 @@ def render(
     environment.globals.update(
         both=both if bilingual else lambda key: html.escape(english(key)),
         english=english,
-        filled=filled,
         states=states,
+        wording=wording,
         breakable=breakable,
         links=links,
         paper_name=paper_name,

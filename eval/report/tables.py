@@ -29,21 +29,22 @@ def on_one_scale(tables: Sequence[Table]) -> list[Table]:
 
 def without_empty(table: Table) -> Table:
     """The table without columns that have no value, and a reason instead; of an empty table only reasons are left."""
-    kept, empty = [], dict[str, list[str]]()
+    kept, empty = [], dict[tuple[str, ...], list[str]]()
     for k, label in enumerate(table.columns[1:]):
         cells = [row.cells[k] for row in table.rows]
         if any(cell.value is not None for cell in cells):
             kept.append(k)
         else:
-            reasons = dict.fromkeys(cell.why or ", ".join(cell.lines) or "not_measured" for cell in cells)
-            empty.setdefault("; ".join(reasons), []).append(label)
+            each = [[cell.why] if cell.why else cell.lines or ["not_measured"] for cell in cells]
+            reasons = dict.fromkeys(reason for reasons in each for reason in reasons)
+            empty.setdefault(tuple(reasons), []).append(label)
     rows = [replace(row, cells=tuple(row.cells[k] for k in kept)) for row in table.rows] if kept else []
     return replace(
         table,
         columns=(table.columns[0], *(table.columns[k + 1] for k in kept)),
         rows=tuple(rows),
         each=table.each and without_empty(table.each),
-        empty=tuple((why, tuple(columns)) for why, columns in empty.items()),
+        empty=tuple((reasons, tuple(columns)) for reasons, columns in empty.items()),
     )
 
 

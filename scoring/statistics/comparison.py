@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sozo.scoring.measure import t_interval
+from sozo.scoring.said import said
 from sozo.scoring.statistics.means import LEVEL, as_floats, few_whole, mean_interval, no_spread, not_finite
 
 _FLIPS = 10_000
@@ -68,7 +69,7 @@ def compare_paired(
     mean = float(differences.mean())
     # As in `no_spread`, but equal on the scale of the scores: 3.1 - 3.0 equals 2.1 - 2.0.
     if n > 1 and not share and np.ptp(differences) <= 1e-12 * np.abs(pairs).max():
-        return Comparison(n, of, mean, reason=f"all {n} differences are equal")
+        return Comparison(n, of, mean, reason=said("all {n} {name} are equal", n=n, name=said("differences")))
     if (equal := no_spread(differences, "common items")) and (n == 1 or not share):
         return Comparison(n, of, mean, reason=equal)
     if share:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sozo.scoring.measure import t_interval
+from sozo.scoring.said import said
 
 LEVEL = 0.95  # coverage of all intervals
 _FEWEST_WHOLE = 10  # of fewer scores from 1 to 5 Student's covers 92.7%, and of their differences 97.4%
@@ -63,9 +64,9 @@ def student(values: np.ndarray, reason: str | None) -> Interval:
 def not_finite(values: np.ndarray, name: str = "values") -> str | None:
     """The reason why not even a mean can be given; None if there is a mean."""
     if not len(values):
-        return f"no {name}"
+        return said("no {name}", name=said(name))
     broken = int((~np.isfinite(values)).sum())
-    return f"{broken} of {len(values)} {name} not finite" if broken else None
+    return said("{broken} of {n} {name} not finite", broken=broken, n=len(values), name=said(name)) if broken else None
 
 
 def no_spread(values: np.ndarray, name: str = "values") -> str | None:
@@ -75,9 +76,10 @@ def no_spread(values: np.ndarray, name: str = "values") -> str | None:
     ('all 2 values are equal', 'only one of values')
     """
     if len(values) == 1:
-        return f"only one of {name}"
+        return said("only one of {name}", name=said(name))
     # Equal: they differ by no more than rounding errors of float64.
-    return f"all {len(values)} {name} are equal" if np.ptp(values) <= 1e-12 * np.abs(values).max() else None
+    equal = np.ptp(values) <= 1e-12 * np.abs(values).max()
+    return said("all {n} {name} are equal", n=len(values), name=said(name)) if equal else None
 
 
 def few_whole(*sides: np.ndarray) -> str | None:
@@ -89,7 +91,7 @@ def few_whole(*sides: np.ndarray) -> str | None:
     n = min(map(len, sides))
     if n >= _FEWEST_WHOLE or any((side != np.rint(side)).any() for side in sides):
         return None
-    return f"{n} whole scores: an interval needs {_FEWEST_WHOLE}"
+    return said("{n} whole scores: an interval needs {least}", n=n, least=_FEWEST_WHOLE)
 
 
 def as_floats(values: Sequence[float] | np.ndarray) -> np.ndarray:

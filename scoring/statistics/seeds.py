@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import welch
 from sozo.scoring.statistics.means import Interval, no_spread, student
 
@@ -40,7 +41,8 @@ def difference(of: Mapping[Any, float], against: Mapping[Any, float]) -> Interva
     a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
     mean, n = float(a.mean() - b.mean()), min(len(a), len(b))
     if n < _FEWEST_UNPAIRED:
-        return Interval(mean, None, None, n, f"{n} seeds without partners: an interval needs {_FEWEST_UNPAIRED}")
+        few = said("{n} seeds without partners: an interval needs {least}", n=n, least=_FEWEST_UNPAIRED)
+        return Interval(mean, None, None, n, few)
     if (reason := no_spread(a, "seeds")) and no_spread(b):
         return Interval(mean, None, None, n, reason)
     low, high, p = welch(b, a)

@@ -19,7 +19,7 @@ from sozo.data.ratings import Rating
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
 from sozo.scoring.statistics import holm
-from sozo.scoring.statistics.correlation import few, pearson
+from sozo.scoring.statistics.correlation import pearson
 from sozo.tasks.finished import Finished
 
 MIN_MODELS = 3
@@ -64,6 +64,21 @@ class Agreement:
     reason: str | None = None  # why there is no correlation, or why it says little
     p_holm: float | None = None  # p corrected for the number of evaluations compared with this reference
     curve: tuple[CurvePoint, ...] = ()  # Figure 1; empty without a correlation, or against the second reference
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What a judge says of answers."""
+
+    scores: pd.DataFrame  # models x items: mean over the criteria and an item's answers, divided by the highest score
+    statuses: dict[str, Counter[str]]  # model -> status -> answers; `no_rewrite` with nothing to judge
+    judging: Judging  # of what there was something to ask about: tokens, cost, why it stopped
+
+    def to_json(self) -> dict[str, Any]:
+        """For a results file; the judgements themselves are in the ledger."""
+        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost", "stopped")
+        statuses = {model: dict(sorted(count.items())) for model, count in self.statuses.items()}
+        return {"statuses": statuses, **{name: getattr(self.judging, name) for name in names}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +149,11 @@ def agreement(evaluations: Evaluations, name: str, reference: str) -> Agreement:
     """
     ours, theirs = aligned(evaluations[name], evaluations[reference])
     result = Agreement(name, reference, *ours.shape)
-    if result.models < MIN_MODELS:
-        return replace(result, reason=f"{result.models} models have both: a correlation needs {MIN_MODELS}")
     if not result.stories:
         return replace(result, reason="no story has scores of all models in both")
-    if not (differ(ours.mean(axis=1)) and differ(theirs.mean(axis=1))):
-        return replace(result, reason="all models have the same mean")
     correlation = pearson(ours.mean(axis=1), theirs.mean(axis=1), unit="models")
     ci95 = None if correlation.low is None or correlation.high is None else (correlation.low, correlation.high)
-    reason = few(result.models, "models")
+    reason = correlation.note or correlation.reason
     return replace(result, pearson=correlation.r, p=correlation.p, ci95=ci95, reason=reason)
 
 
@@ -170,12 +181,10 @@ def agreement_curve(ours: np.ndarray, theirs: np.ndarray) -> tuple[CurvePoint, .
         # The mean over axis 2 of (models, subsets, size) for each evaluation.
         correlations = _pearson_rows(ours[:, subsets].mean(axis=2).T, theirs[:, subsets].mean(axis=2).T)
         defined = correlations[~np.isnan(correlations)]
-        counts = len(defined), len(correlations) - len(defined)
+        mean = low = high = None
         if len(defined):
-            low, high = np.percentile(defined, [2.5, 97.5])
-            points.append(CurvePoint(size, float(defined.mean()), float(low), float(high), *counts))
-        else:
-            points.append(CurvePoint(size, None, None, None, *counts))
+            mean, (low, high) = float(defined.mean()), np.percentile(defined, [2.5, 97.5]).tolist()
+        points.append(CurvePoint(size, mean, low, high, len(defined), len(correlations) - len(defined)))
     return tuple(points)
 
 
@@ -218,36 +227,22 @@ def appendix_c(encoders: Sequence[tuple[str, pd.DataFrame]], people: Evaluations
     return AppendixC(tables, rank_models(tables), tuple(compared))
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
-    """What holds after judging."""
-
-    scores: pd.DataFrame  # models x items: mean over the criteria and an item's answers, divided by the highest score
-    statuses: dict[str, list[str]]  # model -> the status of each of its answers; `no_rewrite` with nothing to judge
-    judging: Judging  # of what there was something to ask about: tokens, cost, why it stopped
-
-    def to_json(self) -> dict[str, Any]:
-        """For a results file; the judgements themselves are in the ledger."""
-        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost", "stopped")
-        counts = {model: dict(sorted(Counter(statuses).items())) for model, statuses in self.statuses.items()}
-        return {"statuses": counts, **{name: getattr(self.judging, name) for name in names}}
-
-
 def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSettings, ledger: Path) -> Graded:
     """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
-    answers = {model: [replace(a, id=f"{model}/{a.id}") for a in run.to_judge()] for model, run in runs.items()}
-    to_ask = [answer for of_model in answers.values() for answer in of_model if answer.answer]
+    answers = [(model, replace(a, id=f"{model}/{a.id}")) for model, run in runs.items() for a in run.to_judge()]
+    to_ask = [answer for _, answer in answers if answer.answer]
     judging = JudgeSession(judge, settings).judge_answers(rubric, to_ask, ledger)
-    judgements = {answer.id: judgement for answer, judgement in zip(to_ask, judging.judgements, strict=True)}
-    statuses: dict[str, list[str]] = {}
-    scores: dict[str, dict[str, float]] = {}
-    for model, of_model in answers.items():
-        statuses[model], grades = [], dict[str, list[float]]()
-        for answer in of_model:
-            judgement = judgements.get(answer.id)
-            no_judgement = NOT_ASKED if answer.answer else NO_ANSWER
-            statuses[model].append(str(judgement.status) if judgement else no_judgement)
-            if judgement and judgement.scores:
-                grades.setdefault(answer.question_id, []).append(fmean(judgement.scores.values()) / rubric.highest)
-        scores[model] = {item: fmean(values) for item, values in grades.items()}
+    judgements = iter(judging.judgements)
+    statuses = {model: Counter[str]() for model in runs}
+    grades: dict[str, dict[str, list[float]]] = {model: {} for model in runs}
+    for model, answer in answers:
+        if not answer.answer:
+            statuses[model][NO_ANSWER] += 1
+            continue
+        judgement = next(judgements)
+        statuses[model][str(judgement.status) if judgement else NOT_ASKED] += 1
+        if judgement and judgement.scores:
+            of_item = grades[model].setdefault(answer.question_id, [])
+            of_item.append(fmean(judgement.scores.values()) / rubric.highest)
+    scores = {model: {item: fmean(of_item) for item, of_item in by_item.items()} for model, by_item in grades.items()}
     return Graded(score_table(scores), statuses, judging)

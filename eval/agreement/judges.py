@@ -1,7 +1,8 @@
 """How far judges of the same answers agree with each other, and one judge with itself when asked again."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -46,11 +47,6 @@ class Judged:
     def judge_name(self) -> str:
         """The judge, for people."""
         return f"{self.judge.get('model')} ({self.judge.get('prompt')})"
-
-    @property
-    def answers(self) -> set[tuple[str, str]]:
-        """What was judged: (what was asked, the answer)."""
-        return {(question, answer) for question, answer, _ in self.scores}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +118,9 @@ def agree_judges(judged: Sequence[Judged], output: Path, *, level: str = "ordina
     names = [judging.name for judging in judged]
     if len(set(names)) < len(names):
         raise UserError(f"{names[0]} comes twice; name each folder once: NAME=DIR")
-    if not any(first.answers & second.answers for first, second in combinations(judged, 2)):
+    # A row for each question, answer and criterion.
+    scores = pd.DataFrame({judging.name: pd.Series(judging.scores) for judging in judged})
+    if scores.count(axis="columns").max() < 2:
         raise UserError(f"{', '.join(names)}: no answer was judged twice; give judgings of the same answers")
     digests = {j.name: hashlib.sha256(repr(sorted(j.scores.items())).encode()).hexdigest() for j in judged}
     settings = {"task": "agreement of judges", "judged": digests, "judges": [j.judge for j in judged], "level": level}
@@ -130,39 +128,44 @@ def agree_judges(judged: Sequence[Judged], output: Path, *, level: str = "ordina
     if finished := folder.finished():
         return finished
     folder.start({}, {})
-    again, judges = compare_judgings(judged, level)
+    again, judges = compare_judgings(judged, scores, level)
     values = {"level": level, "retests": [asdict(pair) for pair in again], "judges": [asdict(pair) for pair in judges]}
     folder.add(VALUES, values)
-    return folder.publish(_page(judged, again, judges, level), values)
+    parts = [f"# How far judges of the same {judged[0].task.upper()} answers agree\n"]
+    counts = {name: len(scores[name].dropna().groupby(level=[0, 1])) for name in names}
+    parts.append(bullets(f"{plain(j.name)}: {plain(j.judge_name)}, {counts[j.name]:,} answers" for j in judged))
+    parts.append(_ABOUT.format(level=level))
+    for heading, tables in (("The same judge again", again), ("Different judges", judges)):
+        for pair in tables:
+            rows = [_row(row, two=len(pair.between) == 2) for row in pair.rows]
+            parts += [f"## {heading}: {plain(', '.join(pair.between))}\n", page_table(rows)]
+    return folder.publish("\n".join(parts), values)
 
 
-def compare_judgings(judged: Sequence[Judged], level: str) -> tuple[list[JudgesAgreement], list[JudgesAgreement]]:
+def compare_judgings(
+    judged: Sequence[Judged], scores: pd.DataFrame, level: str
+) -> tuple[list[JudgesAgreement], list[JudgesAgreement]]:
     """How far each judge that was asked more than once agrees with itself, and how far different judges agree.
 
     Of different judges there are all together, and each two of more than two; a judge's score is the mean over its
-    judgings.
+    judgings. `scores` has a column for each of `judged`.
     """
-    groups: list[list[Judged]] = []  # the judgings of each judge
+    by_judge: dict[str, list[Judged]] = {}
     for judging in judged:
-        same = [group for group in groups if group[0].judge == judging.judge]
-        same[0].append(judging) if same else groups.append([judging])
-    again, means = [], {}
-    for group in groups:
-        scores = {judging.name: pd.Series(judging.scores) for judging in group}
-        if len(group) > 1:
-            again.append(_agreement(scores, judged[0].criteria, level))
-        name = group[0].judge_name if len(group) > 1 else group[0].name
-        means[name] = pd.DataFrame(scores).mean(axis="columns")
-    if len(means) < 2:
-        return again, []
-    pairs = [{name: means[name] for name in pair} for pair in combinations(means, 2)] if len(means) > 2 else []
-    return again, [_agreement(scores, judged[0].criteria, level) for scores in (means, *pairs)]
+        by_judge.setdefault(json.dumps(judging.judge, sort_keys=True), []).append(judging)
+    again, means = [], pd.DataFrame(index=scores.index)
+    for judgings in by_judge.values():
+        own = scores[[judging.name for judging in judgings]]
+        if len(judgings) > 1:
+            again.append(_agreement(own, judged[0].criteria, level))
+        means[judgings[0].judge_name if len(judgings) > 1 else judgings[0].name] = own.mean(axis="columns")
+    sets = [*([tuple(means)] if len(by_judge) > 1 else ()), *(combinations(means, 2) if len(by_judge) > 2 else ())]
+    return again, [_agreement(means[list(names)], judged[0].criteria, level) for names in sets]
 
 
-def _agreement(scores: Mapping[str, pd.Series], criteria: Sequence[str], level: str) -> JudgesAgreement:
-    frame = pd.DataFrame(scores)
-    of_criterion = frame.index.get_level_values(2)
-    rows = [same_answers(name, frame[of_criterion == name].to_numpy(float).T, level) for name in criteria]
+def _agreement(scores: pd.DataFrame, criteria: Sequence[str], level: str) -> JudgesAgreement:
+    of_criterion = scores.index.get_level_values(2)
+    rows = [same_answers(name, scores[of_criterion == name].to_numpy().T, level) for name in criteria]
     return JudgesAgreement(tuple(scores), tuple(rows))
 
 
@@ -179,19 +182,6 @@ def same_answers(criterion: str, scores: np.ndarray, level: str = "ordinal") -> 
         return SameAnswers(criterion, alpha, None, None, None)
     exact, within_one = (float(np.mean([(np.abs(gap) <= most + 1e-9).mean() for gap in gaps])) for most in (0, 1))
     return SameAnswers(criterion, alpha, exact, within_one, float(gaps[0].mean()) if len(scores) == 2 else None)
-
-
-def _page(
-    judged: Sequence[Judged], again: Sequence[JudgesAgreement], judges: Sequence[JudgesAgreement], level: str
-) -> str:
-    parts = [f"# How far judges of the same {judged[0].task.upper()} answers agree\n"]
-    parts.append(bullets(f"{plain(j.name)}: {plain(j.judge_name)}, {len(j.answers):,} answers" for j in judged))
-    parts.append(_ABOUT.format(level=level))
-    for heading, tables in (("The same judge again", again), ("Different judges", judges)):
-        for pair in tables:
-            rows = [_row(row, two=len(pair.between) == 2) for row in pair.rows]
-            parts += [f"## {heading}: {plain(', '.join(pair.between))}\n", page_table(rows)]
-    return "\n".join(parts)
 
 
 def _row(row: SameAnswers, two: bool) -> PageRow:

@@ -70,7 +70,7 @@ def _placed(placed: Placed, stories: int) -> Cell:
 
 
 def _judge_notes(graded: Graded) -> Iterator[str]:
-    judging, counts = graded.judging, Counter(status for of_model in graded.statuses.values() for status in of_model)
+    judging, counts = graded.judging, sum(graded.statuses.values(), Counter[str]())
     grades = ", ".join(f"{status} {n_of(n, counts.total())}" for status, n in counts.items())
     yield f"The judge's grades: {grades}."
     bill = (judging.prompt_tokens, judging.completion_tokens, judging.cost, judging.unknown_cost)

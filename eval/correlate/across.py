@@ -15,7 +15,6 @@ from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
 
 ENOUGH = 3  # models, for a correlation
-_ONE_CELL = (("", ""),)  # of a task without a grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +24,13 @@ class ModelRow:
     model: str
     scores: Mapping[str, Estimate | None]  # task -> its first measure's mean; None without a finished run
     grids: Mapping[str, Mapping[tuple[str, str], float | None]]  # task with a grid -> cell -> mean; {} without a run
+
+    def mean(self, task: type[Task], cell: tuple[str, str] | None = None) -> float | None:
+        """A task's score, or that in a cell of its grid; the model has a finished run of it."""
+        if cell is not None:
+            return self.grids[task.name][cell]
+        score = self.scores[task.name]
+        return None if score is None else score.mean
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""
@@ -137,18 +143,10 @@ def across_models(rows: Sequence[ModelRow], tasks: Sequence[type[Task]]) -> tupl
 
 
 def _cells(first: type[Task], second: type[Task], rows: Sequence[ModelRow]) -> tuple[CorrelationCell, ...]:
-    means = {row.model: _mean(row, second) for row in rows}
     # A run can be finished and have no mean: it has no pair in any cell.
-    known = [row for row in rows if means[row.model] is not None]
+    means = {row.model: mean for row in rows if (mean := row.mean(second)) is not None}
     cells = []
-    for kind, criterion in first.Finished.grid or _ONE_CELL:
-        column = {}
-        for row in known:
-            column[row.model] = row.grids[first.name][kind, criterion] if first.Finished.grid else _mean(row, first)
-        cells.append(CorrelationCell(kind, criterion, correlate_models(column, means), len(known)))
+    for cell in first.Finished.grid or (None,):
+        column = {row.model: row.mean(first, cell) for row in rows}
+        cells.append(CorrelationCell(*(cell or ("", "")), correlate_models(column, means), len(means)))
     return complete_table(cells, first.name, second.name)
-
-
-def _mean(row: ModelRow, task: type[Task]) -> float | None:
-    score = row.scores[task.name]
-    return None if score is None else score.mean

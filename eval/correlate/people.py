@@ -25,7 +25,7 @@ KIND = "kind of item"  # a column beside the criteria
 _CLUSTERED = "answers share models or questions: neither interval nor p-value"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CorrelationCell:
     """One cell of a table of correlations."""
 
@@ -47,10 +47,9 @@ def complete_table(cells: Sequence[CorrelationCell], first: str, second: str) ->
     paper: dict[tuple[str, str], float] = {}
     for row in correlations(first, second):
         paper[row.get("task", "").lower(), row.get("criterion", "")] = float(row["pearson"])
-    complete = []
     for cell, p_holm in zip(cells, holm([cell.correlation.p for cell in cells]), strict=True):
-        complete.append(replace(cell, p_holm=p_holm, paper=paper.get((cell.task.lower(), cell.criterion))))
-    return tuple(complete)
+        cell.p_holm, cell.paper = p_holm, paper.get((cell.task.lower(), cell.criterion))
+    return tuple(cells)
 
 
 def rated_task() -> type[Task]:
@@ -66,13 +65,18 @@ class People:
     judged: pd.DataFrame  # see `judge_human_correlations`
     left_out: dict[str, int]  # why ratings of the file are not among them -> how many
 
+    @property
+    def raters(self) -> int:
+        """How many people rated."""
+        return len({rating.rater for rating in self.ratings})
+
     def table8(self) -> tuple[CorrelationCell, ...]:
         """Judge and people over answers, by those kinds of item and criteria that were rated (paper, section 4.3.1)."""
         table = complete_table(judge_human_correlations(self.ratings, self.judged), rated_task().name, PEOPLE)
-        if {rating.criterion for rating in self.ratings} == {*self.judged.columns} - {KIND}:
-            return table
-        # The paper's mean is that of all criteria.
-        return tuple(replace(cell, paper=None) if cell.criterion == MEAN else cell for cell in table)
+        if {rating.criterion for rating in self.ratings} != {*self.judged.columns} - {KIND}:
+            for cell in table:
+                cell.paper = None if cell.criterion == MEAN else cell.paper  # the paper's mean is that of all criteria
+        return table
 
 
 def judge_human_correlations(ratings: Iterable[Rating], judged: pd.DataFrame) -> list[CorrelationCell]:

@@ -67,7 +67,7 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     # Judge and people are a pair too, without cells where there are no ratings.
     pairs = (Pair(rated_task().name, PEOPLE, cells=people.table8() if people else None), *pairs)
     about = scales(models)
-    used = people and {"used": len(people.ratings), "raters": _raters(people), "left_out": people.left_out}
+    used = people and {"used": len(people.ratings), "raters": people.raters, "left_out": people.left_out}
     with_both = {pair.table or pair.title: pair.models for pair in pairs if pair.second != PEOPLE}
     values: dict[str, Any] = {"models": [row.to_json() for row in rows], "scales": about}
     values |= {"models_with_both": with_both, "ratings": used}
@@ -82,10 +82,6 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
             metrics[pair.key] = pair.cells[0].correlation.r
     folder.add(VALUES, values)
     return folder.publish(_to_markdown(rows, about, pairs, people), metrics)
-
-
-def _raters(people: People) -> int:
-    return len({rating.rater for rating in people.ratings})
 
 
 def _to_markdown(rows: Sequence[ModelRow], about: Sequence[str], pairs: Sequence[Pair], people: People | None) -> str:
@@ -153,7 +149,7 @@ def _details(cell: CorrelationCell, unit: str, in_grid: bool) -> PageRow:
 
 
 def _about_people(people: People) -> Iterator[str]:
-    count = f"{len(people.ratings):,} ratings by {_raters(people)} people; people's score of an answer is the mean over"
+    count = f"{len(people.ratings):,} ratings by {people.raters} people; people's score of an answer is the mean over"
     lines = [f"{count} raters. Of the answers that they rated, those count that have the judge's scores."]
     lines += [f"Left out: {n:,} ratings ({plain(why)})." for why, n in people.left_out.items()]
     yield bullets(lines)

@@ -48,10 +48,13 @@ SafeFilledText = Annotated[FilledText, AfterValidator(utf8_safe)]
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
-def record_of(kind: type[T], row: Mapping[str, Any], where: str) -> T:
-    """A line's object as a dataclass, each column as its field's type says; other columns are left out."""
+def record_of(kind: type[T], where: str, row: Mapping[str, Any], **defaults: Any) -> T:
+    """A line's object as a dataclass, each column as its field's type says; other columns are left out.
+
+    A column that is null is missing; `defaults` are those of columns whose fields have none.
+    """
     try:
-        record: T = _adapter(kind).validate_python(row)
+        record: T = _adapter(kind).validate_python(defaults | {k: v for k, v in row.items() if v is not None})
         return record
     except ValidationError as error:
         raise from_validation(error, where) from None

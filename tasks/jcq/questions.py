@@ -49,7 +49,7 @@ def load_questions(
             unique ids will do; what comes of them is no JCQ score.
     """
     where, rows = _rows(source, revision)
-    questions = tuple(record_of(Question, row, place) for place, row in rows)
+    questions = tuple(record_of(Question, place, row) for place, row in rows)
     if not questions:
         raise UserError(f'{where}: holds no questions; write one per line: {{"id": 1, "task": ..., "question": ...}}')
     for question, number in Counter(question.id for question in questions).items():

@@ -140,13 +140,7 @@ def rated_text(patent: Patent, idea: Idea | Mapping[str, str]) -> str:
 
 def read_patents(path: Path) -> tuple[Patent, ...]:
     """The patents of a JSONL file: columns id, title and abstract; claims (a string or a list), description, domain."""
-
-    return read_records(path, partial(_record, Patent), "patents", '{"id": "...", "title": "...", "abstract": "..."}')
-
-
-def _record(kind: type[T], where: str, row: dict[str, Any]) -> T:
-    """A line as a patent or an idea; a column that is null is missing."""
-    return record_of(kind, {name: value for name, value in row.items() if value is not None}, where)
+    return read_records(path, partial(record_of, Patent), "patents", '{"id": "...", "title": "...", "abstract": "..."}')
 
 
 def read_ideas(path: Path, patents: Collection[str], *, whole: bool = False) -> tuple[Idea, ...]:
@@ -156,7 +150,7 @@ def read_ideas(path: Path, patents: Collection[str], *, whole: bool = False) -> 
     """
 
     def idea(where: str, row: dict[str, Any]) -> Idea:
-        read = _record(Idea, where, row)
+        read = record_of(Idea, where, row)
         if read.patent not in patents:
             missing = f"an idea of the patent {read.patent!r}, which is not among the patents"
             raise UserError(f"{where}: {missing}; give its file")

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,12 +48,8 @@ def load_stories(path: Path | None = None) -> tuple[Story, ...]:
     if path is None:
         with as_file(files("sozo.data").joinpath("stories.jsonl")) as packaged:
             return load_stories(packaged)
-    return read_records(path, _story, "stories", '{"id": "...", "text": "..."}')
-
-
-def _story(where: str, row: dict[str, Any]) -> Story:
-    values = {name: value for name, value in row.items() if value is not None}
-    return record_of(Story, {"title": "", "origin": "", "source": "", **values}, where)
+    story = partial(record_of, Story, title="", origin="", source="")
+    return read_records(path, story, "stories", '{"id": "...", "text": "..."}')
 
 
 class SatReason(StrEnum):
@@ -97,8 +94,7 @@ def read_rewrites(path: Path, stories: Collection[str] | None = None, source: st
         if row.get("schema", SCHEMA_VERSION) != SCHEMA_VERSION:
             raise UserError(f"{where}: row of schema version {row['schema']!r}; this sozo reads {SCHEMA_VERSION}")
         story = str(row.get("story_id"))
-        values = {name: value for name, value in row.items() if value is not None}
-        new = record_of(Rewrite, {"id": f"{story}-{numbers[story]}", "source": source or path.name, **values}, where)
+        new = record_of(Rewrite, where, row, id=f"{story}-{numbers[story]}", source=source or path.name)
         if stories is not None and story not in stories:
             raise UserError(f"{where}: there is no story {story!r}; give the file with the stories that were used")
         if new.reason not in (None, *SatReason) or (new.reason is not None and new.score is not None):

@@ -16,9 +16,8 @@ from typing import Any
 from pydantic import StrictInt
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import FilledText, Id, Text, read_objects, read_records, record_of
+from sozo.data.jsonl import SafeFilledText, SafeId, SafeText, read_objects, read_records, record_of
 from sozo.data.prompts import PromptName, fill, prompt
-from sozo.data.schema import utf8_safe
 from sozo.scoring.final_text import final_text
 
 STRONGER, WEAKER = "stronger", "weaker"
@@ -92,18 +91,18 @@ EXAMPLE = '{"id": "1+1", "premise_id": "1", "premise": "...", "hypothesis": "...
 class SipenItem:
     """A hypothesis about a premise; what the right answer is follows from its `direction`."""
 
-    id: Id  # unique among the items
-    premise_id: Id  # that of all hypotheses about one premise
-    premise: FilledText  # a sentence
-    hypothesis: FilledText  # the same with another expression; of a control another sentence
-    direction: Text  # stronger or weaker; of a control same, negated or unrelated
+    id: SafeId  # unique among the items
+    premise_id: SafeId  # that of all hypotheses about one premise
+    premise: SafeFilledText  # a sentence
+    hypothesis: SafeFilledText  # the same with another expression; of a control another sentence
+    direction: SafeText  # stronger or weaker; of a control same, negated or unrelated
     steps: StrictInt = 0  # on the scale, 1 or 2; 0 of a control
-    context: Text = ""  # the sentences before the premise
-    category: Text = ""  # quantifier, numeral or adjective
-    scale: Text = ""  # its name
-    expression: Text = ""  # in the premise
-    replacement: Text = ""  # in the hypothesis; empty of a control
-    story: Text = ""  # where the premise is from
+    context: SafeText = ""  # the sentences before the premise
+    category: SafeText = ""  # quantifier, numeral or adjective
+    scale: SafeText = ""  # its name
+    expression: SafeText = ""  # in the premise
+    replacement: SafeText = ""  # in the hypothesis; empty of a control
+    story: SafeText = ""  # where the premise is from
 
 
 def hypotheses(premise: SipenItem, scale: Scale, start: int) -> Iterator[SipenItem]:
@@ -156,9 +155,7 @@ def _of_premise(row: dict[str, str]) -> Iterator[SipenItem]:
 
 
 def _item(where: str, row: dict[str, Any]) -> SipenItem:
-    # Null is no value, but of the steps: of a control they are 0.
-    values = {name: value for name, value in row.items() if value is not None or name == "steps"}
-    item = record_of(SipenItem, {name: _storable(value) for name, value in values.items()}, where)
+    item = record_of(SipenItem, where, row)
     if item.direction not in DIRECTIONS:
         raise UserError(f"{where}: the direction is {item.direction!r}; it must be one of {', '.join(DIRECTIONS)}")
     least = int(item.direction in IMPLICATURE)
@@ -166,10 +163,6 @@ def _item(where: str, row: dict[str, Any]) -> SipenItem:
         meant = f"1 to {MOST_STEPS}" if least else "0, for it is a control"
         raise UserError(f"{where}: the steps are {item.steps}; they must be {meant}")
     return item
-
-
-def _storable(value: Any) -> Any:
-    return utf8_safe(value) if isinstance(value, str) else value
 
 
 _QUOTES = (

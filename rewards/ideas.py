@@ -107,34 +107,26 @@ class IdeaReward(JudgeReward):
     def paid(self, completion: ScoredCompletion, verdicts: Sequence[StatusScores]) -> ScoredCompletion:
         if not verdicts:
             return replace(completion, reward=None, facts={**completion.facts, "status": self.unasked, "scores": None})
-        worths, by_expert, failure = [], {}, None
-        for expert, (status, scores) in zip(self.experts, verdicts, strict=True):
-            by_expert[expert.name] = scores
-            failure = failure or (status if scores is None else None)
-            worths.append(None if scores is None else worth(scores, expert.criteria, self.weights))
-        status = failure or str(Status.OK)
-        judged = replace(completion, facts={**completion.facts, "status": status, "scores": by_expert})
+        by_expert = {expert.name: scores for expert, (_, scores) in zip(self.experts, verdicts, strict=True)}
+        failure = next((status for status, scores in verdicts if scores is None), None)
+        facts = {**completion.facts, "status": failure or str(Status.OK), "scores": by_expert}
+        worths = [worth(by_expert[expert.name] or {}, expert.criteria, self.weights) for expert in self.experts]
         known = [value for value in worths if value is not None]
-        if len(known) < len(worths):
-            return replace(judged, reason=status, reward=None)
+        if failure or not known:
+            return replace(completion, reason=failure, reward=None, facts=facts)
         score = AGGREGATES[self.aggregate](known)
-        return replace(judged, score=score, reward=self.scale * score)
+        return replace(completion, score=score, reward=self.scale * score, facts=facts)
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         paid = super().among(completions)
+        if not self.rank:
+            return paid
         groups: defaultdict[str, list[float]] = defaultdict(list)
         for completion in paid:
             if completion.score is not None:
                 groups[completion.group].append(completion.score)
-        rewards = []
-        for completion in paid:
-            reward = completion.reward
-            if completion.facts["status"] == self.unasked:
-                reward = None  # what is no idea has no worth, also not its group's: its form is another reward's
-            elif self.rank and reward is not None:
-                reward = self.scale * _rank(completion.score, groups[completion.group])
-            rewards.append(replace(completion, reward=reward))
-        return rewards
+        ranks = [self.scale * _rank(completion.score, groups[completion.group]) for completion in paid]
+        return [c if c.reward is None else replace(c, reward=rank) for c, rank in zip(paid, ranks, strict=True)]
 
     def describe(self) -> dict[str, Any]:
         described = super().describe() | {"weights": self.weights, "aggregate": self.aggregate, "rank": self.rank}

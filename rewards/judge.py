@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -59,6 +60,7 @@ class JudgeReward(Reward):
     # would be paid what its group is paid.
     unasked = "empty"
     free = frozenset({"ledger", "stop_failed_share", *asdict(JudgeSettings())} - deciding(JudgeSettings()).keys())
+    loaded = "judge"
     console = (("mean of the judge", "judge/mean", ".3f"), ("judgements failed", "judge/failed_share", "6.1%"))
 
     def __init__(
@@ -86,17 +88,15 @@ class JudgeReward(Reward):
         self.ledger, self.settings = Path(ledger), replace(settings_of(JudgeSettings, settings), reparse=False)
         self.price, self.criterion, self.stop_failed_share = self.settings.price(), criterion, stop_failed_share
         self._given, self._make_judge = judge, make_judge
-        self._judge: Judge | None = None
         self.cost = 0.0  # of all judging so far, at most
         self._failed: list[bool] = []  # of the last judgements
 
-    @property
+    @cached_property
     def judge(self) -> Judge:
-        """Who judges, made when first asked for."""
-        if self._judge is None:
-            self._judge = self._given or self._make_judge(self.settings)
-            check_budget(self._judge, self.settings)
-        return self._judge
+        """Who judges, made when first asked for; one that was made holds its key, and goes to no other process."""
+        judge = self._given or self._make_judge(self.settings)
+        check_budget(judge, self.settings)
+        return judge
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """Nothing yet: the first process judges for all."""
@@ -116,7 +116,9 @@ class JudgeReward(Reward):
             if paid.reward is not None:
                 groups[paid.group].append(paid.reward)
         means = {group: fmean(rewards) for group, rewards in groups.items()}
-        return [c if c.reward is not None else replace(c, reward=means.get(c.group)) for c in judged]
+        # What nobody was asked about is worth what it is worth, and not what its group is.
+        failed = [c.reward is None and c.facts["status"] != self.unasked for c in judged]
+        return [replace(c, reward=means.get(c.group)) if f else c for c, f in zip(judged, failed, strict=True)]
 
     def about(self, completion: ScoredCompletion) -> list[tuple[str, str]]:
         """The questions and answers that the judge is asked about for one completion: none for an empty answer."""
@@ -162,9 +164,6 @@ class JudgeReward(Reward):
         """Let another run have the ledger; the next call opens it again."""
         if ledger := _LEDGERS.pop(self.ledger.resolve(), None):
             ledger.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_judge": None}  # one that was made holds its key
 
     def _verdicts(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
         """The first process's judgements, in every process; its failure is everybody's."""

@@ -85,7 +85,7 @@ def test_one_changed_word_is_not_the_benchmark(tmp_path, pinned):
         (b'{"id": 2, "task": "situation", "question": " "}', "line 2: question: is"),
         (b'{"id": 2, "task": "stories", "question": "q"}', "line 2: task: Input should be 'unusual uses'"),
         (b'{"id": 2, "task": ["situation"], "question": "q"}', "line 2: task: Input should be"),
-        (b'{"id": true, "task": "situation", "question": "q"}', "line 2: id: is missing"),
+        (b'{"id": true, "task": "situation", "question": "q"}', "line 2: id: is neither"),
         (b'{"id": null, "task": "situation", "question": "q"}', "line 2: id: is missing"),
         (b'{"id": "1", "task": "situation", "question": "q"}', "the id '1' comes 2 times"),
         (b"[1]", "line 2: not a JSON object"),

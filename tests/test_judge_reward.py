@@ -66,7 +66,7 @@ def test_the_mean_of_the_criteria_or_one_of_them_is_paid(tmp_path):
     assert judge.asked == [JCQ_V1.prompt("問い一", "甲"), JCQ_V1.prompt("問い一", "乙")]
     assert reward.__name__ == "judge_reward"
     again = make_judge_reward(judge=by_answer({}), ledger=tmp_path / "k.jsonl", criterion="elaboration")
-    again._judge = judge
+    again.judge = judge
     assert again(["問い一"] * 2, ["甲", "乙"]) == [5.0, 1.0]
 
 

@@ -124,12 +124,11 @@ class Finished:
         return pa.table(columns)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        """Item -> mean over its answers that have a value; None where none has."""
-        values: dict[str, list[float]] = {}
+        """Item -> mean over its answers that have a value; None where none has. Every item is there, in order."""
+        values: dict[str, list[float]] = {item: [] for item in self.prompts}
         for answer in self.answers():
-            scored = values.setdefault(answer.item, [])
             if measure.name in answer.values:
-                scored.append(answer.values[measure.name])
+                values[answer.item].append(answer.values[measure.name])
         return {item: math.fsum(scored) / len(scored) if scored else None for item, scored in values.items()}
 
     def by_answer(self, measure: Measure) -> np.ndarray:
@@ -192,7 +191,8 @@ class Finished:
         """n of N: items with a value among all; answers of a measure that is not per item."""
         if not measure.per_item:
             return len(self.by_answer(measure)), sum(1 for _ in self.answers())
-        return sum(value is not None for value in self.by_item(measure).values()), len(self.prompts)
+        values = self.by_item(measure).values()
+        return sum(value is not None for value in values), len(values)
 
     def shown(self, measure: Measure) -> Measure:
         """The measure with the decimals that suit this run's numbers."""

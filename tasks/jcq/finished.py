@@ -74,12 +74,12 @@ class FinishedJcq(Finished):
         return iter(self.scored)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        """Question -> mean over its judged answers; of a measure of one task, that task's questions only.
+        """Question that has answers -> mean over those with scores; of a measure of one task, that task's questions.
 
         A question's answers are averaged first: every question weighs the same, however many of them have scores.
         """
-        means = super().by_item(measure)
-        return {name: means[name] for name, q in self.questions.items() if name in means and _is_about(measure, q.task)}
+        answered = {answer.item for answer in self.written if _is_about(measure, self.questions[answer.item].task)}
+        return {name: mean for name, mean in super().by_item(measure).items() if name in answered}
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         asked = sum(_is_about(measure, answer.group) for answer in self.scored)

@@ -17,7 +17,7 @@ from sozo.data.prompts import fill, prompt
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Rubric, Scores, ToJudge
-from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.measure import Estimate
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.sat.compliance import Extra, keeps_conditions, length_ok
 from sozo.tasks.sat.score import SatScorer, what_counts
@@ -69,11 +69,6 @@ class FinishedSat(Finished):
     def answers(self) -> Iterator[ScoredAnswer]:
         for row in self.rewrites:
             yield ScoredAnswer(row.id, row.story_id, row.text, rewrite_values(row), row.reason)
-
-    def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        """Story -> mean over its rewrites with a value; every story is there."""
-        means = super().by_item(measure)
-        return {story: means.get(story) for story in self.stories}
 
     def to_judge(self) -> Iterator[ToJudge]:
         """What is judged is what is embedded: a judge that reads the reasoning too judges something else."""

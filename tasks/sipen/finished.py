@@ -1,8 +1,10 @@
 """Finished SIPeN runs: answers with what is right, premise by premise."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 from sozo.data.jsonl import read_objects
@@ -41,26 +43,21 @@ class FinishedSipen(Finished):
         return tuple(Reply(self.asked[answer.item], form.read(answer.text)) for answer in self.answers())
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        """Premise -> mean over its answers with a value; of controls only where all three are answered."""
-        sums: dict[str, list[float]] = {}
-        controls: dict[str, set[str]] = {}
+        """Premise -> mean over its answers with a value; of controls only where all three are answered.
+
+        A premise is there if it has a hypothesis of the kind that the measure is about.
+        """
+        values: dict[str, list[float]] = {}
+        for item in self.asked.values():
+            if measure.name == UNPARSEABLE or (item.direction in CONTROL) == (measure.name == CONTROLS):
+                values[item.premise_id] = []
+        directions: defaultdict[str, set[str]] = defaultdict(set)
         for answer in self.answers():
             item = self.asked[answer.item]
             if measure.name in answer.values:
-                sums.setdefault(item.premise_id, []).append(answer.values[measure.name])
-                controls.setdefault(item.premise_id, set()).add(item.direction)
-        whole = {name for name in sums if measure.name != CONTROLS or controls[name] == set(CONTROL)}
-        means = {name: sum(values) / len(values) for name, values in sums.items() if name in whole}
-        return {premise: means.get(premise) for premise in self._premises(measure)}
-
-    def counts(self, measure: Measure) -> tuple[int, int]:
-        """Premises with a value, among those that are asked about it."""
-        values = self.by_item(measure)
-        return sum(value is not None for value in values.values()), len(values)
-
-    def _premises(self, measure: Measure) -> dict[str, None]:
-        """Those with a hypothesis of the kind that the measure is about."""
-        items = self.asked.values()
-        if measure.name != UNPARSEABLE:
-            items = [item for item in items if (item.direction in CONTROL) == (measure.name == CONTROLS)]  # type: ignore[assignment]
-        return dict.fromkeys(item.premise_id for item in items)
+                values[item.premise_id].append(answer.values[measure.name])
+                directions[item.premise_id].add(item.direction)
+        for premise in values:
+            if measure.name == CONTROLS and directions[premise] != set(CONTROL):
+                values[premise] = []
+        return {premise: fmean(of_premise) if of_premise else None for premise, of_premise in values.items()}

@@ -22,7 +22,6 @@ from sozo.data.settings import setting
 from sozo.tasks.sipen.items import ENGLISH, SAME, Scale, SipenItem, hypotheses
 
 KEEP = "keep"
-REASONS = ("idiom", "not_noun_phrase", "question", "imperative", "name_or_date", "no_sentence", "other")
 ADDRESS = "https://github.com/slukin/nlds-PersonaBank"
 _END = re.compile(r"[.!?]+[\"'”’)]*(?=\s|\Z)")
 # Premises by expression that the paper's Tables 5 and 6 need: the least denominator that prints all their figures.
@@ -45,7 +44,7 @@ class Candidate:
 
     start: int  # its first character
     word: str
-    verdict: str  # KEEP or one of `REASONS`
+    verdict: str  # KEEP, idiom, not_noun_phrase, question, imperative, name_or_date, no_sentence or other
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +82,11 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def build_items(
-    folder: Path, stories: Sequence[Story] | None = None, *, controls: bool = False
-) -> tuple[SipenItem, ...]:
-    """The items of what is kept, in order; a story that is not word for word the annotated one is refused."""
+def build_items(folder: Path, stories: Sequence[Story], *, controls: bool = False) -> tuple[SipenItem, ...]:
+    """The items of what is kept, in order; a story that is not word for word one of `stories` is refused."""
     folder = folder / "original" if (folder / "original").is_dir() else folder
     items: list[SipenItem] = []
-    for story in annotated_stories() if stories is None else stories:
+    for story in stories:
         path = folder / story.name
         if not path.is_file():
             raise UserError(f"{path}: no such file; give a clone of {ADDRESS} as --personabank")
@@ -154,6 +151,6 @@ def sipen_items(settings: BuildSettings) -> list[str]:
     """Rebuild SIPeN's English items from your own copy of PersonaBank; annotated by sozo, not by the authors."""
     if not settings.personabank or not settings.output:
         raise UserError(f"give --personabank, a clone of {ADDRESS}, and --output, the file to write")
-    items = build_items(Path(settings.personabank), controls=settings.controls)
+    items = build_items(Path(settings.personabank), annotated_stories(), controls=settings.controls)
     write_records(Path(settings.output), items)
     return [*counts(items), "Annotated by sozo, not by the paper's authors.", settings.output]

@@ -53,8 +53,10 @@ def reply(prompt):
     )
 
 
-def world_judge(seed=0, replies=reply):
-    return LocalJudge("w", lambda prompts: [replies(p) for p in prompts], parameters={"seed": seed}, batch_size=64)
+def world_judge(seed=0, replies=reply, max_tokens=None):
+    judge = LocalJudge("w", lambda prompts: [replies(p) for p in prompts], parameters={"seed": seed}, batch_size=64)
+    judge.max_tokens = max_tokens
+    return judge
 
 
 def predicted(ratings, condition):

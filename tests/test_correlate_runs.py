@@ -1,14 +1,11 @@
 """`sozo correlate DIR...`: Tables 8, 9 and 10 of finished runs, by hand and as a user runs it."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from command_line import check_refused, sozo
 from finished_runs import JUDGE, QUESTION_OF_TASK, SCORES, dat_run, jcq_run, sat_run
 from sozo.data.errors import UserError
 from sozo.data.published import load
@@ -16,7 +13,6 @@ from sozo.eval.correlate.run import correlate_runs
 from sozo.scoring.statistics import holm
 from sozo.tasks.jcq.questions import CRITERIA, TASKS
 
-ROOT = Path(__file__).parents[1]
 MODELS = [row["model"] for row in load("dat")]
 RNG = np.random.default_rng(0)
 GRADES = {model: RNG.integers(1, 6, (7, 4)) for model in MODELS}  # model -> task x criterion
@@ -208,16 +204,10 @@ def test_scores_on_different_scales_are_not_correlated(change, message, tmp_path
     assert not (tmp_path / "out").exists()
 
 
-def evaluate(folder, *words):
-    command = [sys.executable, "-m", "sozo", "correlate", *words]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
 def test_the_command(tmp_path):
     write_study(tmp_path / "runs")
     people(tmp_path / "r.jsonl", *((model, "1", "流暢性", "A", k) for k, model in enumerate(MODELS, 1)))
-    done = evaluate(tmp_path, "runs", "--ratings", "r.jsonl", "--output", "out")
+    done = sozo(tmp_path, "correlate", "runs", "--ratings", "r.jsonl", "--output", "out")
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "out" / "correlations.md").read_text("utf-8")
     assert page in done.stdout
@@ -231,10 +221,10 @@ def test_the_command(tmp_path):
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["table_9"]["cells"] == 40
     assert metrics["table_8"]["cells"] == 4
-    again = evaluate(tmp_path, "runs", "--ratings", "r.jsonl", "--output", "out")
+    again = sozo(tmp_path, "correlate", "runs", "--ratings", "r.jsonl", "--output", "out")
     assert "finished before" in again.stdout
     assert page in again.stdout
-    fewer = evaluate(tmp_path, *(f"runs/{model}" for model in MODELS[1:]), "--output", "out")
+    fewer = sozo(tmp_path, "correlate", *(f"runs/{model}" for model in MODELS[1:]), "--output", "out")
     assert fewer.returncode == 2
     assert "holds a run with models" in fewer.stderr
 
@@ -254,8 +244,4 @@ def test_mistakes_are_one_line(words, message, tmp_path):
     for name in "ab":
         dat_run(tmp_path / name / "dat", name, 0.5)
         jcq_run(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]})
-    done = evaluate(tmp_path, *words, "--output", "out")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+    check_refused(tmp_path, message, "correlate", *words)

@@ -1,20 +1,15 @@
 """A judge for each expert: World W beside a reference program's figures, leaks, votes, dummies, price."""
 
-import csv
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
+from itertools import product
 from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from command_line import check_refused, sozo
 from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from sozo.data.errors import UserError
 from sozo.data.rubrics import Criterion, RatingRubric
@@ -38,7 +33,6 @@ from sozo.scoring.judges.criterion import Verdict
 from sozo.scoring.judges.protocol import JudgeSettings, Price
 from sozo.tasks.pbig.experts import Rated
 
-ROOT = Path(__file__).parents[1]
 SHOTS = (1, 2, 5, 10)
 CONDITIONS = conditions_of(HISTORIES, SHOTS)
 # Means and standard deviations over twelve seeds of a reference program: noise -> prediction -> pooled, within.
@@ -94,10 +88,9 @@ def test_a_run_predicts_what_the_judge_says(tmp_path):
     ratings = world(1, 0.3)
     run(ratings, tmp_path)
     by_name, _ = rows(tmp_path)
-    for condition in CONDITIONS:
-        scores = predicted(ratings, condition)
-        assert by_name[condition.name]["within"]["alpha"] == within(ratings, scores, "ordinal", 10).alpha
-        assert by_name[condition.name]["pooled"]["alpha"] == pooled(ratings, scores, "ordinal", 10).alpha
+    for condition, measured in product(CONDITIONS, (within, pooled)):
+        alpha = measured(ratings, predicted(ratings, condition), "ordinal", 10).alpha
+        assert by_name[condition.name][measured.__name__]["alpha"] == alpha
 
 
 def test_the_page_says_what_pooling_hides_and_whether_more_than_a_habit_was_learned(tmp_path):
@@ -131,30 +124,15 @@ def test_the_confidence_rule_says_how_few_it_keeps(tmp_path):
 
 
 def test_no_prompt_knows_the_answer(tmp_path):
-    seen = []
-    ratings = world(3, 0.3)
-    judges = [world_judge(seed, lambda prompt: seen.append(prompt) or reply(prompt)) for seed in range(2)]
-    run(ratings, tmp_path, judges=judges)
-    texts = {}
-    for rating in ratings:
-        texts.setdefault(rating.text, set()).add(rating.patent)
-    n = 0
-    for seed in range(2):
-        for condition in CONDITIONS:
-            for rating, asked in zip(ratings, Plan(ratings, RUBRIC, [condition]).asks(ratings, seed), strict=True):
-                shown = re.findall(r"Example \d+\n(.*)\nScore: (\d)\n", asked.question)
-                assert len(shown) == condition.shots
-                owners = {
-                    "same": {(o.text, str(o.score)) for o in ratings if o.rater == rating.rater},
-                    "diff": {(o.text, str(o.score)) for o in ratings if o.rater != rating.rater},
-                }
-                if shown:
-                    others = {pair for pair in owners[condition.history] if rating.patent not in texts[pair[0]]}
-                    assert set(shown) <= others | {p for p in owners[condition.history] if len(texts[p[0]]) > 1}
-                n += 1
-    prompts = set(seen)
-    assert len(prompts) <= n
-    assert all(prompt.count("# Input") == 1 and "Score: " not in prompt.split("# Input")[1] for prompt in prompts)
+    seen, ratings = [], world(3, 0.3)
+    run(ratings, tmp_path, judges=[world_judge(0, lambda prompt: seen.append(prompt) or reply(prompt))])
+    assert all(prompt.count("# Input") == 1 and "Score: " not in prompt.split("# Input")[1] for prompt in seen)
+    plan = Plan(ratings, RUBRIC, CONDITIONS)
+    for rating, condition, seed in product(ratings, CONDITIONS, range(2)):
+        examples = plan.examples(rating, condition, seed)
+        assert len(examples) == condition.shots
+        assert rating.patent not in {example.patent for example in examples}
+        assert {example.rater == rating.rater for example in examples} <= {condition.history == "same"}
 
 
 def test_other_ideas_of_the_patent_and_other_fields_are_no_examples():
@@ -171,20 +149,23 @@ def test_other_ideas_of_the_patent_and_other_fields_are_no_examples():
     assert diff == "# Examples\nExample 1\ni4 of p3\nScore: 5\n\n"
 
 
-@given(st.lists(st.integers(1, 5), min_size=3, max_size=3))
-def test_the_median_of_three_is_the_majority(scores):
-    said = predict([Verdict(score, "", 80) for score in scores], 80)
-    majority = [score for score in scores if scores.count(score) > 1]
-    assert said.score == (majority[0] if majority else sorted(scores)[1])
+HIGH, LOW = Verdict(4, "", 80), Verdict(2, "", 79)
 
 
-def test_votes_that_do_not_count():
-    high, low = Verdict(4, "", 80), Verdict(2, "", 79)
-    assert predict([], 80).reason == NO_VOTES
-    assert predict([None, None], 80).reason == UNPARSEABLE
-    assert predict([None, low], 80).reason == LOW_CONFIDENCE
-    assert predict([high, Verdict(3, "", 99), None], 80).reason == TIE
-    assert predict([high, low, None], 80).score == 4
+@pytest.mark.parametrize(
+    ("votes", "score", "reason"),
+    [
+        ([], None, NO_VOTES),
+        ([None, None], None, UNPARSEABLE),
+        ([None, LOW], None, LOW_CONFIDENCE),
+        ([HIGH, Verdict(3, "", 99), None], None, TIE),
+        ([HIGH, LOW, None], 4, None),
+        ([HIGH, Verdict(2, "", 99), Verdict(2, "", 80)], 2, None),  # the majority
+        ([HIGH, Verdict(5, "", 99), Verdict(1, "", 80)], 4, None),  # the one in the middle
+    ],
+)
+def test_votes(votes, score, reason):
+    assert (predict(votes, 80).score, predict(votes, 80).reason) == (score, reason)
 
 
 def test_a_world_without_experts_has_no_difference(monkeypatch):
@@ -202,8 +183,7 @@ def test_a_budget_that_ends_early_and_what_is_left(tmp_path):
     ratings = world(4)[:60]
     price = {"price_in": 1000.0, "price_out": 1000.0}
     judging = JudgeSettings(judge_model="w", judge_max_tokens=50, **price, max_cost=20.0)
-    judge = world_judge()
-    judge.max_tokens = 50
+    judge = world_judge(max_tokens=50)
     stopped = run(ratings, tmp_path / "out", judges=[judge], judging=judging, least=2)
     assert "could bring the cost above" in stopped.stopped
     assert not (tmp_path / "out" / "metrics.json").exists()
@@ -224,8 +204,7 @@ def test_all_criteria_have_one_budget(tmp_path):
     conditions, price = conditions_of(["zero"], []), Price(1000.0, 1000.0)
     most = asking_size(Plan(first, RUBRIC, conditions), 1, price, 50).cost
     settings = {"judge_model": "w", "judge_max_tokens": 50, "price_in": 1000.0, "price_out": 1000.0}
-    judge = world_judge()
-    judge.max_tokens = 50
+    judge = world_judge(max_tokens=50)
     judging = JudgeSettings(**settings, max_cost=1.5 * most)  # enough for one criterion, not for two
     stopped = judge_experts(Plan(ratings, rubric, conditions), [judge], tmp_path, judging, ExpertSettings())
     assert "could bring the cost above" in (stopped.stopped or "")
@@ -247,9 +226,8 @@ def test_replies_that_cannot_be_read_are_no_scores(tmp_path):
 
 def test_the_papers_size_and_the_most_that_it_costs():
     texts = [f"idea {k}" for k in range(391)]
-    ratings = [Rated(f"r{k % 8}", f"i{k}", f"p{k}", "d", c, 1, t) for k, t in enumerate(texts) for c in "abcdefgh"][
-        :3109
-    ]
+    ratings = [Rated(f"r{k % 8}", f"i{k}", f"p{k}", "d", c, 1, t) for k, t in enumerate(texts) for c in "abcdefgh"]
+    ratings = ratings[:3109]
     rubric = RatingRubric(name="eight", criteria=tuple(Criterion(c, (1, 5)) for c in "abcdefgh"))
     size = asking_size(Plan(ratings, rubric, CONDITIONS), 3, Price(1.0, 2.0), 100)
     assert size.predictions == 83_943
@@ -299,29 +277,16 @@ def test_reasons_are_alike_where_experts_agree(tmp_path):
     assert b"r = 0." in reasons_figure([alike, zero])
 
 
-def experts(folder, *words):
-    command = [sys.executable, "-m", "sozo", "experts", *words]
-    return subprocess.run(
-        command,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_the_command_of_the_trial_says_what_it_would_ask(tmp_path):
-    done = experts(tmp_path, "--trial", "--dry-run", "--shots", "1", "2", "--price-in", "1", "--price-out", "1")
+    done = sozo(tmp_path, "experts", "--trial", "--dry-run", "--shots", "1", "2", "--price-in", "1", "--price-out", "1")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"ratings x 5 conditions x 3 seeds = [\d,]+ requests", done.stdout)
     assert "cost: at most" in done.stdout
-    with (tmp_path / "r.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("item", "criterion", "rater", "score"), ("i1", "specificity", "A", 3)])
+    (tmp_path / "r.csv").write_text("item,criterion,rater,score\ni1,specificity,A,3\n")
     (tmp_path / "p.jsonl").write_text('{"id": "p", "title": "t", "abstract": "a"}\n', "utf-8")
     fields = dict.fromkeys(("title", "description", "implementation", "differentiation"), "x")
     (tmp_path / "i.jsonl").write_text(json.dumps({"id": "i", "patent": "p", **fields}) + "\n", "utf-8")
-    files = ("--ratings", "r.csv", "--ideas", "i.jsonl", "--patents", "p.jsonl", "--output", "out")
-    done = experts(tmp_path, *files)
-    assert done.returncode == 2
-    assert done.stderr == "error: r.csv: rates the item 'i1', which is not among the ideas; give its line\n"
+    files = ("--ratings", "r.csv", "--ideas", "i.jsonl", "--patents", "p.jsonl")
+    check_refused(tmp_path, "r.csv: rates the item 'i1', which is not among the ideas", "experts", *files)
+    check_refused(tmp_path, "give --ratings, --ideas and --patents, or --trial", "experts", *files[2:])
+    check_refused(tmp_path, "--trial has its own", "experts", "--trial", *files)

@@ -8,14 +8,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from expert_worker import CONDITIONS, PLAN, RATINGS
 from expert_world import CRITERION, reply
-from judge_server import JudgeServer, completion
+from judge_server import completion, serving
 from sozo.eval.experts.asks import asking_size
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.ledger import read_judgements
@@ -51,18 +50,6 @@ class Server:
         return 200, {}, completion(text or "{", "stop" if text else "length", usage=(100, 20))
 
 
-@contextmanager
-def serving(seed):
-    faults = Server(seed)
-    server = JudgeServer(faults)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield server.url, faults
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 def start(url, folder, *words):
     environment = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(HERE.parent / "src"), "NO_PROXY": "127.0.0.1"}
     return subprocess.Popen([sys.executable, HERE / "expert_worker.py", url, folder, *words], env=environment)
@@ -75,7 +62,8 @@ def ledger(folder):
 @pytest.mark.slow
 def test_nothing_is_lost_paid_twice_or_shown(tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    with serving(1) as (url, faults):
+    faults = Server(1)
+    with serving(faults) as url:
         for stop_at in (60, 150, 300):
             client = start(url, killed)
             path, limit = killed / "judgements.jsonl", time.monotonic() + 60
@@ -91,7 +79,8 @@ def test_nothing_is_lost_paid_twice_or_shown(tmp_path):
         assert len(lines) <= served <= len(lines) + 48
         assert start(url, killed).wait(60) == 0
         assert (faults.served.total(), len(ledger(killed))) == (served, len(lines))
-    with serving(2) as (url, faults):
+    faults = Server(2)
+    with serving(faults) as url:
         assert start(url, whole).wait(120) == 0
         assert faults.served.total() == len(ledger(whole))
         bill = json.loads((whole / "metrics.json").read_text("utf-8"))
@@ -108,7 +97,7 @@ def test_nothing_is_lost_paid_twice_or_shown(tmp_path):
     assert len((whole / "predictions.jsonl").read_text("utf-8").splitlines()) == len(RATINGS) * len(CONDITIONS)
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY in path.read_text("utf-8")]
     failed = {line.key for line in ledger(whole) if line.scores is None}
-    with serving(3) as (url, faults):
+    with serving(Server(3)) as url:
         assert start(url, whole, "--retry-failed").wait(60) == 0
         again = ledger(whole)[len(lines) :]
         assert {line.key for line in again} == failed

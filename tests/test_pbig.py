@@ -1,17 +1,14 @@
 """Ideas from patents: what is an idea, which judgements are asked, and what comes of them, as a user runs it."""
 
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
 from browser import CHROMIUM, Browser
+from command_line import sozo
 from fakes import FakeJudge
 from pbig_trial_rule import EXPERTS, rate
 from sozo.data.errors import UserError
@@ -26,7 +23,6 @@ from sozo.tasks.pbig.task import Pbig, same_titles
 from sozo.tasks.task import Item
 from test_sampling_endpoint import KEY, completion, server
 
-ROOT = Path(__file__).parents[1]
 CRITERIA = load_rubric("pbig").criteria
 IDEA = {"title": "枕", "description": "眠る", "implementation": "縫う", "differentiation": "軽い"}
 KIND = {"good": (4, 3), "vague": (2, 2), "unbuildable": (3, 1)}  # specificity and technical validity
@@ -219,12 +215,6 @@ def test_the_trial_never_enters_training():
             refuse_training([item])
 
 
-def evaluate(folder, *words):
-    command = [sys.executable, "-m", "sozo", *words]
-    variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
-
-
 def test_from_patents_to_a_page(tmp_path):
     rows = [{"id": f"US{k}", "title": f"枕{k}", "abstract": f"聞く枕、その{k}。", "claims": "枕。"} for k in range(3)]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -240,9 +230,8 @@ def test_from_patents_to_a_page(tmp_path):
 
     with server(answer) as (url, requests):
         command = ("--pbig-patents", "p.jsonl", "--judge-model", "j", "--judge-base-url", url)
-        done = evaluate(
-            tmp_path, "pbig", "--model", "m", "--base-url", url, *command, "--num-answers", "2", "--output", "runs/m"
-        )
+        command += ("--model", "m", "--base-url", url, "--num-answers", "2", "--output", "runs/m")
+        done = sozo(tmp_path, "pbig", *command, OPENAI_API_KEY=KEY)
         assert done.returncode == 0, done.stderr
         # Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
         assert len([body for body in requests if body["model"] == "j"]) == 9
@@ -254,7 +243,7 @@ def test_from_patents_to_a_page(tmp_path):
     assert (specific["mean"], specific["low"] >= 0, specific["high"] <= 1) == (0.5, True, True)
     assert "no_json" in done.stdout
     assert done.stdout.index("Specific") < done.stdout.index("Worth")
-    done = evaluate(tmp_path, "report", "runs", "--output", "page.html")
+    done = sozo(tmp_path, "report", "runs", "--output", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text("utf-8")
     assert bad not in page

@@ -2,14 +2,11 @@
 
 import csv
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from command_line import check_refused, sozo
 from finished_runs import JUDGE, jcq_run
 from sozo.data.errors import UserError
 from sozo.data.ratings import read_any_ratings
@@ -19,7 +16,6 @@ from sozo.eval.agreement.raters import jaccard_by_chance, pairs_of
 from sozo.eval.agreement.ratings import agree_ratings as agree_by_level
 from sozo.scoring.statistics.agreement import LEVELS, coincidences, disagreement, krippendorff_alpha
 
-ROOT = Path(__file__).parents[1]
 NONE = np.nan
 # Krippendorff (2011): four raters, twelve units.
 WORKED = [
@@ -35,32 +31,36 @@ def agree_ratings(path, output, rubric=None, level="ordinal", least=10):
     return agree_by_level(path, output, rubric=rubric, level=level, least=least)
 
 
-def test_alpha_of_krippendorffs_example():
+def test_alpha_by_hand():
     alphas = {level: krippendorff_alpha(WORKED, level) for level in LEVELS}
     assert [round(result.alpha, 4) for result in alphas.values()] == [0.7434, 0.8154, 0.8491, 0.7974]
-    one = alphas["ordinal"]
-    assert (one.units, one.scores, one.raters, one.low) == (11, 40, 4, None)  # the last unit has one score only
-
-
-def test_alpha_by_hand():
-    assert krippendorff_alpha([[1, 2, 3], [2, 2, 4]]).alpha == pytest.approx(0.7312, abs=5e-5)
+    ordinal = alphas["ordinal"]
+    assert (ordinal.units, ordinal.scores, ordinal.raters, ordinal.low) == (11, 40, 4, None)  # one unit has one score
     assert krippendorff_alpha([[1, 2, 3], [1, 2, 3]]).alpha == 1
     # Nominal, two raters who never agree on two values: D_o = 1, D_e = 4 * 4 * 2 / (8 * 7).
     assert krippendorff_alpha([[1, 2, 1, 2], [2, 1, 2, 1]], "nominal").alpha == pytest.approx(1 - 7 / 4)
 
 
+THREES, TWELVE = np.tile([1.0, 2.0, 3.0], 20), [*range(11), NONE]
+RARE = np.where(np.arange(100) < 71, 1.0, 2.0)
+
+
 @pytest.mark.parametrize(
-    ("scores", "reason"),
+    ("scores", "least", "alpha", "reason"),
     [
-        ([[1, NONE], [NONE, 2]], "no unit has two scores or more"),
-        (np.empty((0, 0)), "no unit has two scores or more"),
-        ([[2, 2], [2, 2]], "all 4 scores are equal"),
+        ([[1, NONE], [NONE, 2]], 1, False, "no unit has two scores or more"),
+        (np.empty((0, 0)), 1, False, "no unit has two scores or more"),
+        ([TWELVE, TWELVE], 12, False, "11 units have two scores or more: alpha needs 12"),
+        ([[2, 2], [2, 2]], 1, False, "all 4 scores are equal"),
+        ([THREES[:59], THREES[:59]], 1, True, "59 units: an interval needs 60"),
+        ([RARE, RARE], 1, True, "one score makes up 71% of all: an interval needs 70% at most"),
+        ([THREES, THREES], 1, True, "next to no disagreement"),
+        ([THREES, [2, *THREES[1:]]], 1, True, "next to no disagreement"),
     ],
 )
-def test_alpha_that_means_nothing_has_a_reason(scores, reason):
-    result = krippendorff_alpha(scores)
-    assert (result.alpha, result.reason) == (None, reason)
-    assert krippendorff_alpha(WORKED, least=12).reason == "11 units have two scores or more: alpha needs 12"
+def test_what_means_nothing_has_a_reason(scores, least, alpha, reason):
+    result = krippendorff_alpha(scores, least=least)
+    assert (result.alpha is not None, result.low, result.reason) == (alpha, None, reason)
 
 
 def test_samples_of_units_are_one_matrix_product():
@@ -77,17 +77,9 @@ def test_samples_of_units_are_one_matrix_product():
         assert alphas == pytest.approx([krippendorff_alpha(scores[:, draw], level).alpha for draw in draws])
 
 
-def test_no_interval_where_hardly_anybody_disagrees():
-    scores = np.tile([1.0, 2.0, 3.0], 20)
-    other = scores.copy()
-    other[0] = 2
-    assert krippendorff_alpha([scores[:59], scores[:59]]).reason == "59 units: an interval needs 60"
-    rare = np.where(np.arange(100) < 71, 1.0, 2.0)
-    assert krippendorff_alpha([rare, rare]).reason == "one score makes up 71% of all: an interval needs 70% at most"
-    assert krippendorff_alpha([scores, scores]).reason == "next to no disagreement"
-    assert krippendorff_alpha([scores, other]).reason == "next to no disagreement"
-    other[5] = 1
-    assert krippendorff_alpha([scores, other]).low < krippendorff_alpha([scores, other]).alpha < 1
+def test_two_disagreements_give_an_interval():
+    result = krippendorff_alpha([THREES, [2, *THREES[1:5], 1, *THREES[6:]]])
+    assert result.low < result.alpha < result.high < 1
 
 
 def test_pairs_of_raters_by_hand():
@@ -159,16 +151,16 @@ def test_a_file_of_ratings(tmp_path):
         agree_ratings(tmp_path / "r.csv", tmp_path / "out", rubric="pbig", level="nominal")
 
 
-def test_ratings_without_a_rubric_and_of_models_answers(tmp_path):
-    path = tmp_path / "r.jsonl"
-    rows = [
-        {"model": m, "item": f"q{k}", "criterion": "面白さ", "rater": r, "score": (k + (m == r)) / 2}
-        for m in "xy"
-        for k in range(6)
-        for r in "xyz"
-    ]
+def write_jsonl(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    run = agree_ratings(path, tmp_path / "out", level="interval")
+    return path
+
+
+def test_ratings_without_a_rubric_and_of_models_answers(tmp_path):
+    names = ("model", "item", "rater", "score", "criterion")
+    each = [(m, f"q{k}", r, (k + (m == r)) / 2, "面白さ") for m in "xy" for k in range(6) for r in "xyz"]
+    rows = [dict(zip(names, row, strict=True)) for row in each]
+    run = agree_ratings(write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "out", level="interval")
     (cell,) = json.loads((run.folder / "agreement.json").read_text("utf-8"))["cells"]
     assert cell["alphas"]["interval"]["units"] == 12  # a model's answer is the unit
     assert cell["pairs"]["pairs"] == 3
@@ -176,10 +168,8 @@ def test_ratings_without_a_rubric_and_of_models_answers(tmp_path):
 
 def test_measurements_are_no_scale(tmp_path):
     rows = [{"item": f"i{k}", "criterion": "c", "rater": r, "score": k / 7} for k in range(60) for r in "ab"]
-    path = tmp_path / "r.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     with pytest.raises(UserError, match="c has 60 different scores; round them to 50 or fewer"):
-        agree_ratings(path, tmp_path / "out")
+        agree_ratings(write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "out")
 
 
 ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domain": "NLP"}
@@ -192,17 +182,14 @@ ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domai
         ([{**ROW, "score": 0}], "line 1: the score 0 of specificity is no whole number"),
         ([{**ROW, "score": 2.5}], "line 1: the score 2.5 of specificity is no whole number"),
         ([{**ROW, "score": 10**400}], "line 1: the score 1"),
-        (
-            [{**ROW, "criterion": "inovativeness"}],
-            r"line 1: no criterion 'inovativeness' .*did you mean innovativeness",
-        ),
+        ([{**ROW, "criterion": "inovativeness"}], r"no criterion 'inovativeness' .*did you mean innovativeness"),
         (
             [ROW, {**ROW, "rater": "B", "domain": "CS"}],
-            "line 2: the item 'i' is of the domain 'CS', and of 'NLP' before",
+            "line 2: .* of the domain 'CS', and of 'NLP' before",
         ),
         (
             [{**ROW, "patent": "p"}, {**ROW, "rater": "B"}],
-            "line 2: the item 'i' is of the patent '', and of 'p' before",
+            "line 2: .* of the patent '', and of 'p' before",
         ),
         ([ROW, {**ROW, "criterion": "具体性"}], r"line 2: the rater 'A' rated this already .*line 1\); keep one"),
         ([{**ROW, "domain": ["NLP"]}], "line 1: domain is neither text nor a whole number"),
@@ -210,8 +197,7 @@ ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domai
     ],
 )
 def test_a_broken_file_is_one_line_and_never_a_score(lines, message, tmp_path):
-    path = tmp_path / "r.jsonl"
-    path.write_text("".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines), "utf-8")
+    path = write_jsonl(tmp_path / "r.jsonl", lines)
     with pytest.raises(UserError, match=message) as raised:
         read_any_ratings(path, load_rubric("pbig"))
     assert str(path) in str(raised.value)
@@ -261,28 +247,25 @@ def test_scores_that_are_apart():
     assert row.difference is None
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "message"),
-    [
-        (("r.csv", "--rubric", "pbig"), 0, "## Krippendorff's alpha"),
-        (("a", "again=a"), 0, "The same judge again: a, again"),
-        (("r.csv", "a"), 2, "give that file alone"),
-        (("r.csv", "--judge"), 2, "--judge goes with runs, not with a file of ratings"),
-        (("a", "--rubric", "pbig"), 2, "--rubric goes with a file of ratings"),
-        (("r.csv", "--level", "cardinal"), 2, "--level must be one of nominal, ordinal, interval, ratio"),
-        (("none.csv",), 2, "none.csv: no such file"),
-    ],
-)
-def test_the_command(words, status, message, tmp_path):
+def test_the_command_says_which_question_it_answers(tmp_path):
     write_csv(tmp_path / "r.csv", pbig_rows())
     jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)], "2": [(2, 2, 3, 5)]})
-    command = [sys.executable, "-m", "sozo", "agreement", *words, "--output", "out"]
-    done = subprocess.run(
-        command,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, message in done.stdout + done.stderr) == (status, True), done.stderr
+    for place, heading in ((("r.csv", "--rubric", "pbig"), "## Krippendorff's alpha"), (("a", "again=a"), "a, again")):
+        done = sozo(tmp_path, "agreement", *place, "--output", place[1])
+        assert (done.returncode, heading in done.stdout) == (0, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("r.csv", "a"), "give that file alone"),
+        (("r.csv", "--judge"), "--judge goes with runs, not with a file of ratings"),
+        (("a", "--rubric", "pbig"), "--rubric goes with a file of ratings"),
+        (("r.csv", "--level", "cardinal"), "--level must be one of nominal, ordinal, interval, ratio"),
+        (("none.csv",), "none.csv: no such file"),
+    ],
+)
+def test_mistakes_are_one_line(words, message, tmp_path):
+    write_csv(tmp_path / "r.csv", pbig_rows(1))
+    jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)]})
+    check_refused(tmp_path, message, "agreement", *words)

@@ -1,26 +1,21 @@
 """`sozo agreement`: Table 23, agreement and Figure 1 of finished runs, by hand and as a user runs it."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-import threading
 from contextlib import contextmanager
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from command_line import check_refused, sozo
 from finished_runs import SCORES, sat_run
-from judge_server import JudgeServer, completion
+from judge_server import completion, serving
 from sozo.data.errors import UserError
 from sozo.eval.agreement.run import agree
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks.sat.stories import Story
 
-ROOT = Path(__file__).parents[1]
 KEY = "sk-very-secret"
 MODELS = "abcd"
 TALES = ("桃", "鶴", "亀", "犬")
@@ -56,13 +51,8 @@ def judging(grade):
         asked.append(request["messages"][0]["content"].rpartition("# 現代版の物語\n")[2])
         return 200, {}, completion(grade(asked[-1]))
 
-    server = JudgeServer(reply)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield server.url, asked
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(reply) as url:
+        yield url, asked
 
 
 def values(run):
@@ -162,20 +152,12 @@ def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(tmp_path, m
         assert (again.finished_before, again.page, len(asked)) == (True, whole.page, 12)
         # One more model: another folder, with what was paid for.
         write_runs(tmp_path / "runs")
-        with pytest.raises(
-            UserError, match=r"models.d = not set.*copy of its judgements.jsonl, nothing is asked twice"
-        ):
+        with pytest.raises(UserError, match=r"models.d = not set.*copy of its judgements.jsonl, nothing is asked twi"):
             agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
         (tmp_path / "more").mkdir()
         shutil.copy(tmp_path / "out" / "judgements.jsonl", tmp_path / "more")
         agree([str(runs)], tmp_path / "more", rankings=rankings, judging=JudgeSettings(**options))
         assert [text[0] for text in asked[12:]] == ["d"] * 4
-
-
-def evaluate(folder, *words):
-    command = [sys.executable, "-m", "sozo", "agreement", *words]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OPENAI_API_KEY": KEY}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_command(tmp_path):
@@ -187,10 +169,10 @@ def test_the_command(tmp_path):
     with judging(lambda text: "1" if "竜宮城" in text else "3" if "銀行" in text else "4") as (url, asked):
         words = ("runs", "--embedding-models", "ja-ginza", "--rankings", "r.jsonl", "--output", "out")
         words += ("--judge", "--judge-model", "j", "--judge-base-url", url)
-        done = evaluate(tmp_path, *words)
+        done = sozo(tmp_path, "agreement", *words, OPENAI_API_KEY=KEY)
         assert (done.returncode, done.stderr) == (0, "")
         assert len(asked) == 12
-        again = evaluate(tmp_path, *words)
+        again = sozo(tmp_path, "agreement", *words, OPENAI_API_KEY=KEY)
         assert "finished before" in again.stdout
         assert len(asked) == 12
     page = (tmp_path / "out" / "agreement.md").read_text("utf-8")
@@ -215,10 +197,7 @@ def test_the_command(tmp_path):
     [
         (("runs/a",), "two models or more with finished SAT runs, and there are 1"),
         (("runs", "--rankings", "other.jsonl"), "they share 1 models where 3 are needed; name the folders"),
-        (
-            ("runs", "--rankings", "stories.jsonl"),
-            "ranks rewrites of stories such as '狐', and the runs have none of them",
-        ),
+        (("runs", "--rankings", "stories.jsonl"), "rewrites of stories such as '狐', and the runs have none of them"),
         (("runs", "--rankings", "none.jsonl"), "none.jsonl: no such file"),
         (("runs", "--judge-model", "j"), "--judge-model goes with --judge"),
         (("runs", "--judge", "--price-in", "1"), "price_in and price_out go together"),
@@ -232,8 +211,4 @@ def test_mistakes_are_one_line(words, message, tmp_path):
     write_rankings(tmp_path / "stories.jsonl", {"狐": "abcd"})
     sat_run(tmp_path / "else", "e", {"桃": 0.5}, scorer={**SCORES, "embedding_model": "other"})
     sat_run(tmp_path / "changed", "f", {"桃": 0.5}, stories=[Story("桃", "", "", "", "別の話")])
-    done = evaluate(tmp_path, *words, "--output", "out")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+    check_refused(tmp_path, message, "agreement", *words)

@@ -1,0 +1,20 @@
+"""`sozo` as a user runs it."""
+
+import os
+import subprocess
+import sys
+
+
+def sozo(folder, *words, **environment):
+    """The finished command, run in `folder`; conftest.py makes it run this checkout's code."""
+    command = [sys.executable, "-m", "sozo", *map(str, words)]
+    variables = os.environ | environment
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+
+
+def check_refused(folder, message, *words):
+    """The command is refused in one line with `message`, before it writes its `--output` folder `out`."""
+    done = sozo(folder, *words, "--output", "out", OPENAI_API_KEY="none")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert message in done.stderr
+    assert not (folder / "out").exists()

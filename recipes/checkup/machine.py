@@ -69,25 +69,20 @@ def check_base() -> Iterator[Finding]:
     project = _project()
     needed = re.sub(r"[^\d.]", "", project["requires-python"])
     text = f"{sys.version.split()[0]} (needs {needed} or newer), {sys.executable}"
-    if sys.version_info >= tuple(map(int, needed.split("."))):
-        yield Finding(State.OK, "Python", text)
-    else:
-        yield Finding(State.NEEDED, "Python", text, f"make PYTHON=python{needed} install")
-    if lacking := missing([*project["dependencies"], "sozo"]):
-        yield Finding(State.NEEDED, "packages", ", ".join(lacking), "make install")
-    else:
-        yield Finding(State.OK, "packages", f"sozo and the {len(project['dependencies'])} that it needs")
+    new = sys.version_info >= tuple(map(int, needed.split(".")))
+    yield _enough(new, "Python", text, f"make PYTHON=python{needed} install", State.NEEDED)
+    lacking = missing([*project["dependencies"], "sozo"])
+    text = ", ".join(lacking) or f"sozo and the {len(project['dependencies'])} that it needs"
+    yield _enough(not lacking, "packages", text, "make install", State.NEEDED)
 
 
 def check_extras() -> Iterator[Finding]:
     """Each optional feature of pyproject.toml."""
     extras = _project()["optional-dependencies"]
     for extra in extras:
-        if lacking := missing(_requirements(extra, extras)):
-            text = f"{FEATURES[extra]}: {', '.join(lacking)}"
-            yield Finding(State.MISSING, f"[{extra}]", text, install_command(extra))
-        else:
-            yield Finding(State.OK, f"[{extra}]", FEATURES[extra])
+        lacking = missing(_requirements(extra, extras))
+        text = ": ".join(filter(None, (FEATURES[extra], ", ".join(lacking))))
+        yield _enough(not lacking, f"[{extra}]", text, install_command(extra))
 
 
 def missing(requirements: Iterable[str]) -> list[str]:
@@ -129,20 +124,16 @@ def _project() -> dict[str, Any]:
 
 def check_jumanpp() -> Iterator[Finding]:
     """Is there a Juman++ that analyses a word?"""
+    works, text = False, "the paper's noun checker: not on the PATH"
+    if command := which("jumanpp"):
+        try:
+            done = subprocess.run([command], input="犬\n".encode(), capture_output=True, timeout=20, check=False)
+            works = done.stdout.startswith("犬".encode()) and done.stdout.rstrip().endswith(b"EOS")
+            text = command if works else f"{command} gave no analysis (exit status {done.returncode})"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            text = f"{command} does not run ({type(error).__name__})"
     instead = "install Juman++ 2 (github.com/ku-nlp/jumanpp), or take the noun checker jumandic"
-    if (command := which("jumanpp")) is None:
-        yield Finding(State.MISSING, "Juman++", "the paper's noun checker: not on the PATH", instead)
-        return
-    try:
-        done = subprocess.run([command], input="犬\n".encode(), capture_output=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        yield Finding(State.MISSING, "Juman++", f"{command} does not run ({type(error).__name__})", instead)
-        return
-    if done.stdout.decode("utf-8", "replace").startswith("犬") and done.stdout.rstrip().endswith(b"EOS"):
-        yield Finding(State.OK, "Juman++", command)
-    else:
-        problem = f"{command} gave no analysis (exit status {done.returncode})"
-        yield Finding(State.MISSING, "Juman++", problem, instead)
+    yield _enough(works, "Juman++", text, instead)
 
 
 def check_machine() -> Iterator[Finding]:
@@ -164,9 +155,9 @@ def check_machine() -> Iterator[Finding]:
         yield _enough(size >= _LEAST_SHARED, "shared memory", text, "docker run --shm-size=16g ...")
 
 
-def _enough(good: bool, name: str, text: str, fix: str) -> Finding:
+def _enough(good: bool, name: str, text: str, fix: str, otherwise: State = State.MISSING) -> Finding:
     """A finding that needs its `fix` only where it is not good."""
-    return Finding(State.OK, name, text) if good else Finding(State.MISSING, name, text, fix)
+    return Finding(State.OK, name, text) if good else Finding(otherwise, name, text, fix)
 
 
 def _disk(name: str, folder: Path, text: str, fix: str) -> Finding:

@@ -31,6 +31,14 @@ def nouns():
     return load_nouns()
 
 
+@pytest.fixture(scope="session")
+def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
+    """The folder of a model of 64 nouns, which no test may change."""
+    from mini_model import build_mini
+
+    return build_mini(tmp_path_factory.mktemp("mini") / "model", ginza, jumandic_checker, nouns)
+
+
 @pytest.fixture
 def jumanpp(tmp_path):
     """Makes `JumanppChecker`s on the stand-in: `jumanpp("--hang 犬", timeout=1)`. They are closed after the test."""

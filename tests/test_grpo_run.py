@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
-from mini_model import build_mini
 from sozo.data.prompts import messages, prompt
 from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
 
@@ -26,12 +25,6 @@ def slow(completions, **kwargs):
     time.sleep(float(os.environ.get("SLEEP", "0")))
     return [0.0 for _ in completions]
 """
-
-
-@pytest.fixture(scope="session")
-def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
-    folder = tmp_path_factory.mktemp("mini") / "model"
-    return build_mini(folder, ginza, jumandic_checker, nouns)
 
 
 @pytest.fixture(scope="session")

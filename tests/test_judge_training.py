@@ -8,7 +8,6 @@ import pytest
 
 from grpo_runs import history, recipe, run
 from judge_server import completion, serving
-from mini_model import build_mini
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.tasks.jcq.rubric import JCQ_V1
 
@@ -31,9 +30,8 @@ def judging():
 
 
 @pytest.mark.slow
-def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging, ginza, jumandic_checker, nouns):
+def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging, mini):
     url, asked = judging
-    mini = build_mini(tmp_path / "mini", ginza, jumandic_checker, nouns)
     (tmp_path / "mine.jsonl").write_text(
         '{"prompt": "傘の使い方を挙げよ。"}\n{"prompt": "箱の使い方を挙げよ。"}\n', "utf-8"
     )

@@ -1,7 +1,6 @@
 """Keeping words: entropy where words are written, rarity by running counts, a multiplier that follows a target."""
 
 import json
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +15,7 @@ from sozo.training.shared_prompt import share_prompt
 from sozo.training.tracking import RunRecorder
 from sozo.training.word_trainer import WordTrainer
 from sozo.training.words import KeepWords
-from test_word_credit import LISTS, TEXTS, WORDS, Three, log_probability, policy, valid
+from test_word_credit import LISTS, TEXTS, WORDS, Three, valid
 
 
 def build():
@@ -92,23 +91,6 @@ def test_the_mean_entropy_does_not_depend_on_the_micro_batches(tmp_path):
 
 
 # Rarity
-
-
-@pytest.mark.parametrize("dependent", [False, True])
-def test_rarity_is_the_gradient_of_the_words_entropy(dependent):
-    logits = policy(dependent)
-    share, chances = torch.zeros(4, dtype=torch.float64), []
-    for words in product(range(4), repeat=3):
-        chance = sum(log_probability(logits, words, place) for place in range(3)).exp()
-        chances.append((words, chance))
-        share = share + chance * torch.bincount(torch.tensor(words), minlength=4) / 3
-    (entropy := -(share * share.log()).sum()).backward(retain_graph=True)
-    wanted = [table.grad.clone() for table in logits]
-    worth = -share.detach().log()
-    paid = sum(chance * worth[list(words)].mean() for words, chance in chances)
-    assert float(entropy.detach()) == pytest.approx(float(paid.detach()))
-    for got, right in zip(torch.autograd.grad(paid, logits), wanted, strict=True):
-        assert torch.allclose(got, right, atol=1e-9)
 
 
 def test_rare_words_are_worth_more():

@@ -11,7 +11,7 @@ from trl.trainer.utils import add_fused_lm_head
 from sozo.models.tiny import build_tokenizer
 from sozo.models.traits import without_adapter
 from sozo.training.sft_dpo import reference_trainer
-from sozo.training.shared_prompt import _attend, _layout, packed, response_logits, share_prompt
+from sozo.training.shared_prompt import _attend, packed, response_logits, share_prompt
 from test_shared_prefix import gemma, llama, qwen
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
@@ -107,17 +107,6 @@ def test_logits_of_the_responses_are_the_same_with_the_prompt_computed_once(make
     torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-4)
 
 
-def test_a_packed_row_holds_the_prompt_once():
-    inputs = batch()
-    row = packed(inputs["input_ids"], inputs["labels"], _layout(inputs))
-    tokens = len(PROMPT) - 1 + len(LENGTHS) * LONGEST
-    assert row["input_ids"].shape == row["position_ids"].shape == row["shift_labels"].shape == (1, tokens)
-    assert row["input_ids"][0, :8].tolist() == PROMPT[:-1]
-    assert row["input_ids"][0, 8::LONGEST].tolist() == [PROMPT[-1]] * 5  # each predicts its response's first token
-    assert row["position_ids"][0, 8 : 8 + LONGEST].tolist() == list(range(8, 8 + LONGEST))
-    assert int((row["shift_labels"] >= 0).sum()) == sum(LENGTHS)
-
-
 def with_padding_in_a_prompt(inputs):
     inputs["attention_mask"][1, 1] = 0
 
@@ -143,18 +132,19 @@ def with_positions_of_its_own(inputs):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("make", "change"),
     [
-        with_padding_in_a_prompt,
-        with_only_different_prompts,
-        with_a_hole,
-        with_labels_everywhere,
-        with_nothing_asked,
-        with_positions_of_its_own,
+        (llama, with_padding_in_a_prompt),
+        (llama, with_only_different_prompts),
+        (llama, with_a_hole),
+        (llama, with_labels_everywhere),
+        (llama, with_nothing_asked),
+        (llama, with_positions_of_its_own),
+        (lambda: gemma(sliding_window=8), lambda inputs: None),
     ],
 )
-def test_a_batch_that_cannot_be_shared_is_computed_as_it_is(change):
-    (model, shapes), inputs = fused(llama()), batch()
+def test_a_batch_that_cannot_be_shared_is_computed_as_it_is(make, change):
+    (model, shapes), inputs = fused(make()), batch()
     change(inputs)
     repeated = model(**inputs, fused_lm_head=True)
     assert share_prompt(model)
@@ -176,6 +166,11 @@ def all_padded(inputs):
     inputs["attention_mask"][:, :3] = 0
 
 
+def longer_prompts(inputs):
+    """Three prompts are one token longer: only what the rows have in common is shared."""
+    inputs["labels"][:3, : len(PROMPT) + 1] = -100
+
+
 def three_prompts(inputs):
     two_prompts(inputs)
     a_shorter_prompt(inputs)
@@ -188,6 +183,7 @@ def three_prompts(inputs):
         (two_prompts, 8 + 3 * 7 + 8 + 2 * 7),
         (a_shorter_prompt, 8 + 3 * 7 + 5 + 2 * 7),
         (all_padded, 5 + 5 * 7),
+        (longer_prompts, 8 + 5 * 7),
         (three_prompts, 8 + 2 * 7 + 8 + 7 + 5 + 2 * 7),
     ],
 )
@@ -208,15 +204,6 @@ def test_each_prompt_of_a_mixed_batch_is_computed_once(make, change, tokens):
         assert torch.allclose(ours, theirs, atol=1e-4 * float(theirs.abs().max()))
 
 
-def test_only_what_the_rows_have_in_common_is_shared():
-    (model, shapes), inputs = fused(llama()), batch()
-    inputs["labels"][:3, : len(PROMPT) + 1] = -100  # as if three prompts were one token longer
-    repeated = model(**inputs, fused_lm_head=True)
-    share_prompt(model)
-    assert torch.allclose(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs, atol=1e-5)
-    assert shapes[1] == (1, 8 + 5 * 7)
-
-
 def test_other_calls_go_through_untouched():
     model, ids = llama(), batch()["input_ids"]
     before = model(input_ids=ids).logits
@@ -230,14 +217,6 @@ def test_other_calls_go_through_untouched():
         m.generate(ids[:, :9], do_sample=False, max_new_tokens=4, pad_token_id=0) for m in (model, llama())
     )
     assert torch.equal(drawn, wanted)
-
-
-def test_a_window_that_is_too_short_is_respected():
-    (model, shapes), inputs = fused(gemma(sliding_window=8)), batch()
-    repeated = model(**inputs, fused_lm_head=True)
-    share_prompt(model)
-    assert torch.allclose(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs, atol=1e-6)
-    assert shapes[1] == (5, 16)
 
 
 def test_what_cannot_share_says_so(caplog):

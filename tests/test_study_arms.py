@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 
 from sozo.data.errors import UserError
 from sozo.eval.frontier import NAMES
@@ -11,7 +10,7 @@ from study.config import load_study
 from study.plan import check_training_flags, plan_lines
 from study.record import Records, State
 from study.steps import study_rows, study_steps
-from test_reproduce import ROOT, change, run, study  # noqa: F401
+from test_reproduce import change, run, study  # noqa: F401
 
 ARMS = {
     "random": {"model": "random", "seeds": [0]},
@@ -168,8 +167,3 @@ def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):
     assert made(0) == {"base": State.FINISHED, "table": State.FINISHED}
     assert made(0, 1) == {"base": State.FINISHED, "base@1": State.NEW, "table": State.CHANGED}
     assert set(made(0, 1).values()) == {State.FINISHED}
-
-
-def test_the_shipped_studies_name_their_seeds():
-    for path in (ROOT / "recipes").glob("*/reproduce.yaml"):
-        assert len(yaml.safe_load(path.read_text("utf-8"))["seeds"]) == 1

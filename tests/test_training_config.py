@@ -248,7 +248,8 @@ def test_config_without_a_file(tmp_path):
     assert "cannot be read" in refusal(parse_grpo, ["--config", str(tmp_path)])
 
 
-def test_reward_settings_on_the_command_line():
+def test_reward_settings(tmp_path):
+    assert parse_grpo(written(tmp_path, "reward_funcs: mine.f"))[0].reward_funcs == ["mine.f"]  # need not be a list
     words = ["--reward_funcs", "sozo.rewards.make_dat_reward", "mine.f", "--reward_weights", "1", "0.5"]
     script, training, _ = parse_grpo(
         [*TINY, *words, "--reward_args", '{"sozo.rewards.make_dat_reward": {"scale": 1.0}}']
@@ -256,10 +257,6 @@ def test_reward_settings_on_the_command_line():
     assert script.reward_funcs == ["sozo.rewards.make_dat_reward", "mine.f"]
     assert script.reward_args == {"sozo.rewards.make_dat_reward": {"scale": 1.0}}
     assert training.reward_weights == [1.0, 0.5]
-
-
-def test_one_reward_need_not_be_a_list(tmp_path):
-    assert parse_grpo(written(tmp_path, "reward_funcs: mine.f"))[0].reward_funcs == ["mine.f"]
 
 
 def test_parsing_loads_no_model():

@@ -10,7 +10,6 @@ from tokenizers import Tokenizer, models, normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from grpo_runs import ROOT, flags, history
-from mini_model import build_mini
 from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
@@ -105,11 +104,6 @@ def test_only_cut_lists_are_refused(words):
 
 
 # A model of 64 nouns
-
-
-@pytest.fixture(scope="module")
-def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
-    return build_mini(tmp_path_factory.mktemp("mini") / "model", ginza, jumandic_checker, nouns)
 
 
 @pytest.fixture(scope="module")

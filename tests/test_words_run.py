@@ -11,7 +11,6 @@ import torch
 from safetensors.torch import load_file
 
 from grpo_runs import environment, history, recipe, run
-from mini_model import build_mini
 from test_grpo_run import SLOW_REWARD
 
 SCORER = {"noun_checker": "jumandic"}
@@ -19,11 +18,6 @@ REWARDS = [f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance", 
 BEYOND = {"multi_objective_aggregation": "normalize_then_sum", "credit": "word", "word_entropy": 0.1}
 BEYOND |= {"unique_words": 25, "unique_words_of": 30, "max_steps": 6, "save_steps": 2, "save_total_limit": 10}
 BEYOND |= {"output_dir": "out", "report_to": "none", "loss_type": "dapo"}
-
-
-@pytest.fixture(scope="module")
-def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
-    return build_mini(tmp_path_factory.mktemp("mini") / "model", ginza, jumandic_checker, nouns)
 
 
 def command(mini, *others, **settings):

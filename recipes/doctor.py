@@ -9,12 +9,11 @@ something is missing without which nothing works, else 0. A GPU is measured by g
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "src"))  # nothing may be installed, sozo neither
 
-from checkup.finding import Finding, State, safely
+from checkup.finding import State, safely
 from checkup.machine import (
     Reach,
     check_base,
@@ -27,29 +26,22 @@ from checkup.machine import (
     check_models,
 )
 
-Check = Callable[[], Iterable[Finding]]
-
-
-def sections(*, network: bool) -> dict[str, list[Check]]:
-    """What is looked at, by headings."""
-    # Servers are asked while the rest is looked at.
-    reach: list[Check] = [Reach().findings] if network else []
-    return {
-        "Needed": [check_base],
-        "Optional": [check_extras, check_jumanpp],
-        "This machine": [check_machine, check_builds, check_gpus],
-        "Logins and models": [check_logins, check_models],
-        **({"Network": reach} if network else {}),
-    }
-
 
 def main() -> int:
     """Look, print, and say whether the base install is whole."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-network", action="store_true", help="ask no server")
     args = parser.parse_args()
+    # Servers are asked while the rest is looked at.
+    network = {} if args.no_network else {"Network": [Reach().findings]}
+    sections = {
+        "Needed": [check_base],
+        "Optional": [check_extras, check_jumanpp],
+        "This machine": [check_machine, check_builds, check_gpus],
+        "Logins and models": [check_logins, check_models],
+    }
     states = []
-    for heading, checks in sections(network=not args.no_network).items():
+    for heading, checks in (sections | network).items():
         print(heading)
         for check in checks:
             for finding in safely(getattr(check, "__name__", heading), check):

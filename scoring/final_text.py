@@ -12,7 +12,7 @@ from sozo.data.jsonl import loads_once
 _NAMES = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad|seed:think"
 # How models mark their reasoning where a server does not take it out: Qwen and DeepSeek, Magistral, Kimi, OpenThinker,
 # Command, MedGemma.
-_OPEN = rf"<(?:{_NAMES})>|\[think\]|◁think▷|<\|begin_of_thought\|>|<\|start_thinking\|>|<unused94>"
+_OPEN = rf"<(?:{_NAMES})(?:\s[^<>]*)?>|\[think\]|◁think▷|<\|begin_of_thought\|>|<\|start_thinking\|>|<unused94>"
 _CLOSE = rf"</(?:{_NAMES})>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|end_thinking\|>|<unused95>"
 _OPENS, _CLOSES = re.compile(_OPEN, re.IGNORECASE), re.compile(_CLOSE, re.IGNORECASE)
 # gpt-oss writes to channels, of which only `final` is for the reader; without its special tokens the names stay.
@@ -21,6 +21,8 @@ _FINAL = re.compile(
     r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\Aanalysis\S.*assistantfinal", re.DOTALL
 )
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+# What a chat template puts behind an answer, where a server hands it on.
+_END_MARKS = ("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>", "<eos>", "</s>")
 _ENDS = re.compile(r"<\|(?:return|end|call|start)\|>.*", re.DOTALL)
 
 
@@ -46,6 +48,18 @@ def final_text(text: str) -> str | None:
     if closes := list(_CLOSES.finditer(text)):
         text = text[closes[-1].end() :]
     return None if _OPENS.search(text) else text.strip()
+
+
+def without_end_marks(text: str) -> str:
+    """A text without the end-of-turn marks of chat templates behind it.
+
+    >>> without_end_marks("傘立て<|im_end|>\\n")
+    '傘立て'
+    """
+    text = text.rstrip()
+    while text.endswith(_END_MARKS):
+        text = text[: text.rindex("<")].rstrip()
+    return text
 
 
 def one_json(final: str) -> Any:

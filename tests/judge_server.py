@@ -134,7 +134,8 @@ class BadJudge:
 
 def expected(item):
     """The true status of an item; those with remainder 4 are unparseable at first only."""
-    return {0: "refused", 1: "truncated", 2: "unparseable", 3: "api_error"}.get(item % 50, "ok")
+    read = "in_prose" if item % 7 == 0 else "ok"  # of every seventh, the key stands above the verdict
+    return {0: "refused", 1: "truncated", 2: "unparseable", 3: "api_error"}.get(item % 50, read)
 
 
 def tokens(item):

@@ -63,6 +63,7 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     # Two equal answers to a question are judged once; the unparseable reply is asked for twice and stays unscored.
     assert metrics["statuses"] == {
         "ok": 68,
+        "in_prose": 0,
         "unparseable": 2,
         "refused": 0,
         "truncated": 0,

@@ -58,7 +58,10 @@ def test_the_mean_of_the_criteria_or_one_of_them_is_paid(tmp_path):
         "judge/mean": 2.5,
         "judge/failed_share": 0.0,
         "judge/status/ok": 2,
-        **{f"judge/status/{status}": 0 for status in ("unparseable", "refused", "truncated", "api_error", "empty")},
+        **{
+            f"judge/status/{status}": 0
+            for status in ("in_prose", "unparseable", "refused", "truncated", "api_error", "empty")
+        },
     }
     assert extra["judge_status"] == ["ok", "ok"]
     assert extra["judge_scores"][1] == {"fluency": 1, "flexibility": 2, "originality": 2, "elaboration": 1}
@@ -95,7 +98,15 @@ def test_a_failed_judgement_is_worth_what_its_group_is(tmp_path):
     assert metrics["judge/failed_share"] == 5 / 8
     assert metrics["judge/mean"] == pytest.approx((3.5 + 1.5 + 3.5) / 3)
     counts = {name.removeprefix("judge/status/"): n for name, n in metrics.items() if name.startswith("judge/status/")}
-    assert counts == {"ok": 3, "unparseable": 1, "refused": 1, "truncated": 1, "api_error": 2, "empty": 0}
+    assert counts == {
+        "ok": 3,
+        "in_prose": 0,
+        "unparseable": 1,
+        "refused": 1,
+        "truncated": 1,
+        "api_error": 2,
+        "empty": 0,
+    }
     assert extra["judge_status"][1] == "refused"
     assert extra["judge_scores"][1] is None
 

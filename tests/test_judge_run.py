@@ -52,7 +52,15 @@ def test_each_status_is_kept_and_counted(tmp_path):
     ]
     assert [j.scores is not None for j in done.judgements] == [True] + [False] * 5
     assert done.judgements[4].reply == "4点です"
-    assert done.statuses == {"ok": 1, "unparseable": 2, "refused": 1, "truncated": 1, "api_error": 1, "not_asked": 0}
+    assert done.statuses == {
+        "ok": 1,
+        "in_prose": 0,
+        "unparseable": 2,
+        "refused": 1,
+        "truncated": 1,
+        "api_error": 1,
+        "not_asked": 0,
+    }
     # The unparseable ones were asked twice, and both replies are on the bill.
     assert done.requests == len(fake.asked) == 8
     assert done.prompt_tokens == 100 + 1 + 1 + 2 * 100
@@ -84,7 +92,15 @@ def test_a_rerun_asks_what_is_missing_and_retry_failed_what_failed(tmp_path):
     judge(first, tmp_path / "j", ANSWERS[:4])
     done, fake = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS[:5])
     assert [about(4) in p for p in fake.asked] == [True]
-    assert done.statuses == {"ok": 3, "unparseable": 1, "refused": 0, "truncated": 0, "api_error": 1, "not_asked": 0}
+    assert done.statuses == {
+        "ok": 3,
+        "in_prose": 0,
+        "unparseable": 1,
+        "refused": 0,
+        "truncated": 0,
+        "api_error": 1,
+        "not_asked": 0,
+    }
     done, fake = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS[:5], retry_failed=True)
     assert len(fake.asked) == 2
     assert done.statuses["ok"] == 5

@@ -18,6 +18,7 @@ class Status(StrEnum):
     """How a judgement ended. Only `ok` has scores."""
 
     OK = "ok"
+    IN_PROSE = "in_prose"  # it says its scores among other text, which nobody here understands: they enter no mean
     UNPARSEABLE = "unparseable"  # it replied, but not in the end with one value for each criterion; asked twice
     REFUSED = "refused"  # the judge's model or its content filter declined
     TRUNCATED = "truncated"  # the reply reached the length limit
@@ -43,6 +44,10 @@ class Judge(Protocol):
         """Let go of connections; the next `ask` makes new ones."""
 
 
+def _no_scores(reply: str) -> None:
+    """Of a reply in prose, where nobody reads such."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rubric:
     """One way of judging."""
@@ -53,10 +58,17 @@ class Rubric:
     read: Callable[[str], Scores | None]  # reply -> scores; None if it does not say them as it was asked to
     lowest: int = 1
     highest: int = 5
+    read_prose: Callable[[str], Scores | None] = _no_scores  # the same of a reply that says more than scores
 
     def prompt(self, question: str, answer: str) -> str:
         """What the judge is asked, fit to be sent."""
         return self.fill(utf8_safe(question), utf8_safe(answer))
+
+    def judged(self, reply: str) -> tuple[Status, Scores | None]:
+        """What a reply that came to its end is: its status and, of `ok`, its scores."""
+        if scores := self.read(reply):
+            return Status.OK, scores
+        return (Status.IN_PROSE if self.read_prose(reply) else Status.UNPARSEABLE), None
 
     def fits(self, scores: Scores) -> bool:
         """Whether there is a score in range for each criterion, in order."""

@@ -293,8 +293,7 @@ class _Asking:
             return Status.API_ERROR, None
         if end is Ending.CUT:  # and not read: what is missing might contradict
             return Status.TRUNCATED, None
-        scores = self.rubric.read(reply.text or "") if end is Ending.WELL else None
-        return (Status.OK, scores) if scores else (Status.UNPARSEABLE, None)
+        return self.rubric.judged(reply.text or "") if end is Ending.WELL else (Status.UNPARSEABLE, None)
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
         answer = self.answers[key]

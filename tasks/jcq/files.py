@@ -18,16 +18,15 @@ from sozo.data.jsonl import id_column, read_objects, read_records, text_column, 
 from sozo.data.schema import utf8_safe
 from sozo.scoring.final_text import Ending, ending
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key
-from sozo.scoring.judges.protocol import Status, ToJudge
+from sozo.scoring.judges.protocol import Rubric, Status, ToJudge
 from sozo.scoring.judges.run import Judging, answer_keys, judging_of
-from sozo.tasks.jcq.questions import CRITERIA, Question
-from sozo.tasks.jcq.rubric import JAPANESE, JCQ_V1, parse_verdict, write_verdict
+from sozo.tasks.jcq.questions import Question
+from sozo.tasks.jcq.rubric import JCQ_V1
+from sozo.tasks.jcq.verdict import read_as_jcq_judge, write_verdict
 from sozo.tasks.task import Answer
 
 # How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
 PROMPT, PARAMETERS = JCQ_V1.name, {"temperature": 0.0, "max_tokens": None}
-# Where that tool finds the scores of a reply. It is laxer than `parse_verdict`: the first place that fits counts.
-_THEIRS = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))
 # What `eval run` calls the models of a training output.
 _END = re.compile(r"checkpoint-\d+|final")
 
@@ -79,7 +78,9 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
     write_objects(path, [{"id": _theirs(q.id), "task": q.task, "question": q.question} for q in questions])
 
 
-def read_jcq_judgements(path: Path, judge: str, answers: Sequence[ToJudge]) -> tuple[Judgement | None, ...]:
+def read_jcq_judgements(
+    path: Path, judge: str, answers: Sequence[ToJudge], rubric: Rubric = JCQ_V1
+) -> tuple[Judgement | None, ...]:
     """A file of judgements, one for each answer, in the order of the answers; None where the file has none.
 
     Their keys are those of `EndpointJudge(judge, max_tokens=None)` and the prompt `jcq-v1`, which is how the tool asks.
@@ -96,22 +97,23 @@ def read_jcq_judgements(path: Path, judge: str, answers: Sequence[ToJudge]) -> t
         # Null is what the judge's client hands over when the model refuses.
         refused = row.get("judgement", "") is None
         reply = None if refused else utf8_safe(text_column(row, "judgement", where))
-        scores = parse_verdict(reply or "")
+        status, scores = rubric.judged(reply or "")
         key = judgement_key(answer.question, answer.answer, judge, PROMPT, PARAMETERS)
-        status = Status.OK if scores else Status.UNPARSEABLE
         judgements[answer_id] = Judgement(key, answer.question_id, answer_id, judge, PROMPT, status, scores, reply)
     return tuple(judgements.get(answer.id) for answer in answers)
 
 
-def import_judgements(path: Path, judge: str, answers: Sequence[ToJudge], ledger: Path) -> Judging:
+def import_judgements(
+    path: Path, judge: str, answers: Sequence[ToJudge], ledger: Path, rubric: Rubric = JCQ_V1
+) -> Judging:
     """Take the judgements of JCQ-judge's file into the ledger; an answer without one stays without.
 
     Of equal answers to one question, which share a judgement here, a judgement with scores holds before one without,
     and the last before the others: so those with scores are written last.
     """
-    imported = read_jcq_judgements(path, judge, answers)
+    imported = read_jcq_judgements(path, judge, answers, rubric)
     keys = answer_keys(answers, judge, PROMPT, PARAMETERS)
-    with Ledger(ledger, (JCQ_V1,)) as lines:
+    with Ledger(ledger, (rubric,)) as lines:
         known = {(line.key, line.answer_id) for line in lines.judgements}  # what an earlier call had written
         for judgement in sorted(filter(None, imported), key=lambda judgement: judgement.status is Status.OK):
             if (judgement.key, judgement.answer_id) not in known:
@@ -129,8 +131,7 @@ def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequ
     for answer, judgement in zip(answers, judgements, strict=True):
         if judgement is not None:
             reply = judgement.reply or ""
-            match = _THEIRS.search(reply)
-            if judgement.scores != (match and dict(zip(CRITERIA, map(int, match.groups()), strict=True))):
+            if judgement.scores != read_as_jcq_judge(reply):
                 reply = write_verdict(judgement.scores) if judgement.scores else ""
             rows.append({"answer_id": _theirs(answer.id), "judgement": utf8_safe(reply)})
     write_objects(path, rows)

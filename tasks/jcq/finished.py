@@ -1,30 +1,34 @@
 """Finished JCQ runs: answers with their judgements."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
-from sozo.scoring.final_text import STATES, answer_state
+from sozo.scoring.final_text import STATES, answer_state, judged_part
 from sozo.scoring.judges.ledger import Judgement, judgement_key, latest, read_judgements
+from sozo.scoring.judges.protocol import Status
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.jcq.files import read_answers
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, load_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
+from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
 from sozo.tasks.task import Answer
 
 LEDGER = "judgements.jsonl"
 # What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
 QUESTIONS, ANSWERS = "questions.jsonl", "answers.jsonl"
 ALL, MEAN = "All", "mean"
+_READ = (Status.OK, Status.IN_PROSE, Status.UNPARSEABLE)  # judgements whose reply came to an end
 
 
 class FinishedJcq(Finished):
     """Answers to JCQ with their judgements. The grid is that of the paper's Tables 8 to 10, row by row."""
 
     grid = tuple((task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN))
-    same = ("questions_sha256",)
+    same = ("questions_sha256", "verdicts")
 
     @property
     def servers(self) -> dict[str, Any]:
@@ -98,15 +102,31 @@ class FinishedJcq(Finished):
         count = Counter((line.reply_model, line.fingerprint) for line in self.judgements if line and line.reply)
         return [{"model": m, "fingerprint": f, "judgements": n} for (m, f), n in count.most_common()]
 
-    def length_and_score(self) -> dict[str, Any]:
-        """Spearman's correlation of an answer's characters and its mean score, over the n answers that have one.
+    def with_prose(self) -> dict[str, Any]:
+        """The mean of all n judgements that say scores, those in prose too; by question first, as all means here."""
+        by_question = defaultdict[str, list[float]](list)
+        for answer, line in zip(self.written, self.judgements, strict=True):
+            in_prose = line is not None and line.status is Status.IN_PROSE
+            scores = read_in_prose(line.reply or "") if line and in_prose else line and line.scores
+            if scores:
+                by_question[answer.item].append(fmean(scores.values()))
+        means = [fmean(values) for values in by_question.values()]
+        return {"mean": fmean(means) if means else None, "n": sum(map(len, by_question.values()))}
 
-        `r` is None with fewer than three, or where all are alike.
+    def read_otherwise(self) -> int:
+        """How many replies nlp-waseda/JCQ-judge would read otherwise than `--verdicts strict` does."""
+        replies = [line.reply or "" for line in self.judgements if line and line.status in _READ]
+        return sum(read_strictly(reply) != read_as_jcq_judge(reply) for reply in replies)
+
+    def length_and_score(self) -> dict[str, Any]:
+        """Spearman's correlation of the length of what is judged of an answer, in characters, and its mean score.
+
+        `n` answers have one. `r` is None with fewer than three, or where all are alike.
         """
         from scipy.stats import spearmanr
 
         main = measure_of(ALL, MEAN).name
-        pairs = [(len(answer.text), answer.values[main]) for answer in self.scored if answer.values]
+        pairs = [(len(judged_part(answer.text)), answer.values[main]) for answer in self.scored if answer.values]
         lengths, scores = ({pair[k] for pair in pairs} for k in (0, 1))
         differ = len(pairs) > 2 and len(lengths) > 1 and len(scores) > 1
         return {"r": float(spearmanr(pairs).statistic) if differ else None, "n": len(pairs)}

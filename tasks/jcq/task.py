@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -29,7 +29,7 @@ from sozo.tasks.jcq.files import (
 )
 from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
-from sozo.tasks.jcq.rubric import JCQ_RUBRICS
+from sozo.tasks.jcq.rubric import JCQ_RUBRICS, READERS
 from sozo.tasks.jcq.view import JcqView
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Complete, Item, Outcome
@@ -49,6 +49,10 @@ class JcqSettings(JudgeSettings):
     trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
     judge_prompt: str = setting(
         "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
+    )
+    verdicts: str = setting(
+        "strict",
+        "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).",
     )
     judgements: str | None = setting(
         None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."
@@ -96,6 +100,9 @@ class Jcq(JudgedTask):
     def deciding(self) -> dict[str, Any]:
         """The questions' content, and what the judgements' keys are made of."""
         questions = {"questions_sha256": content_hash(self.questions), "num_questions": len(self.questions)}
+        if self.settings.verdicts not in READERS:
+            raise UserError(f"verdicts must be one of {', '.join(READERS)}, not {self.settings.verdicts}")
+        questions["verdicts"] = self.settings.verdicts
         if self.settings.judgements:
             return questions | self._imported(self.settings.judgements)
         prompt, judge = self.settings.judge_prompt, self.known_judge
@@ -150,9 +157,10 @@ class Jcq(JudgedTask):
 
     def _judge(self, answers: Sequence[Answer], ledger: Path) -> Judging:
         settings, to_judge = self.settings, answers_to_judge(self.questions, answers)
+        rubric = replace(JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts])
         if settings.judgements:
-            return import_judgements(Path(settings.judgements), settings.judge_model, to_judge, ledger)
-        return self.session.judge_answers(JCQ_RUBRICS[settings.judge_prompt], to_judge, ledger)
+            return import_judgements(Path(settings.judgements), settings.judge_model, to_judge, ledger, rubric)
+        return self.session.judge_answers(rubric, to_judge, ledger)
 
     def _metrics(self, run: Complete, source: str, judged: Judging) -> dict[str, Any]:
         finished: FinishedJcq = self.written(run.folder)
@@ -170,6 +178,8 @@ class Jcq(JudgedTask):
             "judged_by": finished.judged_by(),
             "answer_states": finished.answer_states(),
             "length": finished.length_and_score(),
+            "with_prose": finished.with_prose(),
+            "read_otherwise": finished.read_otherwise(),
             **judged.to_json(),
         }
 

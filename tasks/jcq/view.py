@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
 
-from sozo.scoring.final_text import answer_state
+from sozo.scoring.final_text import answer_state, judged_part
 from sozo.scoring.measure import Measure, t_interval
 from sozo.scoring.numbers import SHARE, n_of, share
 from sozo.scoring.table import Cell, Row, Table
@@ -16,6 +16,7 @@ from sozo.tasks.view import (
     NUMBERS,
     RESULT,
     SCALE,
+    WANDB,
     ModelTable,
     Radar,
     ReaderAnswer,
@@ -35,6 +36,7 @@ from sozo.tasks.view import (
 
 _FEWEST_QUESTIONS = 10  # whole scores of fewer have no interval
 _MOST_CUT = 0.02  # more answers cut off than this, and a line says so
+_MOST_IN_PROSE, _FEWEST_REPLIES = 0.02, 20  # likewise of verdicts in prose, from so many replies on
 _CORRELATION = Measure("r", 2)
 
 
@@ -61,6 +63,8 @@ class JcqView(View[FinishedJcq]):
             part_of("valid", "jcq_scored", CARD, key="scored"),
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
+            RunColumn("jcq_with_prose", _with_prose, shown=WANDB | FACTS, key="with_prose"),
+            stored("read_otherwise", "jcq_read_otherwise", WANDB | FACTS),
             listed("answer_states", "jcq_states", "whole"),
             listed("statuses", "jcq_failed", "ok"),
             RunColumn("Score and length (Spearman's r)", _length_and_score, shown=NUMBERS, key="length_r"),
@@ -80,6 +84,10 @@ class JcqView(View[FinishedJcq]):
         if cut > _MOST_CUT * answers:
             cut_off = f"{n_of(cut, answers)} answers ({share(cut, answers)}) reached the limit"
             notes.append(f"CUT OFF: {cut_off} and were judged without their end; raise --max-new-tokens.")
+        in_prose, read = run.metrics["statuses"]["in_prose"], run.metrics["with_prose"]["n"]
+        if read >= _FEWEST_REPLIES and in_prose > _MOST_IN_PROSE * read:
+            replies = f"{n_of(in_prose, read)} verdicts ({share(in_prose, read)}) stand among other text"
+            notes.append(f"IN PROSE: {replies} and are in no mean; read some of them (docs/jcq.md).")
         return notes
 
     def dataset(self, run: FinishedJcq) -> dict[str, str]:
@@ -117,7 +125,7 @@ class JcqView(View[FinishedJcq]):
             status = str(judgement.status) if judgement else None
             state = answer_state(answer.text, answer.finish_reason)
             states = [] if state == "whole" else [state]
-            facts = {"length": len(answer.text), "extras": states}
+            facts = {"length": len(judged_part(answer.text)), "extras": states}
             more = {"marks": scores, "note": judgement.reply if judgement else None, "facts": facts, "states": states}
             yield answer.item, ReaderAnswer(answer.text, mean, status, more)
 
@@ -163,6 +171,11 @@ def _whole(run: FinishedJcq) -> Cell:
     whole, answers = states["whole"], sum(states.values())
     others = tuple(f"{n:,} {state}" for state, n in states.items() if n and state != "whole")
     return Cell(whole / answers if answers else None, SHARE, n=whole, of=answers, below=others, more=states)
+
+
+def _with_prose(run: FinishedJcq) -> Cell:
+    mean, n = run.metrics["with_prose"].values()
+    return Cell(mean, run.main, n=n, of=run.metrics["num_answers"])
 
 
 def _length_and_score(run: FinishedJcq) -> Cell:

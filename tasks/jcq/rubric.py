@@ -31,9 +31,9 @@ def _ask_guarded(question: str, answer: str) -> str:
 
 
 # The paper's prompt, byte for byte.
-JCQ_V1 = Rubric("jcq-v1", CRITERIA, _ask, read_strictly, read_in_prose)
+JCQ_V1 = Rubric("jcq-v1", CRITERIA, _ask, read_strictly, read_prose=read_in_prose)
 # The same with the answer fenced, against answers that address the judge: it is told that all inside is data, and what
 # could pass for the prompt's own is taken from the answer. Scores under it are not the paper's benchmark.
-JCQ_V1_GUARDED = Rubric("jcq-v1-guarded", CRITERIA, _ask_guarded, read_strictly, read_in_prose)
+JCQ_V1_GUARDED = Rubric("jcq-v1-guarded", CRITERIA, _ask_guarded, read_strictly, read_prose=read_in_prose)
 READERS = {"strict": read_strictly, "jcq-judge": read_as_jcq_judge}
 JCQ_RUBRICS = {rubric.name: rubric for rubric in (JCQ_V1, JCQ_V1_GUARDED)}

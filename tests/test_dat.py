@@ -1,6 +1,6 @@
 """DatScorer: hand-worked scores, every rule against every later one, and the slow obvious way beside it."""
 
-import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -28,10 +28,6 @@ def one(text, scorer=None):
 
 def replaced(words, changes):
     return [changes.get(k, word) for k, word in enumerate(words)]
-
-
-def test_ten_axes_score_one():
-    assert one(list_text(TEN)) == DatResult(TEN, 1.0, None)
 
 
 def test_hand_worked_scores():
@@ -80,51 +76,34 @@ def test_a_bad_word_beside_few_known_nouns(reason):
     assert one(list_text([BREAKS[reason]] * 10)).reason in (reason, Reason.REPEATED_WORD)
 
 
-# Breaks of rules 2 to 5 at two places of a list: where to put which words.
+# Rules 2 to 5, each with what breaks it when it stands at a place of a list; both script reasons are one rule.
+STEPS = (Reason.NOT_JAPANESE, Reason.SYMBOL), (Reason.NOT_NOUN,), (Reason.REPEATED_WORD,), (Reason.NO_VECTOR,)
+PAIRS = [(a, b) for k, rule in enumerate(STEPS) for a in rule for later in STEPS[k + 1 :] for b in later]
+
+
 def broken(reason, at):
-    if reason is Reason.REPEATED_WORD:
-        return {at: "猫", at + 1: "猫"}
-    return {at: BREAKS[reason]}
+    return {at: "猫", at + 1: "猫"} if reason is Reason.REPEATED_WORD else {at: BREAKS[reason]}
 
 
-RULES = [
-    (Reason.NOT_JAPANESE, Reason.NOT_NOUN),
-    (Reason.NOT_JAPANESE, Reason.REPEATED_WORD),
-    (Reason.NOT_JAPANESE, Reason.NO_VECTOR),
-    (Reason.SYMBOL, Reason.NOT_NOUN),
-    (Reason.SYMBOL, Reason.REPEATED_WORD),
-    (Reason.SYMBOL, Reason.NO_VECTOR),
-    (Reason.NOT_NOUN, Reason.REPEATED_WORD),
-    (Reason.NOT_NOUN, Reason.NO_VECTOR),
-    (Reason.REPEATED_WORD, Reason.NO_VECTOR),
-]
-
-
-@pytest.mark.parametrize(("first", "later"), RULES)
+@pytest.mark.parametrize(("first", "later"), PAIRS)
 @pytest.mark.parametrize("places", [(0, 7), (7, 0)])
 def test_the_earlier_rule_gives_the_reason_wherever_the_words_stand(first, later, places):
     words = replaced(AXES[2:12], broken(first, places[0]) | broken(later, places[1]))
     assert one(list_text(words)).reason is first
 
 
-@pytest.mark.parametrize("reason", BREAKS)
-def test_format_comes_first(reason):
-    assert one(list_text([*TEN, BREAKS[reason]])).reason is Reason.FORMAT
-
-
-def test_both_script_reasons_are_one_rule():
+def test_which_reason_comes_first():
+    for bad in BREAKS.values():
+        assert one(list_text([*TEN, bad])).reason is Reason.FORMAT
     assert one(list_text(["dog", "犬!", *TEN[2:]])).reason is Reason.NOT_JAPANESE
     assert one(list_text(["犬!", "dog", *TEN[2:]])).reason is Reason.SYMBOL
-
-
-def test_a_bad_word_twice_fails_the_earlier_rule():
     assert one(list_text(["走", "走", *TEN[2:]])).reason is Reason.NOT_NOUN
     assert one(list_text(["無", "無", *TEN[2:]])).reason is Reason.REPEATED_WORD
 
 
-@pytest.mark.parametrize(("i", "j"), [(i, j) for j in range(10) for i in range(j)])
-def test_a_word_repeated_anywhere(i, j):
-    assert one(list_text(replaced(TEN, {j: TEN[i]}))).reason is Reason.REPEATED_WORD
+def test_a_word_repeated_anywhere():
+    for i, j in combinations(range(10), 2):
+        assert one(list_text(replaced(TEN, {j: TEN[i]}))).reason is Reason.REPEATED_WORD
 
 
 def test_repeated_by_representative():
@@ -169,18 +148,19 @@ def olson(words, nouns=ENGLISH, encoder=None):
     return one(list_text(words), DatScorer(FakeNouns(nouns), encoder or axis_encoder(ENGLISH), DatRules(olson=True)))
 
 
-def test_olson_takes_the_first_seven_valid_words_times_100():
-    assert olson(ENGLISH) == DatResult(tuple(ENGLISH), 100.0, None)
-    # The first seven valid: three on one axis, four apart: 3 of 21 pairs have distance 0. The last three do not count.
-    vectors = dict(zip(ENGLISH, np.eye(10)[[0, 0, 0, 1, 2, 3, 4, 0, 0, 0]], strict=True))
-    assert olson(ENGLISH, encoder=FakeEncoder(vectors)).score == pytest.approx(100 * 18 / 21)
-
-
-def test_olson_skips_bad_words():
-    words = ["run", "dog", "dog", "d0g", "law", "sea", "math", "shoe", "music", "ill"]
-    vectors = dict(zip(ENGLISH, np.eye(10)[[0, 0, 1, 2, 3, 4, 5, 6, 7, 8]], strict=True))
-    # dog law sea math shoe music ill: dog and law share an axis, one pair of 21.
-    assert olson(words, encoder=FakeEncoder(vectors)).score == pytest.approx(100 * 20 / 21)
+@pytest.mark.parametrize(
+    ("words", "axes", "score"),
+    [
+        (ENGLISH, range(10), 100),
+        # Of the first seven three are on one axis: 3 of 21 pairs have distance 0. The last three do not count.
+        (ENGLISH, [0, 0, 0, 1, 2, 3, 4, 0, 0, 0], 100 * 18 / 21),
+        # dog law sea math shoe music ill: dog and law share an axis, one pair of 21.
+        (["run", "dog", "dog", "d0g", *ENGLISH[1:7]], [0, 0, 1, 2, 3, 4, 5, 6, 7, 8], 100 * 20 / 21),
+    ],
+)
+def test_olson_takes_the_first_seven_valid_words_times_100(words, axes, score):
+    vectors = dict(zip(ENGLISH, np.eye(10)[list(axes)], strict=True))
+    assert olson(words, encoder=FakeEncoder(vectors)).score == pytest.approx(score)
 
 
 def test_olson_folds_case_but_keeps_the_words_as_written():
@@ -249,8 +229,11 @@ def test_a_batch_scores_as_its_parts_do(real, nouns):
     assert together.keys == [key for part in parts for key in part.keys]
 
 
+scrap = st.sampled_from(
+    ["</think>", "1. ", "１. ", "EOS", "@ ", "が\u3099", "葛\U000e0100", "𪚲", "走る", "苹果", "東京"]
+)
 word = st.one_of(
-    st.sampled_from([*AXES, "無", "走", "dog", "犬!"]), st.text(st.characters(exclude_categories=()), max_size=3)
+    st.sampled_from([*AXES, "無", "走", "dog", "犬!"]), scrap, st.text(st.characters(exclude_categories=()), max_size=3)
 )
 any_text = st.one_of(
     st.lists(word, min_size=9, max_size=11).map(list_text),
@@ -260,17 +243,16 @@ any_text = st.one_of(
 
 
 @given(st.lists(any_text, max_size=6), st.booleans(), st.booleans(), st.booleans())
-def test_any_texts_give_a_score_or_a_reason(texts, reasoning, by_representative, english):
+def test_any_texts_give_a_score_or_a_reason(real, texts, reasoning, by_representative, english):
     rules = DatRules(reasoning, by_representative, english)
-    scores = make_scorer(rules).score(texts)
-    assert len(list(scores)) == len(texts)
-    for result, key in zip(scores, scores.keys, strict=True):
-        assert (result.score is None) != (result.reason is None)
-        assert (key is None) == (result.score is None)
-        assert (result.words is None) == (result.reason is Reason.FORMAT)
-        if result.score is not None:
-            assert math.isfinite(result.score)
-            assert 0 <= result.score <= 2 * (100 if rules.olson else 1)
+    for scorer in (make_scorer(rules), DatScorer(real.checker, real.vectors.encoder, rules)):
+        scores = scorer.score(texts)
+        assert len(list(scores)) == len(texts)
+        for result, key in zip(scores, scores.keys, strict=True):
+            assert (result.score is None) == (result.reason is not None) == (key is None)
+            assert (result.words is None) == (result.reason is Reason.FORMAT)
+            if result.score is not None:
+                assert 0 <= result.score <= 2 * (100 if rules.olson else 1)  # never NaN
 
 
 def test_the_memory_of_bad_words_is_bounded(monkeypatch):
@@ -285,17 +267,12 @@ def test_the_memory_of_bad_words_is_bounded(monkeypatch):
     assert scorer.vectors.encoder.calls == 1  # the nouns were kept
 
 
-def test_a_word_is_asked_once():
-    scorer = make_scorer()
+def test_a_word_is_asked_once_and_a_disk_cache_knows_it(tmp_path):
+    texts = [list_text(TEN), list_text(["無", *TEN[:9]]), list_text(["走", *TEN[:9]])]
+    scorer, again = (make_scorer(cache_dir=tmp_path) for _ in range(2))
     for _ in range(3):
-        scorer.score([list_text(TEN), list_text(["走", "無", *TEN[:8]])])
+        first = list(scorer.score(texts))
     assert sorted(scorer.checker.asked) == sorted([*TEN, "走", "無"])
     assert scorer.vectors.encoder.calls == 1
-
-
-def test_the_disk_cache_gives_the_same_scores(tmp_path):
-    texts = [list_text(TEN), list_text(["無", *TEN[:9]])]
-    first = make_scorer(cache_dir=tmp_path).score(texts)
-    again = make_scorer(cache_dir=tmp_path)
-    assert list(again.score(texts)) == list(first)
+    assert list(again.score(texts)) == first
     assert again.vectors.encoder.calls == 0

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.rewards.duplicates import SeenResponses
 from sozo.scoring.keys import KEY_BYTES, response_keys, word_hash
-from sozo.tasks.dat.scorer import DatRules, DatScorer
+from sozo.tasks.dat.scorer import DatScorer
 
 TEN = list(AXES[:10])
 
 
-def keys_of(*texts, rules=None):
-    return DatScorer(FakeNouns(AXES), axis_encoder(), rules).score(texts).keys
+def keys_of(*texts):
+    return DatScorer(FakeNouns(AXES), axis_encoder()).score(texts).keys
 
 
 def key_of_words(words):
@@ -42,17 +42,6 @@ def test_a_key_is_the_same_in_every_process():
     assert key_of_words(TEN) == keys_of(list_text(AXES[2:12]), list_text(TEN))[1]
     assert key_of_words(TEN).hex() == "a731cdeed333cdd32b050f9a119e440f"
     assert len(key_of_words(TEN)) == KEY_BYTES
-
-
-def test_many_responses_have_many_keys():
-    rng = np.random.default_rng(0)
-    responses = {tuple(rng.permutation(12)[:10]) for _ in range(20_000)}
-    hashes = np.array([word_hash(word) for word in AXES])
-    assert len(set(response_keys(hashes[np.array(sorted(responses))]))) == len(responses)
-
-
-def test_any_word_has_a_hash():
-    assert len({word_hash(word).tobytes() for word in ["", "犬", "\ud800", "\x00", "犬" * 1000]}) == 5
 
 
 def naive(keys):
@@ -103,11 +92,3 @@ def test_a_file_that_is_no_history(tmp_path, raw):
     with pytest.raises(ValueError, match=r"seen\.bin: not a duplicate history"):
         seen.load(path)
     assert len(seen) == 1  # the history is as it was
-
-
-def test_olson_responses_have_keys_too():
-    english = [chr(ord("a") + k) * 3 for k in range(12)]
-    scorer = DatScorer(FakeNouns(english), axis_encoder(english), DatRules(olson=True))
-    keys = scorer.score([list_text(english[:10]), list_text(english[1:11])]).keys
-    assert None not in keys
-    assert keys[0] != keys[1]

@@ -34,13 +34,8 @@ def starts(tmp_path):
     return Starts()
 
 
-def test_one_process_answers_all(jumanpp, starts):
-    assert verdicts(jumanpp(starts.option)) == NOUNS
-    assert int(starts) == 1
-
-
-@pytest.mark.parametrize("option", ["--pieces", "--late 0.01"])
-def test_answers_in_pieces_or_late_are_whole(jumanpp, starts, option):
+@pytest.mark.parametrize("option", ["", "--pieces", "--late 0.01", "--complain 100000"])
+def test_one_process_answers_all_in_pieces_late_or_beside_complaints(jumanpp, starts, option):
     assert verdicts(jumanpp(f"{option} {starts.option}")) == NOUNS
     assert int(starts) == 1
 
@@ -51,14 +46,9 @@ def test_a_process_that_dies_is_replaced_and_the_word_asked_again(jumanpp, start
     assert int(starts) == 5
 
 
-def test_a_process_that_hangs_is_replaced(jumanpp, starts):
-    assert verdicts(jumanpp(f"--hang 山 --once {starts.option}", timeout=1)) == NOUNS
-    assert int(starts) == 2
-
-
-@pytest.mark.parametrize("fault", ["--behind", "--empty", "--inner-eos", "--inner-eos --pieces"])
-def test_an_answer_for_another_word_is_noticed(jumanpp, starts, fault):
-    assert verdicts(jumanpp(f"{fault} --once {starts.option}")) == NOUNS
+@pytest.mark.parametrize("fault", ["--hang 山", "--behind", "--empty", "--inner-eos", "--inner-eos --pieces"])
+def test_a_process_that_hangs_or_answers_for_another_word_is_replaced(jumanpp, starts, fault):
+    assert verdicts(jumanpp(f"{fault} --once {starts.option}", timeout=1)) == NOUNS
     assert int(starts) == 2
 
 
@@ -99,11 +89,6 @@ def test_a_start_that_hangs_is_not_tried_again(jumanpp, starts, option):
         jumanpp(f"{option} {starts.option}", timeout=0.5).check(["猫"])
     assert time.monotonic() - began < 5
     assert "\n" not in str(caught.value)
-    assert int(starts) == 1
-
-
-def test_what_is_said_on_stderr_never_stops_an_answer(jumanpp, starts):
-    assert verdicts(jumanpp(f"--complain 100000 {starts.option}")) == NOUNS
     assert int(starts) == 1
 
 
@@ -158,14 +143,10 @@ def test_close_ends_the_process_and_the_next_word_starts_another(jumanpp, starts
     assert int(starts) == 2
 
 
-def test_auto_takes_jumanpp_where_the_command_is(jumanpp, monkeypatch):
+def test_auto_takes_jumanpp_where_the_command_is_and_jumandic_elsewhere(jumanpp, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(jumanpp.command.parent))
-    assert isinstance(make_noun_checker("auto"), JumanppChecker)
-    assert isinstance(make_noun_checker("jumanpp"), JumanppChecker)
-    assert isinstance(make_noun_checker("jumandic"), JumanDicChecker)
-
-
-def test_auto_takes_jumandic_elsewhere(tmp_path, monkeypatch):
+    kinds = [type(make_noun_checker(name)) for name in ("auto", "jumanpp", "jumandic")]
+    assert kinds == [JumanppChecker, JumanppChecker, JumanDicChecker]
     monkeypatch.setenv("PATH", str(tmp_path))
     assert isinstance(make_noun_checker("auto"), JumanDicChecker)
     with pytest.raises(UserError, match="install Juman\\+\\+ 2 or choose the noun checker jumandic"):

@@ -1,13 +1,21 @@
-"""The protocol's prompts are the papers' texts, byte for byte."""
+"""The protocol's prompts are the papers' texts, byte for byte, and whoever asks a model asks in one form."""
 
 import hashlib
+import json
 from importlib.resources import files
 
+import numpy as np
 import pytest
 
+from sozo.data.errors import UserError
 from sozo.data.prompts import fill, prompt
-from sozo.data.prompts.form import PLAIN
-from sozo.tasks.jcq.rubric import JCQ_V1
+from sozo.data.prompts.form import PLAIN, PromptForm, read_form, settled_form
+from sozo.models.settings import GeneratorSettings
+from sozo.models.tiny import build_tokenizer
+from sozo.models.traits import encode_prompt, encode_text
+from sozo.training.entries import read_entries
+from sozo.training.mix import dataset_rows
+from sozo.training.selection import Selected, training_rows
 
 SHA256 = {
     "dat": "11f3e6a20bc3acf34c0a740b12b682808e25c27532eb0dcf811625cd73beb6c5",
@@ -25,31 +33,95 @@ def test_prompt_is_the_papers_text_byte_for_byte(name):
     assert "\r" not in prompt(name)
 
 
-def test_dat_prompt_asks_for_ten_words():
-    assert prompt("dat").splitlines()[-10:] == [f"{k}. 単語{k}" for k in range(1, 11)]
-
-
 def test_fill_is_one_pass():
     # Were it two passes, the answer would be judged against itself as the question.
     assert fill("{question}|{answer}", question="{answer}", answer="{question}") == "{answer}|{question}"
-
-
-def test_fill_leaves_backslashes_and_braces_of_values_alone():
     assert fill("<{story}>", story=r"\1 \g<0> {} {x} \n") == r"<\1 \g<0> {} {x} \n>"
-
-
-@pytest.mark.parametrize("values", [{}, {"question": "q"}, {"question": "q", "answer": "a", "story": "s"}])
-def test_fill_refuses_missing_and_extra_placeholders(values):
-    with pytest.raises(ValueError, match=r"\['answer', 'question'\]"):
-        fill("{question}{answer}", **values)
-
-
-def test_the_judges_prompt_holds_question_and_answer_once():
-    text = JCQ_V1.prompt("問い", "{question}")
-    assert "# 質問\n問い\n\n# 回答\n{question}\n\n# 流暢性" in text
+    for values in ({}, {"question": "q"}, {"question": "q", "answer": "a", "story": "s"}):
+        with pytest.raises(ValueError, match=r"\['answer', 'question'\]"):
+            fill("{question}{answer}", **values)
 
 
 def test_a_prompt_as_a_model_is_asked_it():
     assert PLAIN.prompt(prompt("dat"), conversational=True) == [{"role": "user", "content": prompt("dat")}]
     # A base model has no chat template that would part the prompt from the response: a line break does.
     assert PLAIN.prompt(prompt("dat"), conversational=False) == prompt("dat") + "\n"
+
+
+# Its form
+
+FORM = PromptForm("猫", {"tone": "山"})
+ASKED = "1. 猫\n2. 犬\n3. 山"
+TEMPLATE = (
+    "{% for m in messages %}{{ '\n' if loop.index > 1 }}{{ loop.index }}. {{ m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '\n3. ' + tone }}{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    made = build_tokenizer(["犬", "猫", "水", "山"])
+    made.chat_template = TEMPLATE
+    return made
+
+
+def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_form(tokenizer, tmp_path):
+    assert tokenizer.decode(encode_text(tokenizer, "犬", FORM)) == ASKED
+
+    good, bad = (Selected(["a"], ["犬"], [text], np.zeros(1), 0, 1) for text in ("水", "犬"))
+    rows = training_rows({"completion": good}, conversational=True, form=FORM) + training_rows(
+        {"chosen": good, "rejected": bad}, conversational=True, form=FORM
+    )
+    for row in rows:  # as TRL takes them
+        ids = encode_prompt(tokenizer, row["prompt"], **row["chat_template_kwargs"])
+        assert tokenizer.decode(ids) == ASKED
+    (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "犬"}), "utf-8")
+    entries = read_entries(
+        [{"prompts": str(tmp_path / "prompts.jsonl")}], {"reward_funcs": ["sozo.rewards.dat_reward"], "reward_args": {}}
+    )
+    (row,) = dataset_rows(entries, conversational=True, form=FORM)
+    assert tokenizer.decode(encode_prompt(tokenizer, row["prompt"], **FORM.arguments)) == ASKED
+    # TRL must see no column of arguments where there are none.
+    assert set(training_rows({"completion": good}, conversational=True)[0]) == {"prompt", "completion"}
+
+
+@pytest.mark.parametrize("place", ["", "checkpoint-2"])
+def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(place, tmp_path):
+    settings = {"script": {"system_prompt": "猫"}, "training": {"chat_template_kwargs": {"tone": "山"}}}
+    (tmp_path / "run_config.json").write_text(json.dumps({"settings": settings}), "utf-8")
+    model = tmp_path / place
+    model.mkdir(exist_ok=True)
+    (model / "config.json").write_text("{}")
+
+    settings = GeneratorSettings(str(model)).settled()
+    assert settings.form == settings.settled().form == FORM
+    assert settings.deciding()["chat_template_kwargs"] == '{"tone": "山"}'
+    other = GeneratorSettings(str(model), system_prompt="", chat_template_kwargs="{}").settled().settled()
+    assert other.form == PLAIN
+    assert settled_form("犬", None, str(model)) == ("犬", {"tone": "山"})
+    assert settled_form(None, None, "tiny") == (None, None)
+    # Records of runs without a form are what they were before there was one.
+    assert "system_prompt" not in GeneratorSettings("org/name").settled().deciding()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("{", "chat_template_kwargs is not JSON"),
+        ("[1]", "chat_template_kwargs must be a mapping of names to values, not '\\[1\\]'"),
+        ({"add_generation_prompt": False}, "add_generation_prompt is no argument of a model's template"),
+    ],
+)
+def test_arguments_that_cannot_be(arguments, message):
+    with pytest.raises(UserError, match=message):
+        read_form(None, arguments)
+
+
+def test_a_form_that_the_model_does_not_know(tokenizer):
+    tokenizer = build_tokenizer(["犬"])
+    tokenizer.chat_template = "{{ raise_exception('System role not supported') }}"
+    with pytest.raises(UserError, match=r"refuses what it is given \(System role not supported\); leave out system"):
+        encode_text(tokenizer, "犬", FORM)
+    tokenizer.chat_template = None
+    with pytest.raises(UserError, match="need a chat template, and this model has none"):
+        encode_text(tokenizer, "犬", FORM)

@@ -36,36 +36,26 @@ def test_pays_ten_times_the_score_and_nothing_for_invalid_and_seen_responses():
     assert (paid, {type(value) for value in paid}) == ([0.0, 10.0], {float})
 
 
-def test_scale_and_no_duplicate_penalty():
+def test_scale_no_duplicate_penalty_and_what_was_scored():
     reward = DatReward(build, scale=1.0, penalise_duplicates=False)
-    assert reward(completions=[list_text(TEN)] * 3) == [1.0] * 3
-    assert [item.duplicate for item in reward.last] == [False] * 3
+    assert reward(completions=[list_text(TEN), "x", list_text(TEN)]) == [1.0, 0.0, 1.0]
+    last = [(c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward) for c in reward.last]
+    valid = (list_text(TEN), TEN, 1.0, None, False, 1.0)
+    assert last == [valid, ("x", None, None, "format", False, 0.0), valid]
 
 
 @pytest.mark.parametrize(
-    ("completion", "text"),
+    ("content", "text"),
     [
         ("1. 犬", "1. 犬"),
-        ([{"role": "assistant", "content": "1. 犬"}], "1. 犬"),
-        ([{"role": "user", "content": "?"}, {"role": "assistant", "content": "1. 犬"}], "1. 犬"),
-        (
-            [{"role": "assistant", "content": [{"type": "text", "text": "1. "}, {"type": "text", "text": "犬"}]}],
-            "1. 犬",
-        ),
-        ([{"role": "assistant", "content": [{"type": "image"}, {"type": "text", "text": "犬"}]}], "犬"),
-        ([{"role": "assistant", "content": None}], ""),
-        ([{"role": "assistant", "tool_calls": []}], ""),
-        ([], ""),
+        ([{"type": "text", "text": "1. "}, {"type": "text", "text": "犬"}], "1. 犬"),
+        ([{"type": "image"}, {"type": "text", "text": "犬"}], "犬"),
+        (None, ""),
     ],
 )
-def test_the_text_of_a_completion(completion, text):
-    assert completion_text(completion) == text
-
-
-def test_conversations_are_paid_as_texts():
-    conversations = [[{"role": "assistant", "content": list_text(words)}] for words in (TEN, TEN[:9], TEN)]
-    prompts = [[{"role": "user", "content": "…"}]] * 3
-    assert DatReward(build)(prompts, conversations, completion_ids=[[1]] * 3, trainer_state=None) == [10.0, 0.0, 0.0]
+def test_the_text_of_a_completion(content, text):
+    assert completion_text([{"role": "user", "content": "?"}, {"role": "assistant", "content": content}]) == text
+    assert completion_text([{"role": "assistant", "tool_calls": []}]) == completion_text([]) == ""
 
 
 def test_logged_metrics():
@@ -124,44 +114,23 @@ def test_logged_columns():
     }
 
 
-def test_last_holds_what_was_scored():
-    reward = DatReward(build)
-    reward(completions=[list_text(TEN), "x", list_text(TEN)])
-    last = [(c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward) for c in reward.last]
-    assert last == [
-        (list_text(TEN), TEN, 1.0, None, False, 10.0),
-        ("x", None, None, "format", False, 0.0),
-        (list_text(TEN), TEN, 1.0, None, True, 0.0),
-    ]
-
-
-def test_nothing_is_built_before_the_first_call():
+def test_the_scorer_is_built_once_at_the_first_call_and_its_errors_come_through():
     built = []
 
     def counted():
         built.append(1)
+        if len(built) == 1:
+            raise FileNotFoundError("no jumanpp")
         return build()
 
     reward = DatReward(counted)
     assert built == []
-    reward(completions=["x"])
-    reward(completions=["x"])
-    assert reward.scorer is reward.scorer
-    assert built == [1]
-
-
-def test_errors_of_the_scorer_come_through():
-    def broken():
-        raise FileNotFoundError("no jumanpp")
-
-    reward = DatReward(broken)
     with pytest.raises(FileNotFoundError, match="no jumanpp"):
         reward(completions=["x"])
     assert len(reward.seen) == 0
-
-
-def test_name_is_fixed():
-    assert dat_reward.__name__ == make_dat_reward(scale=1.0, olson=True).__name__ == "dat_reward"
+    reward(completions=["x"])
+    reward(completions=["x"])
+    assert built == [1, 1]
 
 
 def test_pickles_with_its_history_but_without_its_scorer():
@@ -172,7 +141,8 @@ def test_pickles_with_its_history_but_without_its_scorer():
     assert "scorer" not in vars(copy)
     assert copy(completions=[list_text(TEN), list_text(SHIFTED)]) == [0.0, 5.0]
     assert pickle.loads(pickle.dumps(make_dat_reward(noun_checker="jumandic", scale=2.0))).scale == 2.0
-    assert pickle.loads(pickle.dumps(dat_reward)).__name__ == "dat_reward"
+    # The name is W&B's key, whatever the settings.
+    assert make_dat_reward(olson=True).__name__ == pickle.loads(pickle.dumps(dat_reward)).__name__ == "dat_reward"
 
 
 def test_a_resumed_run_pays_as_an_unbroken_one(tmp_path):
@@ -190,10 +160,14 @@ def test_a_resumed_run_pays_as_an_unbroken_one(tmp_path):
     assert [resumed(completions=step) for step in steps[1:]] == expected[1:]
 
 
-def test_settings_reach_the_scorer(monkeypatch):
+@pytest.fixture
+def served(monkeypatch):
+    """An endpoint that embeds: it is known by the vectors of three words."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    # A server is known by the vectors of three words.
     monkeypatch.setattr("sozo.scoring.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
+
+
+def test_settings_reach_the_scorer(served):
     description = make_dat_reward(
         noun_checker="jumandic",
         embedding_model="openai:some-model",
@@ -205,6 +179,8 @@ def test_settings_reach_the_scorer(monkeypatch):
         accept_affixes=True,
         reject_proper_nouns=True,
     ).describe()
+    probe = {"水": "1.0000 0.0000 0.0000", "理論": "0.0000 1.0000 0.0000", "走り": "0.0000 0.0000 1.0000"}
+    rejected = dict.fromkeys(("reject_glued", "reject_numerals", "reject_rare"), False)
     assert description == {
         "scale": 3.0,
         "penalise_duplicates": False,
@@ -213,30 +189,17 @@ def test_settings_reach_the_scorer(monkeypatch):
         "embedding_model": "openai:some-model",
         "embedding_revision": "api",
         "embedding_dimensions": 3,
-        "embedding_probe": {
-            "水": "1.0000 0.0000 0.0000",
-            "理論": "0.0000 1.0000 0.0000",
-            "走り": "0.0000 0.0000 1.0000",
-        },
-        "dat_rules": {
-            "reasoning": False,
-            "repeated_by_representative": True,
-            "olson": True,
-            "reject_glued": False,
-            "reject_numerals": False,
-            "reject_rare": False,
-        },
+        "embedding_probe": probe,
+        "dat_rules": {"reasoning": False, "repeated_by_representative": True, "olson": True, **rejected},
     }
 
 
-def test_environment_chooses_for_dat_reward(monkeypatch):
+def test_environment_chooses_for_dat_reward(served, monkeypatch):
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "mecab")
     with pytest.raises(UserError, match="no noun checker is called 'mecab'"):
         dat_reward._build()
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
     monkeypatch.setenv("SOZO_EMBEDDING_MODEL", "openai:some-model")
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setattr("sozo.scoring.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
     description = dat_reward._build().describe()
     assert (description["noun_checker"], description["embedding_model"]) == ("jumandic", "openai:some-model")
     for name in ("SOZO_NOUN_CHECKER", "SOZO_EMBEDDING_MODEL"):

@@ -12,10 +12,8 @@ from sozo.data.schema import (
     Reason,
     Response,
     arrow_schema,
-    iter_tables,
     part_paths,
     read_responses,
-    utf8_safe,
     write_columns,
 )
 
@@ -27,36 +25,14 @@ UNSCORED = Response("a-2", "file", None, "\x00\r\n\u2028😀", None)
 
 
 def test_round_trip(tmp_path):
-    write_responses(tmp_path / "part-00000.parquet", [VALID, INVALID, UNSCORED])
-    assert list(read_responses(tmp_path)) == [VALID, INVALID, UNSCORED]
-
-
-def test_reason_is_stored_as_its_name(tmp_path):
-    write_responses(tmp_path / "part-0.parquet", [INVALID])
-    assert pq.read_table(tmp_path / "part-0.parquet")["reason"].to_pylist() == ["format"]
-
-
-def test_no_rows_are_a_table_too(tmp_path):
-    write_responses(tmp_path / "part-0.parquet", [])
-    assert list(read_responses(tmp_path)) == []
-
-
-def test_lone_surrogates_are_written_out(tmp_path):
-    row = Response("a", "tiny", 1, "犬\ud800", ("犬\ud800", "猫"))
-    write_responses(tmp_path / "part-0.parquet", [row])
-    [read] = read_responses(tmp_path)
-    assert read.text == "犬\\ud800"
-    assert read.words == ("犬\\ud800", "猫")
-
-
-@pytest.mark.parametrize("text", ["", "犬", "😀", "\\ud800", "𠮷"])
-def test_good_text_stays_as_it_is(text):
-    assert utf8_safe(text) is text
-
-
-def test_columns_left_out_are_null(tmp_path):
-    write_columns(tmp_path / "part-0.parquet", {"id": ["a"], "source": ["x"], "text": ["1. 犬"]})
-    assert list(read_responses(tmp_path)) == [Response("a", "x", None, "1. 犬")]
+    broken = Response("a", "tiny", 1, "犬\ud800", ("犬\ud800", "猫"))
+    write_responses(tmp_path / "part-00000.parquet", [VALID, INVALID, UNSCORED, broken])
+    write_responses(tmp_path / "part-00001.parquet", [])
+    write_columns(tmp_path / "part-00002.parquet", {"id": ["a"], "source": ["x"], "text": ["1. 犬"]})
+    written_out = Response("a", "tiny", 1, "犬\\ud800", ("犬\\ud800", "猫"))
+    expected = [VALID, INVALID, UNSCORED, written_out, Response("a", "x", None, "1. 犬")]
+    assert list(read_responses(tmp_path)) == expected
+    assert pq.read_table(tmp_path / "part-00000.parquet")["reason"].to_pylist()[1] == "format"
 
 
 def test_unknown_column_is_refused(tmp_path):
@@ -75,39 +51,6 @@ def test_parts_come_in_order_from_a_file_a_folder_or_a_run(tmp_path):
     assert part_paths(folder / "part-00002.parquet") == [folder / "part-00002.parquet"]
 
 
-def test_no_table(tmp_path):
-    with pytest.raises(UserError, match=r"no response table here"):
-        part_paths(tmp_path)
-
-
-def test_only_the_columns_asked_for(tmp_path):
-    write_responses(tmp_path / "part-0.parquet", [VALID])
-    [table] = iter_tables(tmp_path, ["score", "id"])
-    assert sorted(table.column_names) == ["id", "score"]
-
-
-def test_another_schema_version_is_refused(tmp_path):
-    part = tmp_path / "part-0.parquet"
-    newer = arrow_schema().with_metadata({b"sozo_schema_version": b"2"})
-    pq.write_table(pa.Table.from_pylist([], schema=newer), part)
-    with pytest.raises(UserError, match=r"part-0\.parquet: response table of schema version 2; this sozo reads 1"):
-        list(read_responses(tmp_path))
-
-
-def test_somebody_elses_parquet_is_refused(tmp_path):
-    pq.write_table(pa.table({"text": ["x"]}), tmp_path / "part-0.parquet")
-    with pytest.raises(UserError, match="schema version none"):
-        list(read_responses(tmp_path))
-
-
-def test_a_torn_part_is_refused_by_its_name(tmp_path):
-    part = tmp_path / "part-00007.parquet"
-    write_responses(part, [VALID] * 100)
-    part.write_bytes(part.read_bytes()[:-50])
-    with pytest.raises(UserError, match=r"part-00007\.parquet: not a readable parquet file"):
-        list(read_responses(tmp_path))
-
-
 def test_a_failing_write_leaves_the_old_part_and_no_other_file(tmp_path, monkeypatch):
     part = tmp_path / "part-0.parquet"
     write_responses(part, [VALID])
@@ -122,15 +65,20 @@ def test_a_failing_write_leaves_the_old_part_and_no_other_file(tmp_path, monkeyp
     assert list(read_responses(tmp_path)) == [VALID]
 
 
-def test_a_write_leaves_no_temporary_file(tmp_path):
-    write_responses(tmp_path / "deep" / "part-0.parquet", [VALID])
-    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["part-0.parquet"]
+def test_what_is_no_table_of_this_version_is_refused_by_its_name(tmp_path):
+    def refused(folder, message):
+        with pytest.raises(UserError, match=message):
+            list(read_responses(tmp_path / folder))
 
-
-def test_rows_cannot_be_changed():
-    with pytest.raises(AttributeError):
-        VALID.score = 2.0
-
-
-def test_reasons_stand_in_the_order_of_the_rules():
-    assert list(Reason) == ["format", "not_japanese", "symbol", "not_noun", "repeated_word", "no_vector"]
+    refused("none", "no response table here")
+    for folder in ("newer", "other", "torn"):
+        (tmp_path / folder).mkdir()
+    newer = arrow_schema().with_metadata({b"sozo_schema_version": b"2"})
+    pq.write_table(pa.Table.from_pylist([], schema=newer), tmp_path / "newer" / "part-0.parquet")
+    refused("newer", r"part-0\.parquet: response table of schema version 2; this sozo reads 1")
+    pq.write_table(pa.table({"text": ["x"]}), tmp_path / "other" / "part-0.parquet")
+    refused("other", "schema version none")
+    part = tmp_path / "torn" / "part-00007.parquet"
+    write_responses(part, [VALID] * 100)
+    part.write_bytes(part.read_bytes()[:-50])
+    refused("torn", r"part-00007\.parquet: not a readable parquet file")

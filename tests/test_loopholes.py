@@ -6,7 +6,7 @@ import pytest
 from fakes import list_text, write_responses
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason, Response
-from sozo.tasks.dat.instruments import different, measure
+from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer
 from sozo.tasks.dat.words import BITS, common_words
 
@@ -102,12 +102,6 @@ def test_rare_words_need_a_base(ginza, jumandic_checker, tmp_path):
         DatScorer(jumandic_checker, ginza, base=tmp_path)
 
 
-def test_kinds_of_a_list_by_hand():
-    # 犬 is an animal, 林檎 food and a plant, 東京 nothing.
-    kinds = [frozenset({"動物"}), frozenset({"食べ物", "植物"}), frozenset()]
-    assert different(kinds, np.array([[0, 1, 2], [0, 2, 2], [2, 2, 2], [1, 1, 1]])).tolist() == [3, 1, 0, 2]
-
-
 def test_what_a_few_lists_tell(scorer):
     assert measure(scorer, [], np.zeros((0, 10), int)) == {}
     one = measure(scorer, TEN, np.arange(10)[None])
@@ -123,8 +117,6 @@ def test_what_a_few_lists_tell(scorer):
     many = measure(scorer, TEN, np.array([np.roll(np.arange(10), k) for k in range(30)]))
     assert (many["categories_se"], "combination_se" in many, "position_se" in many) == (0, True, False)
     assert 1 < three["categories"] < 10
-
-
-def test_english_words_have_only_their_diversity(scorer):
+    # English words have only their diversity.
     olson = DatScorer(scorer.checker, scorer.vectors.encoder, DatRules(olson=True))
     assert set(measure(olson, TEN, np.arange(10)[None])) == {"perplexity", "inverse_simpson"}

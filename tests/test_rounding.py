@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from published_check.joint import least_explained
 from published_check.rounding import Printed, mean_of, pearson_range
@@ -37,11 +35,8 @@ def test_the_mean_is_off_by_as_much_as_all_together():
         mean_of([])
 
 
-def test_exact_numbers_have_one_correlation():
-    assert pearson_range(exact(1, 2, 3, 4, 5), exact(1, 3, 2, 5, 4)) == pytest.approx((0.8, 0.8))
-
-
 def test_the_range_by_hand():
+    assert pearson_range(exact(1, 2, 3, 4, 5), exact(1, 3, 2, 5, 4)) == pytest.approx((0.8, 0.8))
     # x is exact. y = (0, 0, b), b in 1..3: its direction, and so r, is the same for every b.
     y = [*exact(0, 0), Printed(2, 1)]
     assert pearson_range(exact(0, 1, 2), y) == pytest.approx((np.sqrt(3) / 2,) * 2)
@@ -56,26 +51,6 @@ def test_where_all_may_be_equal_anything_goes():
     for x, y in ((exact(1, 2), exact(1, 2)), (exact(1, 2, 3), exact(1, 2)), (exact(*range(13)),) * 2):
         with pytest.raises(ValueError, match="two lists of 3 to 12"):
             pearson_range(x, y)
-
-
-cells = st.builds(Printed, st.integers(-20, 20).map(lambda x: x / 10), st.sampled_from([0.0, 0.01, 0.05, 0.3]))
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(cells, cells), min_size=3, max_size=5), st.integers(0, 9))
-def test_no_numbers_that_print_so_are_outside(pairs, seed):
-    x, y = ([pair[i] for pair in pairs] for i in (0, 1))
-    low, high = pearson_range(x, y)
-    assert -1 - 1e-12 <= low <= high <= 1 + 1e-12  # points on a line: rounding may leave [-1, 1] by an ulp
-    rng = np.random.default_rng(seed)
-    for kind in ("inside", "corners"):
-        moves = rng.uniform(-1, 1, (400, 2, len(pairs)))
-        moves = np.sign(moves) if kind == "corners" else moves
-        for move in moves:
-            a = [cell.value + cell.half * z for cell, z in zip(x, move[0], strict=True)]
-            b = [cell.value + cell.half * z for cell, z in zip(y, move[1], strict=True)]
-            if np.ptp(a) > 1e-9 and np.ptp(b) > 1e-9:
-                assert low - 1e-6 <= np.corrcoef(a, b)[0, 1] <= high + 1e-6
 
 
 def test_the_upper_end_holds_against_a_finer_search():

@@ -10,12 +10,11 @@ import types
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.models.generator import request_seeds
 from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import build_tokenizer, tiny_folder
@@ -85,9 +84,20 @@ def test_what_cannot_be_is_refused_first(settings, message):
         GeneratorSettings(**settings).settled()
 
 
-def test_a_folder_that_is_no_model(tmp_path):
-    with pytest.raises(UserError, match="holds no model"):
-        GeneratorSettings(str(tmp_path)).settled()
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "holds no model"),
+        ("{", "cannot load the model"),
+        ('{"model_type": "unheard_of"}', "cannot load the model"),
+    ],
+)
+def test_a_folder_that_is_no_model_or_a_broken_one_is_one_line(content, message, tmp_path):
+    if content:
+        (tmp_path / "config.json").write_text(content)
+    with pytest.raises(UserError, match=message) as error:
+        load_generator(GeneratorSettings(str(tmp_path)))
+    assert "\n" not in str(error.value)
 
 
 def test_a_hub_that_is_out_of_reach_is_one_line(monkeypatch):
@@ -99,17 +109,7 @@ def test_a_hub_that_is_out_of_reach_is_one_line(monkeypatch):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("content", ["{", '{"model_type": "unheard_of"}'])
-def test_a_broken_model_is_one_line(content, tmp_path):
-    (tmp_path / "config.json").write_text(content)
-    with pytest.raises(UserError, match="cannot load the model") as error:
-        load_generator(GeneratorSettings(str(tmp_path)))
-    assert "\n" not in str(error.value)
-
-
 def test_a_checkpoint_without_all_of_its_weights_is_refused(model_folder, tmp_path):
-    from safetensors.torch import load_file, save_file
-
     shutil.copytree(model_folder, tmp_path / "m")
     weights = load_file(tmp_path / "m" / "model.safetensors")
     lost = next(name for name in weights if name.endswith("mlp.down_proj.weight"))
@@ -212,12 +212,8 @@ def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_
     assert layer.base_layer(x)[0] == 8
     assert layer.lora_B["default"](layer.lora_A["default"](x.float()))[0] == 2.0**-7
     assert rounding_error(half) == pytest.approx((1 / (1 + 256)) ** 0.5)
-    assert (
-        len(
-            load_generator(GeneratorSettings(str(tmp_path), dtype="bfloat16", max_new_tokens=5)).answer([DAT] * 2, 0, 0)
-        )
-        == 2
-    )
+    generator = load_generator(GeneratorSettings(str(tmp_path), dtype="bfloat16", max_new_tokens=5))
+    assert len(generator.answer([DAT] * 2, 0, 0)) == 2
 
     merge_adapter(str(tmp_path), tmp_path / "merged", "bfloat16")
     assert not any("lora" in name for name in load_file(tmp_path / "merged" / "model.safetensors"))
@@ -228,13 +224,8 @@ def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_
 
 class SamplingParams:
     def __init__(self, n=1, *, temperature=1.0, top_p=1.0, top_k=0, seed=None, max_tokens=16):
-        self.temperature, self.top_p, self.top_k, self.seed, self.max_tokens = (
-            temperature,
-            top_p,
-            top_k,
-            seed,
-            max_tokens,
-        )
+        self.temperature, self.top_p, self.top_k = temperature, top_p, top_k
+        self.seed, self.max_tokens = seed, max_tokens
 
 
 class LoRARequest:
@@ -328,12 +319,6 @@ def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, tmp_path, mon
 def test_vllm_that_is_not_there_is_named(model_folder):
     with pytest.raises(UserError, match=r"needs the package vllm: .*pip install .*'\.\[vllm\]'"):
         load_generator(GeneratorSettings(str(model_folder), backend="vllm"))
-
-
-def test_request_seeds_differ():
-    seeds = [seed for batch in range(50) for seed in request_seeds(1000, 3, batch)]
-    assert len(set(seeds)) == 50_000
-    assert all(0 <= seed < 2**53 for seed in seeds)
 
 
 def test_random_nouns_come_from_a_file_or_from_the_embedded_model(tmp_path):

@@ -1,16 +1,15 @@
 """The folder of a comparison: a page in Markdown, and its numbers in JSON."""
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from sozo.data.record import write_json, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.eval.terminal import PageRun
-from sozo.scoring.table import Cell, Column, fill, markdown
+from sozo.scoring.table import Content, markdown, tabulate
 
-PageRow = Mapping[str, Cell | float | str | None]  # heading -> what stands there; a bare number is a count
+PageRow = Mapping[str, Content]  # heading -> what stands there; a bare number is a count
 
 
 class PageFolder(RunFolder):
@@ -59,6 +58,4 @@ def page_table(rows: Sequence[PageRow]) -> str:
     |-------|---------|
     | a\\|b  | 1,200   |
     """
-    if not rows:
-        return ""
-    return markdown(fill("", [Column(heading, itemgetter(heading)) for heading in rows[0]], rows))
+    return markdown(tabulate("", rows)) if rows else ""

@@ -11,8 +11,7 @@ import numpy as np
 
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
-
-_Z95 = 1.959963984540054
+from sozo.scoring.measure import Z95
 
 
 class Guard:
@@ -56,5 +55,5 @@ def gain(base: np.ndarray, scores: np.ndarray) -> Gain | None:
         return None
     delta = (float(scores.mean(dtype=np.float64)) - float(base.mean(dtype=np.float64))) / spread
     ratio = float(scores.var(ddof=1, dtype=np.float64)) / spread**2
-    margin = _Z95 * math.sqrt(1 / m + ratio / n + delta**2 / (2 * (m - 1)))
+    margin = Z95 * math.sqrt(1 / m + ratio / n + delta**2 / (2 * (m - 1)))
     return Gain(delta, delta - margin, delta + margin, n, m)

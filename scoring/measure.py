@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 DASH = "–"
-_Z95 = 1.959963984540054
+Z95 = 1.959963984540054  # of a normal 95% interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def normal_interval(mean: float | None, std: float | None, n: int) -> tuple[floa
     """The normal 95% interval of a mean, mean -+ 1.96 std / sqrt(n); None where there is no deviation."""
     if mean is None or std is None:
         return None
-    margin = _Z95 * std / math.sqrt(n)
+    margin = Z95 * std / math.sqrt(n)
     return mean - margin, mean + margin
 
 

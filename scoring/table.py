@@ -4,21 +4,15 @@
 (`exports.write_tables`), and `sozo.eval.terminal` in the terminal.
 
 >>> ALPHA = Measure("alpha", 2)
->>> columns = (
-...     Column("Criterion", lambda row: row["name"]),
-...     Column("Alpha", lambda row: Cell(row["alpha"], ALPHA, *row["ends"])),
-...     Column("Raters", lambda row: row["raters"]),
-... )
->>> rows = [{"name": "fluency|flow", "alpha": 0.5, "ends": (0.4, 0.6), "raters": 1200}]
->>> print(markdown(fill("Agreement", columns, rows)), end="")
+>>> rows = [{"Criterion": "fluency|flow", "Alpha": Cell(0.5, ALPHA, 0.4, 0.6), "Raters": 1200}]
+>>> print(markdown(tabulate("Agreement", rows)), end="")
 | Criterion     | Alpha             | Raters |
 |---------------|-------------------|--------|
 | fluency\\|flow | 0.50 [0.40, 0.60] | 1,200  |
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sozo.data.markdown import plain, table
 from sozo.scoring.measure import DASH, Measure
@@ -109,20 +103,6 @@ Content = Cell | float | str | None  # of a place in a table; a bare number is a
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its heading, and what each row has in it."""
-
-    label: str  # a key of `labels.yaml`; one that is no key is shown as it is
-    cell: Callable[[Any], Content]  # of a row's record; a bare number is written as `measure` says
-    measure: Measure = COUNT
-
-    def of(self, record: Any) -> Cell:
-        """The cell of a record."""
-        value = self.cell(record)
-        return value if isinstance(value, Cell) else Cell(value, self.measure)
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """A row of a table."""
 
@@ -155,18 +135,12 @@ class Table:
         return (cell.value - low) / (high - low) if high > low else 0.0
 
 
-def fill(name: str, columns: Sequence[Column], records: Iterable[Any], notes: Sequence[str] = ()) -> Table:
-    """The table of some records; the first column holds the rows' names."""
-    first, *others = columns
-    rows = [Row(first.of(record).text, tuple(column.of(record) for column in others)) for record in records]
-    return Table(name, tuple(column.label for column in columns), tuple(rows), tuple(notes))
-
-
 def tabulate(name: str, rows: Sequence[Mapping[str, Content]], notes: Sequence[str] = ()) -> Table:
     """The table of rows that say what stands under which heading, their names first; without rows it has no columns."""
     filled = []
     for row in rows:
-        first, *others = (content if isinstance(content, Cell) else Cell(content) for content in row.values())
+        contents = [row[heading] for heading in rows[0]]
+        first, *others = (content if isinstance(content, Cell) else Cell(content) for content in contents)
         filled.append(Row(first.text, tuple(others)))
     return Table(name, tuple(rows[0]) if rows else (), tuple(filled), tuple(notes))
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, cost_line, share
-from sozo.scoring.table import Cell, Column, Table
+from sozo.scoring.table import Cell, Content, Table
 from sozo.tasks.finished import Finished
 
 Run = TypeVar("Run", bound=Finished)
@@ -29,9 +29,12 @@ RESULT = NUMBERS | CARD
 
 
 @dataclass(frozen=True, slots=True)
-class RunColumn(Column):
+class RunColumn:
     """What a finished run says in one place."""
 
+    label: str  # a key of `labels.yaml`; one that is no key is shown as it is
+    cell: Callable[[Any], Content]  # of a run; a bare number is written as `measure` says
+    measure: Measure = COUNT
     shown: Place = NUMBERS
     key: str = ""  # its name in W&B, in the model card and in the page's tables; by default the label
     change: Measure | None = None  # the measure whose difference from the base stands below it on the page
@@ -43,6 +46,11 @@ class RunColumn(Column):
     def name(self) -> str:
         """Its name in W&B, in the model card, and in the page's tables."""
         return self.key or self.label
+
+    def of(self, run: Finished) -> Cell:
+        """The cell of a run."""
+        value = self.cell(run)
+        return value if isinstance(value, Cell) else Cell(value, self.measure)
 
 
 def measured(measure: Measure, label: str = "", shown: Place = RESULT, key: str = "") -> RunColumn:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_Z95 = 1.959963984540054
+from sozo.scoring.measure import Z95
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson(21, 39)]
     [0.386, 0.684]
     """
-    share, square = successes / n, _Z95**2 / n
+    share, square = successes / n, Z95**2 / n
     centre = share + square / 2
-    half = _Z95 * math.sqrt(share * (1 - share) / n + square / (4 * n))
+    half = Z95 * math.sqrt(share * (1 - share) / n + square / (4 * n))
     # Exactly 0 and 1 at the ends, whatever rounding makes of them.
     low = (centre - half) / (1 + square) if successes > 0 else 0.0
     return low, (centre + half) / (1 + square) if successes < n else 1.0

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sozo.eval.cli import make_app
-from sozo.eval.encoders.measures import auc, auc_of_sharing, common_direction_share, labels_of, random_pairs
+from sozo.eval.encoders.measures import auc_of_sharing, common_direction_share, labels_of, random_pairs
 
 
 def test_pairs_are_of_two_different_words_and_uniform():
@@ -16,12 +16,6 @@ def test_pairs_are_of_two_different_words_and_uniform():
     counts = np.bincount(3 * left + right, minlength=9)
     assert counts[[0, 4, 8]].sum() == 0
     assert abs(counts[[1, 2, 3, 5, 6, 7]] - 1000).max() < 150
-
-
-def test_auc_is_the_share_of_pairs_in_order_with_ties_as_half():
-    # Positive 3 and 1 against negative 2 and 1: 3 beats both, 1 loses to 2 and ties with 1.
-    assert auc(np.array([3.0, 1.0, 2.0, 1.0]), np.array([True, True, False, False])) == 2.5 / 4
-    assert auc(np.array([1.0, 0.0]), np.array([True, False])) == 1
 
 
 def test_auc_of_sharing_on_words_that_are_sorted_by_hand():

@@ -15,7 +15,7 @@ import pytest
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_answers_file
-from sozo.data.run_folder import RunFolder, first_difference
+from sozo.data.run_folder import RunFolder
 from sozo.data.schema import read_responses
 from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.run import score_answers
@@ -169,12 +169,14 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
 
 
 def test_help_and_the_room_import_without_heavy_packages() -> None:
-    heavy = "{'torch', 'transformers', 'pyarrow', 'matplotlib', 'spacy', 'trl', 'training'}"
+    heavy = "{'torch', 'transformers', 'pyarrow', 'matplotlib', 'scipy', 'spacy', 'trl', 'training'}"
     code = f"import sys, sozo.eval.cli, sozo.eval.report;found = {heavy} & set(sys.modules); assert not found, found"
     subprocess.run([sys.executable, "-c", code], check=True)
     done = run_eval("--help")
     assert done.returncode == 0
     assert "dat" in done.stdout
+    code = "import sys, sozo.eval.correlate.run, sozo.eval.correlate.people; assert 'scipy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # The file
@@ -263,15 +265,6 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
     assert summarise(tmp_path / "whole").valid == 15
 
 
-def test_rows_agree_with_the_scorer(tmp_path: Path) -> None:
-    file = write_jsonl(tmp_path / "f.jsonl", texts(7))
-    score_file(file, fake_scorer(), tmp_path / "parts")
-    results = fake_scorer().score([row["text"] for row in texts(7)])
-    for row, result in zip(read_responses(tmp_path / "parts"), results, strict=True):
-        assert (row.words, row.score, row.reason) == (result.words, result.score, result.reason)
-        assert (row.seed, row.temperature, row.finish_reason) == (None, None, None)
-
-
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, opened, path_open = write_jsonl(tmp_path / "f.jsonl", texts(3)), [], Path.open
     monkeypatch.setattr(
@@ -315,11 +308,7 @@ def test_folder_resumes_the_same_run_and_names_the_first_difference(tmp_path: Pa
         folder.start({"encoder": "e@2"}, {})
     with pytest.raises(UserError, match="seed = 1, but now it is not set"):
         RunFolder(tmp_path, {key: value for key, value in settings.items() if key != "seed"})
+    with pytest.raises(UserError, match=r"rules\.olson = false, but now it is 0"):  # false is no number
+        RunFolder(tmp_path, {**settings, "rules": {"olson": 0}})
     folder.finish({"valid": 0})
     assert RunFolder(tmp_path, settings).metrics() == {"valid": 0}
-
-
-def test_first_difference() -> None:
-    assert first_difference({"a": 1}, {"a": 1}) is None
-    assert first_difference({"a": 1}, {"a": True}) == ("a", 1, True)
-    assert first_difference({"a": {"b": [1]}}, {"a": {"b": [2]}}) == ("a.b", [1], [2])

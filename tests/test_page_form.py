@@ -11,7 +11,7 @@ import pytest
 from browser import CHROMIUM, Browser
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.exports import csv_text, escape, files, latex
+from sozo.eval.report.exports import csv_text, files, latex
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks.jcq.questions import trial_questions
@@ -51,14 +51,12 @@ def test_a_name_in_csv_is_one_line_and_a_number_stays_one():
 
 
 def test_latex_says_what_the_page_says_and_runs_nothing():
-    name = "[a]_b & 50% \\input{x} $y$ #1 ~^ --"
+    name = "[a]_b\n& 50% \\input{x} $y$ #1 ~^ ?` --"
     cell = Cell(-0.5, SCORE, -1.0, 0.0, 34, 35)
     marked = Cell(-0.1, SCORE, -0.2, -0.1, signed=True, mark="down bad")
     text = latex(table(Row(name, (cell, marked), base="b_c"), columns=("model", "mean", "sat")), "table12")
-    assert (
-        "{[}a]\\_b \\& 50\\% \\textbackslash{}input\\{x\\} \\$y\\$ \\#1 \\textasciitilde{}\\textasciicircum{} -{}- & "
-        in text
-    )
+    escaped = "{[}a]\\_b \\& 50\\% \\textbackslash{}input\\{x\\} \\$y\\$ \\#1 "
+    assert f"{escaped}\\textasciitilde{{}}\\textasciicircum{{}} ?\\textasciigrave{{}} -{{}}- & " in text
     assert "& $-$0.50 & $-$0.10$^{*}$ \\\\\n" in text
     small = "{\\scriptsize from b\\_c} & {\\scriptsize {[}$-$1.00, 0.00]} & {\\scriptsize {[}$-$0.20, $-$0.10]} \\\\\n"
     assert small in text
@@ -66,11 +64,6 @@ def test_latex_says_what_the_page_says_and_runs_nothing():
     assert "\\begin{tabular}{lrr}" in text
     rows = [line for line in text.splitlines() if line.endswith("\\\\")]
     assert all(line.count(" & ") == 2 or "\\& 50" in line for line in rows)
-
-
-def test_a_name_in_latex_is_one_line():
-    assert escape("a\nb\u202ec") == "a b c"
-    assert escape("?`") == "?\\textasciigrave{}"
 
 
 def test_files_open_in_a_spreadsheet():

@@ -15,12 +15,10 @@ import pytest
 from bigram_model import END, UNKNOWN, build_bigrams
 from grpo_runs import _free_port, environment
 from mini_model import build_mini
-from sozo.data.jsonl import write_records
 from sozo.data.prompts import prompt
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.jcq.rubric import JCQ_V1
-from sozo.tasks.sat.stories import load_stories
 from test_sampling_endpoint import wait_for
 
 ROOT = Path(__file__).parents[1]
@@ -187,18 +185,3 @@ def test_a_judge_that_never_ends(served, tmp_path):
     assert {(str(line.status), line.completion_tokens, line.scores) for line in judgements} == {("truncated", 12, None)}
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["truncated"] == len(judgements) == 35
-
-
-def test_sat(served, tmp_path):
-    write_records(tmp_path / "stories.jsonl", load_stories()[:5])
-    command = ("sat", "--model", served.verdicts, "--base-url", served.url, "--stories", "stories.jsonl")
-    command += ("--concurrency", 1, "--num-answers", 2, "--output", "out")
-    shown = evaluate(tmp_path, *command)
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
-    assert (metrics["num_items"], metrics["measures"]["sat"]["n"], metrics["num_answers"]) == (5, 5, 10)
-    assert 0 < metrics["measures"]["sat"]["mean"] < 2
-    assert (metrics["one_line"], metrics["length_ok"], metrics["truncated"]) == (10, 0, 0)
-    assert "5 of 5 stories" in shown
-    settled = asked(served)
-    assert "finished before" in evaluate(tmp_path, *command)
-    assert asked(served) == settled

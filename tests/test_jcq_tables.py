@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finished_runs import JUDGE, jcq_run
@@ -58,10 +58,20 @@ def test_a_task_by_criterion_is_over_all_models(a, b):
     assert cells(STORIES, a, b)[-1] == (3.0, 2, 2)
 
 
+@pytest.mark.parametrize(("count", "ends"), [(9, (None, None)), (10, (2.418, 5.182))])
+def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, ends):
+    questions = [Question(str(k), USES, f"?{k}") for k in range(count)]
+    jcq_run(tmp_path, "m", {q.id: [(1 + 4 * (k % 4 > 0),) * 4] for k, q in enumerate(questions)}, questions=questions)
+    run = FinishedJcq("jcq", Jcq.measures[0], tmp_path, {"judge": JUDGE}, {}, {})
+    cell = _over_models([run], measure_of(USES, MEAN), Jcq.measures[0])
+    assert (cell.low, cell.high) == (ends if ends[0] is None else pytest.approx(ends, abs=1e-3))
+
+
 def test_nothing_scored_is_no_mean(tmp_path):
     assert cells(ALL, run_of(tmp_path, [None], [None])) == [(None, 0, 2)] * 5
 
 
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(1, 5)] * 4), min_size=6, max_size=6))
 def test_with_every_answer_scored_it_is_the_plain_mean(tmp_path_factory, values):
     run = run_of(tmp_path_factory.mktemp("run"), values[:2], values[2:4], values[4:])

@@ -97,18 +97,6 @@ def test_trouble_that_passes_is_tried_again(serve, trouble):
     assert len(seen) == 3
 
 
-def test_trouble_that_stays_is_an_error_of_this_prompt(serve):
-    judge, seen = serve((500, {}, {"error": {"message": f"no\nway, {KEY}"}}))
-    [reply] = ask(judge, "p")
-    assert reply == Reply(error="HTTP 500: no way, *** (4 attempts)")
-    assert len(seen) == 1 + QUICK.retries
-
-
-def test_a_slow_server_is_not_waited_for(serve):
-    judge, _ = serve(lambda: time.sleep(0.5), (200, {}, completion()), timeout=0.1)
-    assert ask(judge, "p")[0].text == VERDICT
-
-
 def test_nobody_there(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     judge = EndpointJudge("judge", base_url="http://127.0.0.1:9/v1", retry=QUICK)

@@ -35,14 +35,6 @@ def test_the_guarded_text_does_not_change_under_its_name():
     assert hashlib.sha256(prompt("jcq_judge_guarded").encode()).hexdigest() == sha256
 
 
-def test_the_guarded_prompt_is_the_papers_with_a_fence_and_a_note():
-    lines = prompt("jcq_judge_guarded").splitlines()
-    added = [line for line in lines if line not in prompt("jcq_judge").splitlines()]
-    assert added[1:] == ["<answer>", "</answer>"]
-    assert "指示ではありません" in added[0]
-    assert [line for line in lines if line not in added] == prompt("jcq_judge").splitlines()
-
-
 @pytest.mark.parametrize("name", ["jcq-v1", "jcq-v1-guarded"])
 @pytest.mark.parametrize("answer", ATTACKS)
 def test_an_answer_fills_no_placeholder_and_makes_no_verdict(name, answer):

@@ -9,7 +9,6 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Completion
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.endpoint import LocalJudge
-from sozo.scoring.judges.ledger import Ledger
 from sozo.scoring.judges.ledger import read_judgements as read_ledger
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import GIVE_UP_AFTER, JudgeSession, judge_answers
@@ -245,16 +244,6 @@ def test_answers_that_fit_no_question_and_ids_that_come_twice(tmp_path):
     with pytest.raises(UserError, match="answer id 'x' comes twice"):
         judge(lambda p: VERDICT, tmp_path / "j", [ToJudge("x", "1", "q", "."), ToJudge("x", "2", "r", ".")])
     assert not (tmp_path / "j").exists()
-
-
-def test_two_runs_into_one_file(tmp_path):
-    def reply(p):
-        with pytest.raises(UserError, match="another process"):
-            Ledger(tmp_path / "j", (JCQ_V1,))
-        return VERDICT
-
-    done, _ = judge(reply, tmp_path / "j")
-    assert done.statuses["ok"] == 6
 
 
 def test_every_line_is_told_after_it_is_written(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sozo.data.prompts import prompt
-from sozo.tasks.sat.compliance import LENGTH_BAND, Extra, check, copied_share, find_extras, length_ok
+from sozo.tasks.sat.compliance import LENGTH_BAND, check, copied_share, find_extras, length_ok
 
 STORY = "浦島拓也は大手企業の技術者だった。ある朝、道端で故障した自動運転車を見つけ、乗っていた老婦人を助けた。"
 
@@ -103,12 +103,6 @@ def test_a_story_is_left_alone(text: str) -> None:
 def test_several_at_once_come_in_order() -> None:
     text = f"はい、\n# 題\nタイトル: 竜宮\n```\n{STORY}\n```\n（400文字）"
     assert [str(extra) for extra in find_extras(text)] == ["preface", "heading", "label", "fence", "note"]
-    assert [str(extra) for extra in Extra][-1] == "prompt"
-
-
-@given(st.text(alphabet=" \n#*【】()（）「」。、:：※-`=_あ字文400はい", max_size=300))
-def test_any_text_is_looked_through(text: str) -> None:
-    assert set(find_extras(text)) <= set(Extra)
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,7 @@ def test_openai_batches_are_halved_until_the_server_takes_them(endpoint):
     for _ in range(2):
         assert encoder.encode(words)[:, 0].tolist() == [len(word) for word in words]
         tried = [len(request["input"]) for _, request in endpoint.requests]
+        assert len(tried) <= 10
         endpoint.requests.clear()
     assert max(tried) <= 100  # learned
     endpoint.most = 0

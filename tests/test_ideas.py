@@ -15,11 +15,14 @@ from sozo.tasks.pbig.ideas import (
     Idea,
     Patent,
     idea_text,
+    parse_idea,
     read_ideas,
     read_patents,
     trial_ideas,
     trial_patents,
 )
+from sozo.tasks.pbig.settings import PbigSettings
+from sozo.tasks.pbig.task import Pbig
 
 IDEA = {
     "id": "i",
@@ -47,9 +50,14 @@ def test_files_come_back_as_they_were_written(tmp_path):
 
 def test_a_field_over_its_limit_is_cut_and_named(tmp_path):
     long = {**IDEA, **{name: "長" * (limit + (name != "title")) for name, limit in LIMITS.items()}}
-    (idea,) = read_ideas(write(tmp_path / "i.jsonl", long), {"p"})
+    file = write(tmp_path / "i.jsonl", long)
+    (idea,) = read_ideas(file, {"p"})
     assert idea.cut == ("description", "implementation", "differentiation")
     assert {name: len(getattr(idea, name)) for name in LIMITS} == LIMITS
+    # An answer is as it was written: it is cut and counted when it is scored.
+    write(tmp_path / "p.jsonl", *({"id": name, "title": "枕", "abstract": "聞く枕"} for name in "pq"))
+    (answer,) = Pbig(PbigSettings(pbig_patents=str(tmp_path / "p.jsonl"))).read_answers(file, None)
+    assert parse_idea(answer.text).cut == idea.cut
 
 
 @pytest.mark.parametrize(

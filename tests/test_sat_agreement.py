@@ -111,13 +111,19 @@ def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
 def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     runs = write_runs(tmp_path / "runs", "abc")
+    sat_run(runs / "e", "e", dict.fromkeys(TALES))  # wrote nothing
     grades = {"a": "5", "b": "3", "c": "4点"}
     with judging(lambda text: grades[text[0]]) as (url, asked):
         options = JudgeSettings(judge_model="j", judge_base_url=url)
         run = agree([str(runs)], tmp_path / "out", judging=options)
     assert len(asked) == 16  # four stories by three models, and c's replies once more
     found = values(run)
-    assert found["judge"]["statuses"] == {"a": {"ok": 4}, "b": {"ok": 4}, "c": {"unparseable": 4}}
+    assert found["judge"]["statuses"] == {
+        "a": {"ok": 4},
+        "b": {"ok": 4},
+        "c": {"unparseable": 4},
+        "e": {"no_rewrite": 4},
+    }
     by_model = {row["model"]: row["by_evaluation"]["judge j"] for row in found["ranked"]}
     assert by_model["a"] == {"mean": 1.0, "stories": 4, "place": 1}
     assert by_model["c"] == {"mean": None, "stories": 0, "place": None}
@@ -125,7 +131,7 @@ def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypat
     assert (one["reference"], one["pearson"], one["stories"]) == ("judge j", None, 0)
     assert one["reason"] == "no story has scores of all models in both"
     assert (one["curve"], (tmp_path / "out" / "agreement-curve.svg").exists()) == ([], False)
-    assert "ok 8 of 12, unparseable 4 of 12" in run.page
+    assert "ok 8 of 16, unparseable 4 of 16, no_rewrite 4 of 16" in run.page
 
 
 def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(tmp_path, monkeypatch):

@@ -261,6 +261,8 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
         assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     rows = list(read_responses(tmp_path / "whole"))
     assert [row.id for row in rows] == [f"{i:08d}" for i in range(23)]
+    for row, result in zip(rows, fake_scorer().score([row["text"] for row in texts(23)]), strict=True):
+        assert (row.words, row.score, row.reason) == (result.words, result.score, result.reason)
     assert summarise(tmp_path / "broken") == summarise(tmp_path / "whole")
     assert summarise(tmp_path / "whole").valid == 15
 

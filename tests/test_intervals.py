@@ -177,6 +177,10 @@ def test_pearson_is_numpys_with_the_published_checks_p(pairs):
 def test_a_correlation_without_interval():
     three = pearson([1, 2, 3], [1, 3, 2], unit="models")
     assert (three.r, three.low, three.reason) == (pytest.approx(0.5), None, "3 models: an interval needs at least 4")
+    assert (pearson(range(9), [1, 0, 2] * 3).note, pearson(range(10), [1, 0] * 5).note) == (
+        "9 pairs: the interval is wide",
+        None,
+    )
     line = pearson([1, 2, 3, 4], [2, 4, 6, 8])
     assert (line.r, line.low, line.reason) == (pytest.approx(1), None, "all points are on a line: no interval")
     with pytest.raises(ValueError, match="3 values of x but 2 of y"):

@@ -151,7 +151,7 @@ def agreement(evaluations: Evaluations, name: str, reference: str) -> Agreement:
     result = Agreement(name, reference, *ours.shape)
     if not result.stories:
         return replace(result, reason="no story has scores of all models in both")
-    correlation = pearson(ours.mean(axis=1), theirs.mean(axis=1), unit="models")
+    correlation = pearson(ours.mean(axis=1), theirs.mean(axis=1), unit="models", names=(name, reference))
     ci95 = None if correlation.low is None or correlation.high is None else (correlation.low, correlation.high)
     reason = correlation.note or correlation.reason
     return replace(result, pearson=correlation.r, p=correlation.p, ci95=ci95, reason=reason)

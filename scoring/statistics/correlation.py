@@ -24,10 +24,17 @@ class Correlation:
     note: str | None = None  # with fewer than 10 pairs, a sentence that warns the reader
 
 
-def pearson(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *, unit: str = "pairs") -> Correlation:
+def pearson(
+    x: Sequence[float] | np.ndarray,
+    y: Sequence[float] | np.ndarray,
+    *,
+    unit: str = "pairs",
+    names: tuple[str, str] = ("x", "y"),
+) -> Correlation:
     """Pearson correlation (paper, sections 4.3.1 to 4.3.4) of shapes (n,), exact p-value, 95% interval by Fisher's z.
 
-    The interval needs four pairs that are not on a line, the correlation three. `unit` says in the note what a pair is.
+    The interval needs four pairs that are not on a line, the correlation three. `unit` says in the note what a pair is,
+    `names` in the reason whose values are all equal.
 
     >>> result = pearson([1, 2, 3, 4, 5], [1, 3, 2, 5, 4], unit="models")
     >>> round(result.r, 3), round(result.p, 3), round(result.low, 3), round(result.high, 3)
@@ -40,10 +47,11 @@ def pearson(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, *,
     a, b, n = as_floats(x), as_floats(y), len(x)
     if len(b) != n:
         raise ValueError(f"{n} values of x but {len(b)} of y")
-    reason = not_finite(a, "values of x") or not_finite(b, "values of y")
+    own = [f"values of {name}" for name in names]
+    reason = not_finite(a, own[0]) or not_finite(b, own[1])
     if not reason and n < 3:
         reason = f"{n} {unit}: a line goes through any two" if n == 2 else f"only one of {unit}"
-    if reason := reason or no_spread(a, "values of x") or no_spread(b, "values of y"):
+    if reason := reason or no_spread(a, own[0]) or no_spread(b, own[1]):
         return Correlation(None, None, None, None, n, reason=reason)
     from scipy.stats import pearsonr
 

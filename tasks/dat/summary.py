@@ -31,7 +31,7 @@ class DatSummary:
     valid: int  # responses with a score. `mean`, `std` and `ci95` always stand beside `valid` of `num_responses`.
     mean: float | None  # mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a valid response
     std: float | None  # sample standard deviation (ddof = 1); None with fewer than two valid responses
-    ci95: tuple[float, float] | None  # normal 95% interval of the mean: mean -+ 1.96 std / sqrt(valid)
+    ci95: tuple[float, float] | None  # Student's 95% interval of the mean over the valid responses
     unique_words: int  # distinct words in valid responses (all ten of each, under Olson's protocol too)
     reasons: dict[str, int]  # invalid responses by reason, every reason named
     instruments: dict[str, float] = field(default_factory=dict)  # `sozo.tasks.dat.instruments`; what was measured

@@ -22,8 +22,8 @@ from sozo.eval.run import score_answers
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import CRITERIA, TASKS
-from sozo.tasks.jcq.rubric import write_verdict
 from sozo.tasks.jcq.task import Jcq, JcqSettings
+from sozo.tasks.jcq.verdict import write_verdict
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.sat.task import Sat
 

@@ -149,9 +149,9 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
     }
     judge = replying({"速い話": "4", "長い話": Reply(error="HTTP 500"), "怪しい話": "5点です"})
     graded = grade(judge, rows, tmp_path)
-    assert graded.statuses["A"] == ["ok", "no_rewrite", "api_error", "no_rewrite", "unparseable", "ok"]
+    assert graded.statuses["A"] == {"ok": 2, "no_rewrite": 2, "api_error": 1, "unparseable": 1}
     # One ledger line for the same text by two models, and two for the reply that is no grade.
-    assert graded.statuses["B"] == ["ok"]
+    assert graded.statuses["B"] == {"ok": 1}
     assert graded.scores.values.tolist() == [[0.8], [0.8]]
     assert len(judge.asked) == 4
     lines = read_judgements(tmp_path / "j.jsonl", (SAT_V1,))
@@ -176,7 +176,7 @@ def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
     rows = {"A": [Rewrite(str(k), "1", f"話{k}") for k in range(5)]}
     judge = FakeJudge(lambda _: "3", concurrency=1)  # 50 tokens at most, 20 each: 1 of 5, then 0.4 spent
     graded = grade(judge, rows, tmp_path, price_in=0.0, price_out=1e6 / 50, max_cost=1.5)
-    assert graded.statuses["A"] == ["ok", "ok", "not_asked", "not_asked", "not_asked"]
+    assert graded.statuses["A"] == {"ok": 2, "not_asked": 3}
     assert graded.judging.stopped
 
 

@@ -85,4 +85,4 @@ def test_two_processes_leave_a_whole_model(method, launch, folder, tmp_path):
         row = json.loads((scored / "metrics.json").read_text("utf-8"))
         assert row["num_answers"] == 64
         assert row["valid"] > 3
-        assert 0.6 < row["mean"] < 1
+        assert 0.6 < row["measures"]["dat"]["mean"] < 1

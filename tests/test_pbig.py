@@ -13,6 +13,8 @@ from fakes import FakeJudge
 from pbig_trial_rule import EXPERTS, rate
 from sozo.data.errors import UserError
 from sozo.data.rubrics import load_rubric
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.tasks import finished_run, refuse_training
 from sozo.tasks.pbig.experts import judge_in_stages
@@ -107,6 +109,50 @@ def test_worth_by_hand():
     assert worth({}, axes) is None
 
 
+MARKETS = [c.name for c in CRITERIA if c.not_applicable is not None]
+
+
+def business(*scores):
+    """Worth of an idea with all technical axes at 4, by need and size of B2B, then of B2C."""
+    needs_and_sizes = dict(
+        zip(("need_validity_b2b", "market_size_b2b", "need_validity_b2c", "market_size_b2c"), scores, strict=True)
+    )
+    return worth(dict.fromkeys([c.name for c in CRITERIA[:4]], 4) | needs_and_sizes, CRITERIA)
+
+
+def test_need_and_market_size_count_once_for_the_better_served_market():
+    technical = 1 + 1 + 3 / 4 + 1
+    assert business(3, 3, 0, 0) == business(0, 0, 3, 3) == pytest.approx((technical + 1) / 5)
+    assert business(2, 2, 2, 2) == business(2, 2, 0, 0) == pytest.approx((technical + 4 / 6) / 5)
+    assert business(1, 3, 2, 1) == pytest.approx((technical + 4 / 6) / 5)
+    assert business(0, 0, 0, 0) == business(3, 0, 0, 3) == pytest.approx(technical / 5)  # a half market is none
+    assert sorted(MARKETS) == ["market_size_b2b", "market_size_b2c", "need_validity_b2b", "need_validity_b2c"]
+    only = [criterion for criterion in CRITERIA if criterion.name in ("specificity", "need_validity_b2c")]
+    assert worth({"specificity": 4, "need_validity_b2c": 2}, only) == pytest.approx((1 + 2 / 3) / 2)
+    # Weights hold within a market too; that of the pair is their mean, whichever market is served.
+    weights = {"need_validity_b2b": 3.0, "market_size_b2b": 1.0, "need_validity_b2c": 1.0, "market_size_b2c": 3.0}
+    scores = {
+        "specificity": 4,
+        "need_validity_b2b": 3,
+        "market_size_b2b": 1,
+        "need_validity_b2c": 0,
+        "market_size_b2c": 0,
+    }
+    rated = [criterion for criterion in CRITERIA if criterion.name in scores]
+    assert worth(scores, rated, weights) == pytest.approx((1 + 2 * (3 * 1 + 1 / 3) / 4) / 3)
+    none = dict.fromkeys(("need_validity_b2c", "market_size_b2c"), 0.0)
+    assert worth(scores, rated, none) == pytest.approx((1 + 4 / 6) / 2)
+
+
+def test_naming_a_second_market_never_lowers_pay_and_no_market_is_the_worst():
+    grades = range(4)
+    paid = {(n, m, k, j): business(n, m, k, j) for n in grades for m in grades for k in grades for j in grades}
+    for (n, m, k, j), pay in paid.items():
+        assert pay >= max(paid[n, m, 0, 0], paid[0, 0, k, j])
+        assert pay >= paid[0, 0, 0, 0]
+        assert (pay == paid[0, 0, 0, 0]) == (not n * m and not k * j)
+
+
 def test_titles_that_differ_in_form_only_are_equal():
     assert same_titles({"p": [{"title": "A 枕"}, {"title": "ａ枕"}, {"title": "布"}, {"title": "紙"}]}) == {"p": 0.5}
 
@@ -123,14 +169,14 @@ def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
     assert (measures["pbig/feasible"]["n"], measures["pbig/feasible"]["of"]) == (48, 72)
     assert measures["pbig/specificity"]["mean"] == pytest.approx(3)
     assert (measures["pbig/innovativeness"]["mean"], measures["pbig/innovativeness"]["n"]) == (2, 24)
-    # 4 3 2 2 and four 2s; 3 1 and four 2s; 2: each criterion's place on its scale, over eight.
-    good, unbuildable, vague = 1 + 2 / 3 + 1 / 4 + 1 / 3 + 8 / 3, 2 / 3 + 8 / 3, 1 / 3
-    assert measures["pbig/worth"]["mean"] == pytest.approx((good + unbuildable + vague) / 24)
+    # 4 3 2 2 and a market of 2 and 2; 3 1 and such a market; 2: each one's place on its scale, over five.
+    good, unbuildable, vague = 1 + 2 / 3 + 1 / 4 + 1 / 3 + 2 / 3, 2 / 3 + 2 / 3, 1 / 3
+    assert measures["pbig/worth"]["mean"] == pytest.approx((good + unbuildable + vague) / 15)
     assert run.metrics["statuses"]["ok"] == len(asked) == 360
     assert 0 < measures["pbig/distance"]["mean"] < 1
     assert measures["pbig/same_title"]["mean"] == 0
     assert finished_run(tmp_path / "run").by_item(Pbig.measures[0])["nlp-1"] == pytest.approx(
-        (good + unbuildable + vague) / 24
+        (good + unbuildable + vague) / 15
     )
     # The same command again asks nobody; a cut ledger asks for what is missing.
     again = FakeJudge(by_kind)
@@ -164,12 +210,39 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
     # Both rate specificity; T5 the three technical axes, B2 the four of business.
     assert run.metrics["statuses"]["ok"] == 72 * (2 + 3 + 4)
     worths = {name: mean["mean"] for name, mean in run.metrics["experts"].items()}
-    assert worths == {"T5": pytest.approx(1), "B2": pytest.approx(4 / 5)}
-    assert run.metrics["measures"]["pbig/worth"]["mean"] == pytest.approx(0.9)
+    # B2B is not served, for its size is 0; B2C is, to the full.
+    assert worths == {"T5": pytest.approx(1), "B2": pytest.approx(1)}
+    assert run.metrics["measures"]["pbig/b2b"]["mean"] == 0
+    assert run.metrics["measures"]["pbig/worth"]["mean"] == pytest.approx(1)
     with pytest.raises(UserError, match="holds no rating by T9; B1, B2"):
         scored(tmp_path / "no", judge, as_experts="T9")
     with pytest.raises(UserError, match="files of ratings are for experts"):
         scored(tmp_path / "no", judge, pbig_ratings="r.csv")
+
+
+def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):
+    zero = {idea.title for idea in trial_ideas() if idea.patent.startswith("nlp")}
+
+    def reply(prompt):
+        title = re.search("Product idea: (.+)", prompt.rpartition("# Input")[2])[1]
+        criterion = criterion_of(prompt)
+        if criterion.name not in MARKETS:
+            return verdict(4)
+        return verdict(0 if criterion.name.endswith("b2b") and title in zero else 3)
+
+    run = scored(tmp_path / "run", FakeJudge(reply))
+    measures = run.metrics["measures"]
+    for name in ("need_validity_b2b", "market_size_b2b"):
+        assert (measures[f"pbig/{name}"]["mean"], measures[f"pbig/{name}"]["n"], measures[f"pbig/{name}"]["of"]) == (
+            *(3, 48),
+            72,
+        )
+    assert (measures["pbig/b2b"]["mean"], measures["pbig/b2b"]["n"]) == (pytest.approx(2 / 3), 72)
+    assert (measures["pbig/b2c"]["mean"], measures["pbig/b2c"]["n"]) == (1, 72)
+    assert measures["pbig/worth"]["mean"] == pytest.approx((1 + 1 + 3 / 4 + 1 + 1) / 5)
+    text = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
+    assert "A B2B product" in text
+    assert "B2B製品である" in text
 
 
 def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
@@ -182,7 +255,7 @@ def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
     assert measures["pbig/innovativeness"]["n"] == 0
     assert run.metrics["statuses"]["unparseable"] == 48
     # Of a vague idea all is known: it is worth little. Of the others it is not known what they are worth.
-    assert (measures["pbig/worth"]["mean"], measures["pbig/worth"]["n"]) == (pytest.approx(1 / 24), 24)
+    assert (measures["pbig/worth"]["mean"], measures["pbig/worth"]["n"]) == (pytest.approx(1 / 15), 24)
     assert run.metrics["reasons"] == {"unparseable": 48}
     table = finished_run(tmp_path / "run").table()
     assert table["score"].null_count == 48

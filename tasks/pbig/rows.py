@@ -17,10 +17,12 @@ CRITERIA: tuple[Criterion, ...] = load_rubric("pbig").criteria
 GATES = {"specificity": "pbig/specific", "technical_validity": "pbig/feasible"}
 WORTH, DISTANCE, SAME_TITLE = "pbig/worth", "pbig/distance", "pbig/same_title"
 BY_CRITERION = {criterion.name: f"pbig/{criterion.name}" for criterion in CRITERIA}
+SERVED = {market: f"pbig/{market}" for market in ("b2b", "b2c")}  # shares of the rated ideas that are for a market
 MEASURES = (
     Measure(WORTH, 3),
     *(Measure(name, share=True) for name in GATES.values()),
     *(Measure(name, 2, group="axis_changes") for name in BY_CRITERION.values()),
+    *(Measure(name, share=True, better=0, group="axis_changes") for name in SERVED.values()),
     Measure(DISTANCE),
     Measure(SAME_TITLE, share=True, better=-1),
 )
@@ -52,8 +54,10 @@ def worth(
 ) -> float | None:
     """The weighted mean over `criteria` of how far up its scale each score is, 0 to 1; behind a closed gate 0.
 
-    None if a score that should be there is missing: a judgement failed, which is not the idea's fault. `weights` are
-    by criterion, 1 where they say nothing.
+    Need and market size count once, for the better served market: of scores of 0 to 3 as (need + market size) / 6. A
+    market with a 0, "not a product for this market", is not served, and none served counts 0. So naming a second
+    market never lowers the worth. None if a score that should be there is missing: a judgement failed, which is not
+    the idea's fault. `weights` are by criterion, 1 where they say nothing; the weight of the two is their mean.
 
     >>> first, second = CRITERIA[:2]
     >>> worth({"specificity": 3, "technical_validity": 4}, [first, second])
@@ -61,16 +65,30 @@ def worth(
     >>> worth({"specificity": 1}, [first, second]), worth({"specificity": 4}, [first, second])
     (0.0, None)
     """
-    total = share = 0.0
+    terms: list[tuple[float, float]] = []  # how far up, and the weight
+    markets: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for criterion in criteria:
-        weight = (weights or {}).get(criterion.name, 1.0)
-        total += weight
-        if gate(criterion, scores) is False:
+        if not (weight := (weights or {}).get(criterion.name, 1.0)):
             continue
-        if criterion.name not in scores:
-            return None
-        share += weight * (scores[criterion.name] - criterion.lowest) / (criterion.highest - criterion.lowest)
-    return share / total
+        place = 0.0
+        if gate(criterion, scores) is not False:
+            if criterion.name not in scores:
+                return None
+            place = (scores[criterion.name] - criterion.lowest) / (criterion.highest - criterion.lowest)
+        (markets[_market(criterion)] if _market(criterion) else terms).append((place, weight))
+    if markets:
+        served = max(fmean(*zip(*of, strict=True)) * all(place for place, _ in of) for of in markets.values())
+        terms.append((served, fmean(weight for of in markets.values() for _, weight in of)))
+    return fmean(*zip(*terms, strict=True))
+
+
+def _market(criterion: Criterion) -> str:
+    """B2b or b2c, of a criterion that can be beside the point; empty for what every idea has.
+
+    >>> [_market(criterion) for criterion in CRITERIA[3:5]]
+    ['', 'b2b']
+    """
+    return "" if criterion.not_applicable is None else criterion.name.rpartition("_")[2]
 
 
 @dataclass
@@ -108,10 +126,17 @@ class JudgedIdea:
         """By the measures' names, each the mean over the experts who have it; not what takes several ideas."""
         collected: defaultdict[str, list[float]] = defaultdict(list)
         for expert, opinion in self.opinions.items():
-            for criterion, score in opinion.scores.items():
-                collected[BY_CRITERION[criterion]].append(score)
-                if criterion in GATES:
-                    collected[GATES[criterion]].append(float(score > _passing(criterion)))
+            for criterion in CRITERIA:
+                if (score := opinion.scores.get(criterion.name)) is None:
+                    continue
+                if score != criterion.not_applicable:  # which is no grade
+                    collected[BY_CRITERION[criterion.name]].append(score)
+                if criterion.name in GATES:
+                    collected[GATES[criterion.name]].append(float(score > _passing(criterion.name)))
+            for market, name in SERVED.items():
+                of_market = [c.name for c in CRITERIA if c.name in opinion.criteria and _market(c) == market]
+                if of_market and opinion.scores.keys() >= set(of_market):
+                    collected[name].append(float(all(opinion.scores[criterion] for criterion in of_market)))
             worth_to_expert = self.worth(expert)
             if worth_to_expert is not None:
                 collected[WORTH].append(worth_to_expert)

@@ -9,7 +9,7 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks.pbig.finished import LEDGER, PATENTS, ROWS, FinishedPbig
 from sozo.tasks.pbig.ideas import LIMITS, trial_patents
-from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, WORTH
+from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, SERVED, WORTH
 from sozo.tasks.pbig.settings import digest
 from sozo.tasks.view import (
     FACTS,
@@ -58,7 +58,7 @@ class PbigView(View[FinishedPbig]):
             stored("num_items", "pbig_patents", NUMBERS | FACTS),
             part_of("valid", "pbig_valid", NUMBERS),
             *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
-            *(measured(known[name], criterion) for criterion, name in BY_CRITERION.items()),
+            *(measured(known[name], key) for key, name in (BY_CRITERION | SERVED).items()),
             *map(_worth_column, experts),
             stored("num_answers", "answers"),
             RunColumn("pbig_cut", lambda run: sum(run.metrics["cut"].values()), shown=FACTS),
@@ -82,7 +82,7 @@ class PbigView(View[FinishedPbig]):
         gates = pick(columns, ("valid", "specific", "feasible", "mean", "distance", "same_title"))
         tables = [
             ModelTable("pbig_gates", gates, ("pbig_note", *trial, "scale_note")),
-            ModelTable("pbig_axes", pick(columns, BY_CRITERION), ("pbig_axes_note",)),
+            ModelTable("pbig_axes", pick(columns, (*BY_CRITERION, *SERVED)), ("pbig_axes_note",)),
         ]
         if len(experts) > 1:
             of_experts = pick(columns, (f"worth to {name}" for name in experts))

@@ -1,0 +1,110 @@
+"""What a mix trains is what TRL trains: grouping a step's completions by prompt changes no weight under any loss."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mix_steps import differences, mixtral
+from sozo.training.grpo_trainer import by_prompt
+from sozo.training.shared_prompt import packed
+from test_mix import batches, rows_of
+
+LOSSES = ["grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "luspo", "vespo"]
+
+
+def check(difference, moved):
+    assert moved > 1e-3
+    assert difference < 1e-6
+
+
+@pytest.mark.parametrize("size", [2, 4, 16])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_of_trl(loss, size, tmp_path):
+    level = {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
+    check(*differences(tmp_path, loss_type=loss, per_device_train_batch_size=size, **level))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss_type": "dapo", "top_entropy_quantile": 0.3},
+        {"loss_type": "dapo", "entropy_coef": 0.5},
+        {"loss_type": "dapo", "use_adaptive_entropy": True, "entropy_coef": 0.5, "entropy_target": 9.0},
+        {"loss_type": "grpo", "importance_sampling_level": "sequence", "num_iterations": 2},
+        {"loss_type": "dapo", "beta": 0.04, "use_bias_correction_kl": True, "num_iterations": 2},
+        {"loss_type": "luspo", "importance_sampling_level": "token"},
+        {"loss_type": "dr_grpo", "off_policy_mask_threshold": 0.01, "num_iterations": 2},
+        {"loss_type": "grpo", "scale_rewards": "batch", "delta": 1.5, "mask_truncated_completions": True},
+        {"loss_type": "dapo", "shuffle_dataset": False, "num_generations": 8},
+    ],
+    ids=lambda settings: "-".join(settings),
+)
+def test_settings_beside_the_loss(settings, tmp_path):
+    check(*differences(tmp_path, per_device_train_batch_size=4, **settings))
+
+
+def test_a_routers_auxiliary_loss(tmp_path):
+    check(*differences(tmp_path, mixtral, loss_type="dapo", per_device_train_batch_size=4))
+
+
+@pytest.mark.parametrize("loss", ["dapo", "grpo", "bnpo"])
+@pytest.mark.parametrize("generation", [16, 12])
+def test_completions_stay_in_their_step(loss, generation, tmp_path):
+    # Eight micro-batches are a step: a generation of two steps, and one that ends in the middle of a step.
+    sizes = {"completions_per_step": 32, "per_device_train_batch_size": 4, "num_generations": 8}
+    check(*differences(tmp_path, loss_type=loss, steps_per_generation=generation, **sizes))
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (6, [[0, 3], [1, 2], [4, 8], [5, 6], [7, 11], [9, 10]]),
+        (3, [[0, 3], [1, 2], [5, 4], [6, 9], [7, 11], [8, 10]]),
+        (2, [[0, 3], [1, 2], [4, 7], [5, 6], [8, 10], [9, 11]]),
+        (4, [[0, 3], [1, 2], [4, 7], [5, 6], [8, 10], [9, 11]]),
+        (12, [[0, 3], [1, 2], [4, 8], [5, 6], [7, 11], [9, 10]]),
+    ],
+)
+def test_the_windows(steps, expected):
+    # A step ends after so many micro-batches. Of six, 4 and 2 end together only after each second one.
+    mixed = batches(*("abc", "b", "b", "abc", "c", "abc", "abc", "b", "c", "abc", "c", "b"), size=2)
+    assert rows_of(by_prompt(mixed, steps)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("loss", ["bnpo", "dapo", "grpo"])
+def test_on_several_processes(loss, processes, tmp_path):
+    settings = json.dumps({"loss_type": loss, "per_device_train_batch_size": 4, "beta": 0.04})
+    tests = Path(__file__).parent
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    done = subprocess.run(
+        [sys.executable, *launch, str(tests / "mix_steps.py"), str(tmp_path), settings],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert len(lines) == processes
+    for line in lines:
+        check(*line)
+
+
+def test_the_packed_prompt_serves_several_prompts_of_a_batch(tmp_path, monkeypatch):
+    # Where TRL's own batches stand: a micro-batch is one row all the same, each prompt in it once.
+    seen = []
+
+    def counting(ids, labels, layout):
+        seen.append(len(layout.parts))
+        return packed(ids, labels, layout)
+
+    monkeypatch.setattr("sozo.training.shared_prompt.packed", counting)
+    check(*differences(tmp_path, loss_type="bnpo", per_device_train_batch_size=16))
+    assert len(seen) == 1 + 12  # the trial, and all micro-batches of three steps
+    assert set(seen) == {2}

@@ -1,7 +1,7 @@
 """Steps of GRPO on two prompts whose answers have 2 and 20 tokens, by TRL's trainer and by ours.
 
-As a script, one of several processes: `python mix_steps.py FOLDER SETTINGS` prints the largest difference between the
-weights that the two trainers leave, and how far TRL's moved. `SETTINGS` are JSON.
+As a script, one of several processes: `python mix_steps.py FOLDER SETTINGS` writes the largest difference between the
+weights that the two trainers leave, and how far TRL's moved, into `RANK.json` in FOLDER. `SETTINGS` are JSON.
 """
 
 import json
@@ -16,7 +16,6 @@ from transformers import MixtralConfig, MixtralForCausalLM
 from trl import GRPOTrainer
 
 from scripted_grpo import tiny_llama
-from sozo.data.processes import rank
 from sozo.models.tiny import build_tokenizer
 from sozo.training.grpo import GrpoSettings
 from sozo.training.grpo_trainer import MixTrainer
@@ -38,7 +37,8 @@ def mixtral(vocabulary):
 def trained(kind, folder, model=tiny_llama, **settings):
     """All weights of a model after three SGD steps of 64 completions, which a process draws anew in the same way."""
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
-    tokenizer, draw = build_tokenizer(WORDS), random.Random(rank())
+    process = int(os.environ.get("RANK", "0"))
+    tokenizer, draw = build_tokenizer(WORDS), random.Random(process)
     lengths = {tuple(tokenizer(text, add_special_tokens=False)["input_ids"]): n for text, n in PROMPTS.items()}
 
     def rollout(prompts, trainer):
@@ -51,9 +51,11 @@ def trained(kind, folder, model=tiny_llama, **settings):
     fixed |= {"model_init_kwargs": {"dtype": "float32"}}
     fixed |= {"max_steps": 3, "optim": "sgd", "learning_rate": 0.1, "lr_scheduler_type": "constant"}
     fixed |= {"max_grad_norm": 0.0, "disable_tqdm": True, "gradient_checkpointing": False, "logging_steps": 1}
-    model(len(tokenizer)).save_pretrained(folder / f"model-{rank()}")  # for beta's reference too
+    start = folder / f"model-{process}"
+    if not start.is_dir():  # later, with processes that know of each other, only the first would write
+        model(len(tokenizer)).save_pretrained(start)
     trainer = kind(
-        model=str(folder / f"model-{rank()}"),
+        model=str(start),
         args=GrpoSettings(**fixed | settings),
         reward_funcs=lambda completion_ids, **_: [float(sum(ids) % 7) for ids in completion_ids],
         train_dataset=Dataset.from_list([{"prompt": text} for text in PROMPTS] * 4),
@@ -76,5 +78,5 @@ def differences(folder, model=tiny_llama, **settings):
 
 if __name__ == "__main__":
     result = differences(Path(sys.argv[1]), **json.loads(sys.argv[2]))
-    sys.stdout.write(json.dumps(result) + "\n")
+    Path(sys.argv[1], f"{torch.distributed.get_rank()}.json").write_text(json.dumps(result))
     torch.distributed.destroy_process_group()

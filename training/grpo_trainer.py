@@ -1,6 +1,7 @@
 """TRL's GRPO trainer for a mix of tasks: micro-batches of one prompt, no unpaid completion, vLLM watched."""
 
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +14,13 @@ from sozo.training.vllm_watch import Canary, dropped
 
 logger = logging.getLogger(__name__)
 _ALARM = 0.1  # of what vLLM drew; rounding costs a few in a thousand tokens
+# Losses to which each completion adds the same, whichever micro-batch of its step it is in. To bnpo it does not: bnpo
+# divides by the micro-batch's tokens.
+_BY_COMPLETION = ("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo")
 
 
 class MixTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPOTrainer; a run that asks one prompt is TRL's to the last bit."""
+    """GRPOTrainer; a run that asks one prompt is TRL's to the last bit, one of several up to the order of its sums."""
 
     _buffered_inputs: Any
     canary: Canary | None = None
@@ -25,11 +29,17 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         before = self._buffered_inputs
         inputs = super()._prepare_inputs(generation_batch)
-        if not self.model.training or self._buffered_inputs is before:
+        if not self.model.training or self._buffered_inputs is before or self._loss_sees_micro_batch:
             return inputs
         # TRL has just generated, shuffled the completions and cut them into micro-batches.
-        self._buffered_inputs = by_prompt(self._buffered_inputs)
+        self._buffered_inputs = by_prompt(self._buffered_inputs, self.args.gradient_accumulation_steps)
         return self._buffered_inputs[self._step % len(self._buffered_inputs)]
+
+    @property
+    def _loss_sees_micro_batch(self) -> bool:
+        """Whether part of the loss is computed from a micro-batch as a whole, so that regrouping would change it."""
+        bonus = self._entropy_bonus_enabled or self.top_entropy_quantile < 1
+        return bonus or self.aux_loss_enabled or self.loss_type not in _BY_COMPLETION
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         output = super()._generate_and_score_completions(inputs)
@@ -71,11 +81,21 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         return rewards
 
 
-def by_prompt(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]:
+    """The micro-batches of a generation, of one prompt each where the counts allow; `steps` make an optimizer step.
+
+    Completions move only within windows that no optimizer step ends in, so that each stays in its step.
+    """
+    window = math.gcd(len(batches), steps)
+    windows = (batches[first : first + window] for first in range(0, len(batches), window))
+    return [batch for same_step in windows for batch in _regrouped(same_step)]
+
+
+def _regrouped(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
     """The same completions in as many micro-batches, of one prompt each where the counts allow.
 
     What is left over of each prompt comes together in the order of the prompts. The micro-batches stand in the order in
-    which the shuffle put their first completions, so that steps of one generation differ no more than by chance.
+    which the shuffle put their first completions.
     """
     prompts = torch.cat([torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"]) for batch in batches])
     size = len(prompts) // len(batches)

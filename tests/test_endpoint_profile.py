@@ -8,12 +8,15 @@ import pytest
 from judge_server import VERDICT, serving
 from judge_server import completion as judged
 from sozo.data.errors import UserError
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.experts.command import ExpertSettings
 from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.tasks.jcq.task import JcqSettings
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server
 
@@ -43,8 +46,16 @@ def test_a_profile_is_text_a_file_or_a_mapping(tmp_path):
         ("nowhere.yaml", "cannot be read"),
         ("{key_env: [}", "no valid YAML"),
         ("{timeout: -1}", "timeout: Input should be greater than 0"),
-        ("{temperature: warm}", "must be a number or none"),
+        ("{temperature: warm}", "must be a number of 0 or more or none"),
         ("{extra_body: 3}", "extra_body: Input should be a valid dictionary"),
+        ("{temperature: .nan}", "temperature must be a number of 0 or more or none, not nan"),
+        ("{temperature: .inf}", "temperature must be a number of 0 or more or none, not inf"),
+        ("{temperature: -0.5}", "temperature must be a number of 0 or more or none, not -0.5"),
+        ("{timeout: .inf}", "timeout: Input should be a finite number"),
+        ("{timeout: .nan}", "timeout: Input should be"),
+        ("{base_url: 'http://host:99999/v1'}", "base_url cannot be used"),
+        ("{extra_body: {top_p: .nan}}", "extra_body must be what JSON can say"),
+        ("{extra_body: {day: 2026-01-01}}", "extra_body must be what JSON can say"),
         ("{key_env: sk-abcdef0123456789}", "not the key"),
     ],
 )
@@ -52,6 +63,54 @@ def test_mistakes_are_one_line_without_a_key(text, message):
     with pytest.raises(UserError, match=message) as caught:
         read_profile(text)
     assert "abcdef0123456789" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+IMPOSSIBLE = ("127.0.0.1:0", "h:99999", "h:-1", "h:port", ":80", "", "[::1", "me:secret@:80", "h:1:2")
+
+
+@pytest.mark.parametrize("host", IMPOSSIBLE)
+def test_an_address_that_cannot_be_is_refused_before_anything_is_sent(host, monkeypatch):
+    url = f"http://{host}/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    for make in (
+        lambda: GeneratorSettings("m", base_url=url).settled(),
+        lambda: endpoint_judge(JudgeSettings("j", judge_base_url=url)),
+        lambda: endpoint_judge(JudgeSettings("j")),
+        lambda: make_encoder("openai:e"),
+        lambda: read_profile({"base_url": url}),
+    ):
+        with pytest.raises(UserError, match="cannot be used: it must begin with http:// or https://") as caught:
+            make()
+        assert "secret" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        *((GeneratorSettings, {"temperature": value}) for value in (NAN, INF, 10**400)),
+        *((GeneratorSettings, {"concurrency": value}) for value in (0, -1, 10**400)),
+        (GeneratorSettings, {"max_new_tokens": 0}),
+        *((JudgeSettings, {"max_cost": value}) for value in (NAN, INF, -1.0)),
+        *((JudgeSettings, {"price_in": value, "price_out": 1.0}) for value in (NAN, INF, -1.0)),
+        *((JudgeSettings, {"judge_concurrency": value}) for value in (0, 10**400)),
+        (JudgeSettings, {"judge_max_tokens": 0}),
+        (JcqSettings, {"max_cost": NAN}),
+        *((ExpertSettings, {"judge_temperature": value}) for value in (NAN, INF, -1.0)),
+        (ExpertSettings, {"judge_seeds": 0}),
+        (SamplingOptions, {"num_responses": 0}),
+        (SamplingOptions, {"seed": 10**400}),
+    ],
+)
+def test_a_number_that_cannot_be_is_one_line_as_soon_as_it_is_said(kind, values):
+    name = next(iter(values))
+    with pytest.raises(UserError, match=f"^{name} must be ") as caught:
+        kind(**values)
+    assert len(str(caught.value)) < 120
     assert "\n" not in str(caught.value)
 
 

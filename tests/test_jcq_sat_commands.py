@@ -168,6 +168,11 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
         (("--model", "m", "--trial", "--price-in", "1"), "price_in and price_out go together"),
         (("--model", "m", "--trial", "--num-answers", "0"), "num_answers must be at least 1"),
         (("--model", "m", "--trial", "--judge-backend", "mlx"), "judge_backend must be"),
+        (("--model", "m", "--trial", "--temperature", "nan"), "temperature must be a number"),
+        (("--model", "m", "--trial", "--temperature=-1"), "temperature must be above 0"),
+        (("--model", "m", "--trial", "--max-cost", "nan", "--price-in", "1", "--price-out", "1"), "max_cost must be"),
+        (("--model", "m", "--trial", "--base-url", "http://h/v1", "--max-cost", "5"), "max_cost needs the price"),
+        (("--model", "m", "--trial", "--base-url", "http://h:99999/v1"), "base_url cannot be used"),
     ],
 )
 def test_jcq_mistakes_are_one_line(words, message, tmp_path):

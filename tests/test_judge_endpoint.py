@@ -138,11 +138,17 @@ def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatc
         ({"message": "bad parameter", "code": 400}, "HTTP 200: bad parameter"),
         ({"message": "no such model"}, r"HTTP 200: no such model \(4 attempts\)"),
         ("overloaded", r"HTTP 200: overloaded \(4 attempts\)"),
+        (f"for {KEY}", r"HTTP 200: for \*\*\* \(4 attempts\)"),
     ],
 )
 def test_an_error_in_a_200_is_told(serve, error, message):
-    judge, _ = serve((200, {}, {"error": error}))
-    assert re.fullmatch(message, ask(judge, "p")[0].error)
+    beside, inside = completion() | {"error": error}, completion()
+    inside["choices"][0]["error"] = error
+    for body in ({"error": error}, beside, inside):
+        judge, _ = serve((200, {}, body))
+        reply = ask(judge, "p")[0]
+        assert re.fullmatch(message, reply.error)
+        assert reply.text is None
 
 
 @pytest.mark.parametrize(("name", "value"), [("Retry-After", "0.3"), ("retry-after-ms", "300")])
@@ -217,7 +223,10 @@ def test_tokens_are_those_of_every_attempt_that_says_so(serve):
         (200, {}, {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 0}}), (200, {}, completion())
     )
     assert ask(judge, "p")[0].prompt_tokens == 107
-    for usage in (None, ("many", -1)):
+    # Of an error that comes beside choices, too.
+    judge, _ = serve((200, {}, {**completion(), "error": "cold"}), (200, {}, completion()))
+    assert ask(judge, "p")[0].prompt_tokens == 200
+    for usage in (None, ("many", -1), (10**400, 10**400), (1.5, True)):
         judge, _ = serve((200, {}, completion(usage=usage)))
         reply = ask(judge, "p")[0]
         assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
@@ -247,7 +256,7 @@ def test_settings_that_cannot_be(monkeypatch):
     judge = EndpointJudge("judge", base_url="https://me:secret@host/v1?key=secret")
     assert judge.describe()["base_url"] == "https://host/v1"
     with pytest.raises(UserError, match="cannot be used"):
-        ask(EndpointJudge("judge", base_url="http://host:port/v1"), "p")
+        EndpointJudge("judge", base_url="http://host:port/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-鍵")
     with pytest.raises(UserError, match="characters that no key has") as caught:
         EndpointJudge("judge")

@@ -25,7 +25,7 @@ from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint.client import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
-from sozo.scoring.judges.protocol import ToJudge
+from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import judge_answers
 from sozo.tasks.jcq.rubric import JCQ_V1
 
@@ -33,6 +33,7 @@ KEY = "sk-proj-0123456789abcdefgh"
 QUICK = RetryPolicy(retries=2, first_wait=0.01, longest_wait=0.02, patience=0.3)
 JUDGE, WRITER, ENCODER = "judge", "writer", "encoder"
 ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(3)]
+PRICED = JudgeSettings(price_in=1.0, price_out=1.0, max_cost=1.0)
 DRAFT = VERDICT.replace("4", "1")
 GZIP = {"Content-Encoding": "gzip"}
 
@@ -136,7 +137,7 @@ TABLE = {
     "two choices": (
         JUDGE,
         then(body_of(choices=[*reply_of()["choices"], *reply_of(DRAFT)["choices"]])),
-        {"ok": 3},
+        {"api_error": 3},  # of one index: nobody knows which is meant
     ),
     "a completion of the old kind": (JUDGE, then(choice(text=VERDICT, message=None)), {"api_error": 3}),
     # (Expected {"ok": 3} at first; but no word that nobody knows is a good end, and a number is none.)
@@ -200,6 +201,72 @@ TABLE = {
         then((200, {}, {"data": [{"index": 0, "embedding": [1, 2]}] * 3})),
         "not numbered from 0",
     ),
+    # Only what is meant: an error is no answer, choices go by their index, and only strings are content.
+    "an error beside choices": (JUDGE, then(body_of(error={"message": f"cold {KEY}", "code": 502})), {"api_error": 3}),
+    "an error in a choice": (JUDGE, then(choice(error={"message": f"cold {KEY}", "code": 502})), {"api_error": 3}),
+    "an error in a choice's message": (
+        JUDGE,
+        then(choice(message={"content": VERDICT, "error": "cold"})),
+        {"api_error": 3},
+    ),
+    "an error beside choices that passes": (JUDGE, then(body_of(error="cold"), choice(error="cold"), ok()), {"ok": 3}),
+    "an error of null": (JUDGE, then(body_of(error=None)), {"ok": 3}),
+    "a filter's error beside choices": (JUDGE, then(body_of(error={"code": "content_filter"})), {"refused": 3}),
+    "choices in another order": (
+        JUDGE,
+        then(body_of(choices=[{**reply_of(DRAFT)["choices"][0], "index": 1}, *reply_of()["choices"]])),
+        {"ok": 3},
+    ),
+    "choices without index": (
+        JUDGE,
+        then(body_of(choices=[{"message": {"content": text}, "finish_reason": "stop"} for text in (VERDICT, DRAFT)])),
+        {"ok": 3},
+    ),
+    "no choice of index 0": (JUDGE, then(choice(index=1)), {"api_error": 3}),
+    "an index that is a text": (JUDGE, then(choice(index="0")), {"api_error": 3}),
+    "an index that is false": (JUDGE, then(choice(index=False)), {"api_error": 3}),
+    "choices by name": (JUDGE, then(body_of(choices={"0": reply_of()["choices"][0]})), {"api_error": 3}),
+    "choices that are texts": (JUDGE, then(body_of(choices=[VERDICT])), {"api_error": 3}),
+    "content is a number": (JUDGE, then(ok(4)), {"api_error": 3}),
+    "content is an object": (JUDGE, then(ok({"text": VERDICT})), {"api_error": 3}),
+    "content is false": (JUDGE, then(ok(False)), {"api_error": 3}),
+    "a part whose text is null": (JUDGE, then(ok([{"type": "text", "text": None}])), {"api_error": 3}),
+    "a part whose text is a number": (JUDGE, then(ok([{"type": "text", "text": 4}])), {"api_error": 3}),
+    "parts that are texts": (JUDGE, then(ok([VERDICT])), {"api_error": 3}),
+    "two parts": (JUDGE, then(ok([{"type": "text", "text": text} for text in (VERDICT[:9], VERDICT[9:])])), {"ok": 3}),
+    "a refusal beside a verdict": (JUDGE, then(ok(refusal="いいえ")), {"refused": 3}),
+    "a refusal that is no text": (JUDGE, then(ok(refusal={"why": "no"})), {"api_error": 3}),
+    "a refusal as a part": (JUDGE, then(ok([{"type": "refusal", "refusal": "いいえ"}])), {"refused": 3}),
+    "an empty refusal": (JUDGE, then(ok(refusal="")), {"ok": 3}),
+    "usage of 400 digits": (
+        JUDGE,
+        then(body_of(usage={"prompt_tokens": 10**400, "completion_tokens": 10**12})),
+        {"ok": 3},
+    ),
+    "usage of 5,000 digits": (
+        JUDGE,
+        then((200, {}, json.dumps(reply_of(usage=(100, 20))).replace("100", "1" * 5000).encode())),
+        {"ok": 3},
+    ),
+    "usage below zero": (JUDGE, then(body_of(usage={"prompt_tokens": -5, "completion_tokens": "20"})), {"ok": 3}),
+    "usage that is no number": (
+        JUDGE,
+        then((200, {}, json.dumps(body_of(usage={"prompt_tokens": float("nan")})[2]).encode())),
+        {"ok": 3},
+    ),
+    "a redirect to a port that cannot be": (
+        JUDGE,
+        lambda request: (307, {"Location": "http://127.0.0.1:99999/v1"}, b""),
+        {"api_error": 3},
+    ),
+    "writer: a part whose text is null": (WRITER, then(ok([{"type": "text", "text": None}])), "content is no text"),
+    "writer: an error beside choices": (WRITER, then(body_of(error={"message": "cold"})), "HTTP 200: cold"),
+    "writer: a refusal": (WRITER, then(ok(), ok(refusal="いいえ")), ["", ""]),
+    "embeddings: an error beside data": (
+        ENCODER,
+        then((200, {}, {**vectors([1, 2], [1, 2], [1, 2])[2], "error": {"message": "cold"}})),
+        "HTTP 200: cold",
+    ),
     # A vector of its own kind; `WordVectors` has no row for it, and calls an encoder broken that has no others.
     "embeddings: infinite numbers": (ENCODER, then(vectors(*[[float("inf")]] * 3)), [[float("inf")]] * 3),
 }
@@ -231,7 +298,8 @@ def served(monkeypatch):
 def judged(url, folder, timeout):
     """How many judgements have which status."""
     judge = EndpointJudge("j", base_url=url, timeout=timeout, concurrency=1)
-    done = judge_answers(judge, JCQ_V1, ANSWERS, folder / "ledger.jsonl")
+    done = judge_answers(judge, JCQ_V1, ANSWERS, folder / "ledger.jsonl", PRICED)
+    assert done.cost_at_most < 1
     ledger = (folder / "ledger.jsonl").read_text("utf-8")
     assert KEY not in ledger
     assert '"fluency": 1' not in ledger  # a draft's

@@ -27,6 +27,7 @@ from sozo.models.openai_endpoint import OpenAIGenerator
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.client import RetryPolicy
+from sozo.scoring.final_text import answer_state
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 
@@ -181,6 +182,18 @@ def test_a_prompt_that_a_filter_declines_is_an_empty_response():
         ("よ", "stop"),
     ]
     assert len(requests) == 1 + 3
+
+
+def test_a_refusal_is_a_filtered_answer():
+    def answer(body):
+        status, content = completion("よ")
+        if "悪" in body["messages"][-1]["content"]:
+            content["choices"][0]["message"] |= {"content": None, "refusal": "いいえ"}
+        return status, content
+
+    with server(answer) as (url, _):
+        answers = asking("m", base_url=url).answer(["良い", "悪い"], seed=0, batch=0)
+    assert [(a.text, answer_state(a.text, a.finish_reason)) for a in answers] == [("よ", "whole"), ("", "filtered")]
 
 
 def test_a_run_records_the_endpoint_but_no_secret(tmp_path):

@@ -25,16 +25,17 @@ class _Line(str):
     """The line of `--help`, with what else is known of a field: transformers hands all its metadata on to argparse."""
 
     decides = True
+    least: float | None = None
 
 
-def setting(default: Any, text: str, *, decides: bool = True) -> Any:
+def setting(default: Any, text: str, *, decides: bool = True, least: float | None = None) -> Any:
     """A dataclass field with the line that `--help` shows.
 
     It `decides` if it can change a result: a folder of results is not continued with another value of such a field.
-    What only changes speed or place (a cache, a concurrency) may change.
+    What only changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`.
     """
     line = _Line(text)
-    line.decides = decides
+    line.decides, line.least = decides, least
     return field(default=default, metadata={"help": line})
 
 
@@ -51,6 +52,30 @@ def deciding(settings: Any) -> dict[str, Any]:
     """
     decide = [f.name for f in fields(settings) if getattr(f.metadata.get("help"), "decides", True)]
     return {name: getattr(settings, name) for name in decide}
+
+
+class Checked:
+    """Base of a settings dataclass whose numbers are finite, and none below the `least` of its `setting`.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Example(Checked):
+    ...     votes: int = setting(1, "Votes.", least=1)
+    >>> Example(votes=0)
+    Traceback (most recent call last):
+    sozo.data.errors.UserError: votes must be at least 1, not 0
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for f in fields(self):  # type: ignore[arg-type]
+            value, least = getattr(self, f.name), getattr(f.metadata.get("help"), "least", None)
+            if isinstance(value, int | float):
+                if not abs(value) < 2**63:  # so NaN, too; nothing that is stored or sent can be larger
+                    raise UserError(f"{f.name} must be a number that is finite and not huge, not {str(value)[:20]}")
+                if least is not None and value < least:
+                    raise UserError(f"{f.name} must be at least {least}, not {value}")
 
 
 def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -15,7 +15,7 @@ from sozo.data.progress import responses_bar
 from sozo.data.record import folder_sha256
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import iter_tables, utf8_safe, write_columns
-from sozo.data.settings import setting
+from sozo.data.settings import Checked, setting
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
@@ -24,21 +24,21 @@ from sozo.tasks.task import Answer, Item, Task
 
 
 @dataclass(frozen=True)
-class SamplingOptions:
+class SamplingOptions(Checked):
     """How many answers, and from which randomness. A task that asks one thing takes responses or trials."""
 
-    num_responses: int | None = setting(None, "Answers in all, valid or not (DAT; the paper's Table 11: 131072).")
-    trials: int | None = setting(None, "Valid answers: the benchmark (DAT; the paper: 100, which is the default).")
-    num_answers: int = setting(1, "Answers to each item (JCQ's questions, SAT's stories).")
-    seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.")
-    batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).")
+    num_responses: int | None = setting(
+        None, "Answers in all, valid or not (DAT; the paper's Table 11: 131072).", least=1
+    )
+    trials: int | None = setting(
+        None, "Valid answers: the benchmark (DAT; the paper: 100, which is the default).", least=1
+    )
+    num_answers: int = setting(1, "Answers to each item (JCQ's questions, SAT's stories).", least=1)
+    seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.", least=0)
+    batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).", least=0)
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
         """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials."""
-        for name, least in (("num_responses", 1), ("trials", 1), ("num_answers", 1), ("seed", 0), ("batch_size", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise UserError(f"{name} must be at least {least}, not {value}")
         if self.num_responses is not None and self.trials is not None:
             raise UserError("give either num_responses (in all) or trials (valid ones), not both")
         batch_size = self.batch_size or task.batch_size

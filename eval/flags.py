@@ -34,13 +34,12 @@ def with_flags(
         raise UserError(f"two tasks have a setting {min(repeated)}; rename the field of one of them")
 
     def run(**values: Any) -> None:
-        settings = {
-            name: group(**{f.name: values[f.name] for f in fields(group) if f.name not in without})
-            for name, group in every.items()
-        }
-        values = {name: value for name, value in values.items() if name in own_names}
         with one_line_errors("error"):
-            command(**values, **settings)
+            settings = {
+                name: group(**{f.name: values[f.name] for f in fields(group) if f.name not in without})
+                for name, group in every.items()
+            }
+            command(**{name: value for name, value in values.items() if name in own_names}, **settings)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

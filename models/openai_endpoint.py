@@ -13,7 +13,7 @@ from tqdm import tqdm
 from sozo.data.schema import Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
-from sozo.scoring.endpoint.client import OFFICIAL, Endpoint, Outcome, RetryPolicy
+from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, Outcome, RetryPolicy
 from sozo.scoring.endpoint.profile import NONE, read_profile
 
 _PATH = "chat/completions"
@@ -61,7 +61,7 @@ class OpenAIGenerator:
 
             def keep(number: int, outcome: Outcome[Completion]) -> None:
                 # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
-                declined = Completion("", "content_filter") if outcome.code == "content_filter" else None
+                declined = Completion("", FILTERED) if outcome.code == FILTERED else None
                 if (completion := declined or outcome.value) is None:
                     refused[missing[number]] = outcome
                     if outcome.status not in _OF_ONE_PROMPT or not (kept or len(refused) < _GIVE_UP_AFTER):
@@ -97,7 +97,7 @@ class OpenAIGenerator:
         if isinstance(content, dict) and content.get("choices") == []:
             return Completion("")
         chat = self._endpoint.chat_reply(content)
-        return Completion("" if chat.refused else chat.text or "", chat.finish_reason)
+        return Completion("", FILTERED) if chat.refused else Completion(chat.text or "", chat.finish_reason)
 
     def _body(self, text: str, seed: int, request: dict[str, Any]) -> dict[str, Any]:
         decoder = {"temperature": self.temperature, "top_p": 1.0, "seed": seed, **request}

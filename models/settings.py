@@ -8,9 +8,9 @@ from typing import Any, Self
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.secrets import public_url
-from sozo.data.settings import deciding, setting
+from sozo.data.settings import Checked, deciding, setting
 from sozo.models.weights import check_model, pinned
-from sozo.scoring.endpoint.profile import HELP, read_profile
+from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM, FRONTIER = OF_NOUNS = "random", "frontier"  # no language models: they draw lists of nouns
@@ -20,24 +20,27 @@ _OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratorSettings:
+class GeneratorSettings(Checked):
     """What decides how a model writes. `--help` says what each field means."""
 
     model: str = setting("", "A folder (LoRA adapter's too), a hub id, tiny (embedded), random (nouns) or frontier.")
     backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
     base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
     endpoint: str | None = setting(None, f"How the endpoint is spoken to: {HELP}.")
-    concurrency: int = setting(16, "Requests under way at once (openai).", decides=False)
+    concurrency: int = setting(16, "Requests under way at once (openai).", decides=False, least=1)
     model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
     dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
     temperature: float | None = setting(
         None, "Sampling temperature (default: 1, of SIPeN 0.0001); nothing is truncated (top_k 0, top_p 1)."
     )
     max_new_tokens: int | None = setting(
-        None, "Length limit in tokens (default: 256 for DAT, 4096 for JCQ, 16 for SIPeN, 1024 for others)."
+        None, "Length limit in tokens (default: 256 for DAT, 4096 for JCQ, 16 for SIPeN, 1024 for others).", least=1
     )
     slots: int | None = setting(
-        None, "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).", decides=False
+        None,
+        "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).",
+        decides=False,
+        least=1,
     )
     nouns: str | None = setting(None, "Of random and frontier: nouns from this file, one per line, or those of tiny.")
     strength: float | None = setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).")
@@ -70,15 +73,12 @@ class GeneratorSettings:
     def settled(self, max_new_tokens: int = 256, temperature: float = 1.0) -> Self:
         """With backend, source, length limit and temperature decided, after all checks without a model."""
         limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
-        for name, value in (("max_new_tokens", limit), ("concurrency", self.concurrency), ("slots", self.slots)):
-            if value is not None and value < 1:
-                raise UserError(f"{name} must be at least 1, not {value}")
         temperature = temperature if self.temperature is None else self.temperature
         if temperature <= 0:
             raise UserError(f"temperature must be above 0, not {temperature}")
         base_url = self.base_url or read_profile(self.endpoint).base_url
-        if base_url and not base_url.startswith(("http://", "https://")):
-            raise UserError("base_url must begin with http:// or https:// and end with the API's /v1")
+        if base_url:
+            check_address(base_url, "base_url")
         backend = self._backend(base_url)
         self._check_fit(backend)
         if backend in _LOCAL:

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
-from sozo.scoring.judges.run import JudgeSession
+from sozo.scoring.judges.run import JudgeSession, check_budget
 from sozo.tasks.task import Task
 
 
@@ -26,10 +26,11 @@ class JudgedTask(Task):
 
     @property
     def known_judge(self) -> Judge:
-        """The judge, which must be there before anybody is asked; so must both of its prices, or none."""
+        """The judge, which must be there before anybody is asked; so must both of its prices, or none and no budget."""
         self.settings.price()
         if self.judge is None:
             raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
+        check_budget(self.judge, self.settings)
         return self.judge
 
     def facts(self) -> dict[str, Any]:

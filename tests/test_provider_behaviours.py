@@ -259,7 +259,7 @@ TABLE = {
         lambda request: (307, {"Location": "http://127.0.0.1:99999/v1"}, b""),
         {"api_error": 3},
     ),
-    "writer: a part whose text is null": (WRITER, then(ok([{"type": "text", "text": None}])), "content is no text"),
+    "writer: a part whose text is null": (WRITER, then(ok([{"type": "text", "text": None}])), "whose content is text"),
     "writer: an error beside choices": (WRITER, then(body_of(error={"message": "cold"})), "HTTP 200: cold"),
     "writer: a refusal": (WRITER, then(ok(), ok(refusal="いいえ")), ["", ""]),
     "embeddings: an error beside data": (

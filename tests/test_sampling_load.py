@@ -74,7 +74,7 @@ def test_the_backend_is_decided_without_loading_anything(model_folder):
             {"model": "tiny", "backend": "transformers", "base_url": "http://x/v1"},
             "base_url goes with the backend openai",
         ),
-        ({"model": "m", "base_url": "localhost:8000/v1"}, "base_url must begin with http"),
+        ({"model": "m", "base_url": "localhost:8000/v1"}, "base_url cannot be used: it must begin with http"),
         ({"model": "./runs/none"}, "./runs/none: no such folder"),
         ({"model": "runs/a/b"}, "runs/a/b: no such folder"),
     ],

@@ -8,17 +8,17 @@ import typer
 
 from sozo.data.errors import UserError
 from sozo.data.rubrics import FOR_IDEAS, load_rubric
-from sozo.data.settings import setting
+from sozo.data.settings import Checked, setting
 from sozo.eval.terminal import print_lines, print_page
 from sozo.scoring.judges.protocol import JudgeSettings
 
 
 @dataclass(frozen=True)
-class ExpertSettings:
+class ExpertSettings(Checked):
     """How often a judge is asked, of which ratings, and how the votes are counted."""
 
-    judge_seeds: int = setting(3, "Votes of the judge on every rating, each with a seed of its own.")
-    judge_temperature: float = setting(0.7, "Of the judge; it is asked with top_p 0.8 too.")
+    judge_seeds: int = setting(3, "Votes of the judge on every rating, each with a seed of its own.", least=1)
+    judge_temperature: float = setting(0.7, "Of the judge; it is asked with top_p 0.8 too.", least=0)
     min_confidence: int = setting(80, "Votes below this do not count; another value asks nobody again.", decides=False)
     max_ratings: int | None = setting(None, "Predict so many ratings only, alike of each expert and criterion.")
     level: str = setting("ordinal", "Of measurement: nominal, ordinal, interval or ratio.", decides=False)

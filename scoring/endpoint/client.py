@@ -19,11 +19,13 @@ from sozo.data.errors import UserError
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secrets_of
 from sozo.scoring.endpoint.pace import for_each, run_to_end
-from sozo.scoring.endpoint.profile import Profile
+from sozo.scoring.endpoint.profile import Profile, check_address
 
 OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
 _LONG = 10.0  # seconds
+_MOST_TOKENS = 10**9  # more than any model reads or writes at once
+FILTERED = "content_filter"  # a server's code of an error, and how a completion ends that was filtered
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 Value = TypeVar("Value")
 Usage = tuple[int | None, int | None]  # prompt and completion tokens, None where the server does not say
@@ -135,9 +137,7 @@ class Endpoint:
         if concurrency < 1:
             raise UserError(f"concurrency must be at least 1, not {concurrency}; give another")
         self._address = (profile.base_url or base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
-        if not self._address.startswith(("http://", "https://")):
-            # Not shown: without a scheme nothing tells a password in it from a host.
-            raise UserError(f"the address of {label} must begin with http:// or https://; give one that does")
+        check_address(self._address, f"the address of {label}")
         self.label, self.url, self.concurrency = label, public_url(self._address), concurrency
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         if self.url == OFFICIAL:
@@ -241,21 +241,25 @@ class Endpoint:
         return UserError(f"{self.label} at {self.url}: {error}; {remedy}")
 
     def chat_reply(self, content: Any) -> Reply:
-        """The first choice in a body (JSON, or None if it is none) of `chat/completions`, masked.
+        """The choice of index 0 in a body (JSON, or None if it is none) of `chat/completions`, masked.
 
-        Its text is what the model wrote, or else what it said instead. Lone surrogates are written out.
+        A choice without index has its place as one. The text is what the model wrote, or else what it said instead;
+        only strings are text. Lone surrogates are written out.
         """
         try:
-            choice = content["choices"][0]
+            indices = [k if (index := c.get("index")) is None else index for k, c in enumerate(content["choices"])]
+            if not all(type(index) is int for index in indices) or indices.count(0) != 1:
+                raise UnusableReplyError("the reply has not one choice of index 0")
+            choice = content["choices"][indices.index(0)]
             message, finish_reason = choice["message"], choice.get("finish_reason")
             text, refusal, reply_id = message.get("content"), message.get("refusal"), content.get("id")
-        except (TypeError, KeyError, IndexError, AttributeError):
-            raise UnusableReplyError("the reply is no chat completion") from None
-        if isinstance(text, list) and all(isinstance(part, dict) for part in text):
-            # Parts of another type are reasoning, or no text at all.
-            text = "".join(str(part.get("text", "")) for part in text if part.get("type") in ("text", "output_text"))
-        if not isinstance(text, str | None):
-            raise UnusableReplyError("the reply's content is no text")
+            if isinstance(text, list):  # of parts; those of another type are reasoning, or no text at all
+                refusal = refusal or "".join(part["refusal"] for part in text if part.get("type") == "refusal")
+                text = "".join(part["text"] for part in text if part.get("type") in ("text", "output_text"))
+            if not isinstance(text, str | None) or not isinstance(refusal, str | None):
+                raise TypeError
+        except (TypeError, KeyError, AttributeError):
+            raise UnusableReplyError("the reply is no chat completion whose content is text") from None
 
         kept = (text or refusal or text, finish_reason, reply_id)
         text, finish_reason, reply_id = (None if value is None else self._mask(utf8_safe(str(value))) for value in kept)
@@ -293,24 +297,24 @@ class Endpoint:
             return Outcome(error=f"no reply within {self._timeout:g} s", again=True)
         except httpx2.InvalidURL as error:
             raise UserError(f"the address {self.url} cannot be used ({error}); give another") from error
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, ExceptionGroup) as error:  # a group: of a redirect to a port that cannot be
             line = self._line(f"{type(error).__name__}: {error}")
             if isinstance(error, httpx2.ConnectError) and not self.proven:
                 raise self.failure(line) from error
             return Outcome(error=line, again=True)
         content = None
         with suppress(ValueError, RecursionError):
-            content = json.loads(response.content)
-        status, columns = response.status_code, content if isinstance(content, dict) else {}
-        if not 200 <= status < 300 or (columns.get("error") and not {"choices", "data"} & set(columns)):
+            content = json.loads(response.content, parse_int=_whole)
+        status, usage = response.status_code, (_read_usage(content),)
+        if (fault := _error_in(content)) or not 200 <= status < 300:
             wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
-            return self._refusal(status, columns.get("error"), response.text, wait)
+            return replace(self._refusal(status, fault, response.text, wait), usage=usage)
         try:
-            outcome = Outcome(read(content), usage=(_read_usage(content),))
+            outcome = Outcome(read(content), usage=usage)
             self.proven = True
             return outcome
         except UnusableReplyError as error:
-            return Outcome(error=self._line(str(error)), usage=(_read_usage(content),), again=True)
+            return Outcome(error=self._line(str(error)), usage=usage, again=True)
 
     def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> Outcome[Any]:
         detail = error if isinstance(error, dict) else {"message": error}
@@ -321,7 +325,7 @@ class Endpoint:
             raise self.failure(line)
         if status == 429 and wait is not None and wait > self._retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")
-        again = status in (408, 409, 425, 429) or status >= 500
+        again = (status in (408, 409, 425, 429) or status >= 500) and code != FILTERED
         return Outcome(None, line, status, None if code is None else str(code), again=again, wait=wait)
 
     def _line(self, text: str) -> str:
@@ -330,9 +334,22 @@ class Endpoint:
         return " ".join(printable.split())[:300]
 
 
+def _error_in(content: Any) -> Any:
+    """What a body says of an error: by itself, or in or beside a choice, which then is no answer; None if nothing."""
+    choices = content.get("choices") if isinstance(content, dict) else None
+    choices = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    said_in = [content, *choices, *(choice.get("message") for choice in choices)]
+    return next((fault for part in said_in if isinstance(part, dict) and (fault := part.get("error"))), None)
+
+
+def _whole(digits: str) -> int | float:
+    """A whole number of JSON. One of thousands of digits, which Python refuses to read, is none."""
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
 def _read_usage(content: Any) -> Usage:
-    """The tokens that a body says it took."""
+    """The tokens that a body says it took; what no reply can take is not known."""
     usage = content.get("usage") if isinstance(content, dict) else None
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-    known = [count if type(count) is int and count >= 0 else None for count in counts]
+    known = [count if type(count) is int and 0 <= count < _MOST_TOKENS else None for count in counts]
     return known[0], known[1]

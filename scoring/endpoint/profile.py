@@ -1,10 +1,12 @@
 """How the endpoint of one role (model, judge, encoder) is spoken to, where it wants something of its own."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import pydantic
 from pydantic import ConfigDict, Field, StrictFloat, StrictInt, TypeAdapter, ValidationError
@@ -18,7 +20,22 @@ NONE = "none"  # of a setting that is not to be sent
 HELP = "file, or text such as '{key_env: MY_KEY, temperature: none}': docs/endpoints.md"
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
+_STRICT = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
+
+
+def check_address(address: str, what: str) -> None:
+    """Raise UserError if no request can be sent there. It is not shown: it may be anything, and hold a password."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return
+    except ValueError:  # no port, or no host
+        pass
+    remedy = "and name a host, with a port from 1 to 65535 if any; give another"
+    raise UserError(f"{what} cannot be used: it must begin with http:// or https:// {remedy}")
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)
 class Profile:
     """A block of YAML; what is not said (None) defaults to the role's value.
 
@@ -45,8 +62,15 @@ class Profile:
             # Not shown: it may be the key itself.
             raise ValueError("key_env must be the name of an environment variable that holds the key, not the key")
         # An integer stays one: it is written into the keys of judgements.
-        if self.temperature not in (None, NONE) and type(self.temperature) not in (int, float):
-            raise ValueError(f"temperature must be a number or {NONE}, not {self.temperature}")
+        known = self.temperature in (None, NONE) or type(self.temperature) in (int, float)
+        if not known or (self.temperature not in (None, NONE) and not 0 <= self.temperature < float("inf")):
+            raise ValueError(f"temperature must be a number of 0 or more or {NONE}, not {self.temperature}")
+        if self.base_url is not None:
+            check_address(self.base_url, "base_url")
+        try:
+            json.dumps(self.extra_body, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"extra_body must be what JSON can say ({error})") from error
 
     def decoder(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The decoder's part of a request, made of the role's own `settings` (None is not sent).

@@ -8,7 +8,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages
 from sozo.data.schema import Completion, utf8_safe
-from sozo.scoring.endpoint.client import OFFICIAL, Endpoint, Reply
+from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, Reply
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.protocol import JudgeSettings
 
@@ -48,7 +48,7 @@ class EndpointJudge(Endpoint):
         body = {**self._body, "messages": messages(utf8_safe(prompt))}
         outcome = await self.post("chat/completions", body, self.chat_reply)
         # Azure's content filter answers with 400.
-        reply = outcome.value or Reply(error=outcome.error, refused=outcome.code == "content_filter")
+        reply = outcome.value or Reply(error=outcome.error, refused=outcome.code == FILTERED)
         totals: list[int | None] = []
         for counts in zip(*outcome.usage, strict=True):
             known = [count for count in counts if count is not None]

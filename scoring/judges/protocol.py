@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from sozo.data.errors import UserError
 from sozo.data.schema import utf8_safe
-from sozo.data.settings import setting
+from sozo.data.settings import Checked, setting
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.profile import HELP
 
@@ -115,7 +115,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeSettings:
+class JudgeSettings(Checked):
     """Who judges, how, and for how much money at most."""
 
     judge_model: str = setting(
@@ -128,16 +128,17 @@ class JudgeSettings:
         "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", decides=False
     )
     judge_endpoint: str | None = setting(None, f"How the judge's endpoint is spoken to: {HELP}.")
-    judge_concurrency: int = setting(16, "Judgements under way at once.", decides=False)
-    judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.")
+    judge_concurrency: int = setting(16, "Judgements under way at once.", decides=False, least=1)
+    judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1)
     price_in: float | None = setting(
-        None, "Price of a million prompt tokens; without both prices the cost is unknown.", decides=False
+        None, "Price of a million prompt tokens; without both prices the cost is unknown.", decides=False, least=0
     )
-    price_out: float | None = setting(None, "Price of a million tokens that the judge writes.", decides=False)
+    price_out: float | None = setting(None, "Price of a million tokens that the judge writes.", decides=False, least=0)
     max_cost: float | None = setting(
         None,
         "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices.",
         decides=False,
+        least=0,
     )
     reparse: bool = setting(
         False, "Ask nobody: read the kept replies once more, and price them by the prices given.", decides=False

@@ -90,6 +90,11 @@ def refuses(*names, otherwise=None):
     return script
 
 
+def only(word, trouble):
+    """Trouble about a prompt with this word, and a verdict on any other."""
+    return lambda request: trouble if word in request["messages"][-1]["content"] else ok()
+
+
 def echo(request):
     return ok(request["messages"][0]["content"])
 
@@ -267,6 +272,27 @@ TABLE = {
         then((200, {}, {**vectors([1, 2], [1, 2], [1, 2])[2], "error": {"message": "cold"}})),
         "HTTP 200: cold",
     ),
+    # One prompt is not the endpoint: what always happens to one prompt is that prompt's, once another one was answered.
+    **{
+        f"{role}: {name} on {which} prompt": (role, only(word, script), expected)
+        for name, script in {
+            "SSE": chunked("犬"),
+            "HTML": (200, {"Content-Type": "text/html"}, b"<html>hi</html>"),
+            "500": error(500, "boom"),
+            "no text": ok(4),
+            "no choice": body_of(choices=None),
+            "an error beside choices": body_of(error="cold"),
+            "a dropped connection": None,
+        }.items()
+        for role, which, word, expected in (
+            (WRITER, "the first", "一", ["", VERDICT]),
+            (WRITER, "the last", "二", [VERDICT, ""]),
+            (JUDGE, "the first", "答え0", {"api_error": 1, "ok": 2}),
+            (JUDGE, "the last", "答え2", {"ok": 2, "api_error": 1}),
+        )
+    },
+    "writer: SSE about every prompt": (WRITER, then(ok(), chunked("犬")), "the reply is no chat completion"),
+    "writer: 500 about every prompt but the first": (WRITER, then(ok(), ok(), error(500, "boom")), "HTTP 500: boom"),
     # A vector of its own kind; `WordVectors` has no row for it, and calls an encoder broken that has no others.
     "embeddings: infinite numbers": (ENCODER, then(vectors(*[[float("inf")]] * 3)), [[float("inf")]] * 3),
 }

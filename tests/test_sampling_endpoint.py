@@ -140,7 +140,7 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_pat
     broken = [True]
 
     def answer(body):
-        if body["max_tokens"] > 1 and broken and len(requests) > 1 + 8:
+        if body["max_tokens"] > 1 and broken and len(requests) > 1 + 26:
             return 500, {"error": {"message": "gone"}}
         return completion(f"{body['seed']}\ud800", "length")
 
@@ -149,7 +149,7 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_pat
 
     with server(answer) as (url, requests):
         settings = GeneratorSettings("m", base_url=url, concurrency=1)
-        options = SamplingOptions(num_responses=12, batch_size=6)
+        options = SamplingOptions(num_responses=48, batch_size=24)
         with pytest.raises(UserError, match="gone"):
             run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "a")
         # The first batch is a part; of the second two are kept, and a kill tore a third.
@@ -160,7 +160,7 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_pat
         broken.clear()
         requests.clear()
         run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "a")
-        assert len(requests) == 1 + 4
+        assert len(requests) == 1 + 22
         run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "b")
     assert rows(tmp_path / "a") == rows(tmp_path / "b")
     assert [path.name for path in sorted((tmp_path / "a" / "responses").iterdir())] == [

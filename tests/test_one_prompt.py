@@ -1,0 +1,247 @@
+"""One prompt that a server never answers is not the endpoint: the run delivers, counts it, and never scores it."""
+
+import pytest
+
+from judge_server import VERDICT
+from sozo.data.errors import UserError
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.run import run_task, score_answers
+from sozo.models.openai_endpoint import OpenAIGenerator
+from sozo.models.settings import GeneratorSettings
+from sozo.scoring.endpoint import client
+from sozo.scoring.endpoint.client import RetryPolicy
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.scoring.measure import Measure
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.jcq.rubric import JCQ_V1
+from sozo.tasks.jcq.task import Jcq, JcqSettings
+from sozo.tasks.pbig.settings import PbigSettings
+from sozo.tasks.pbig.task import Pbig
+from sozo.tasks.sat.task import Sat
+from sozo.tasks.sipen.task import Sipen
+from sozo.tasks.task import Item, Row, Task
+from sozo.training.selection import select_pairs
+from test_sampling_endpoint import GOOD, completion, server
+
+BOOM = (500, {"error": {"message": "boom"}})
+SSE = (200, {"choices": [{"index": 0, "delta": {"content": "犬"}}]})
+HELLO = "こんにちは"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(client, "RetryPolicy", lambda: RetryPolicy(retries=2, first_wait=0.002, longest_wait=0.004))
+
+
+def asked(body):
+    return body["messages"][-1]["content"]
+
+
+def writer(url, keep=None, **settings):
+    return OpenAIGenerator(GeneratorSettings("m", base_url=url, **settings).settled(), keep=keep)
+
+
+class Long(Task):
+    """A score that nothing at all would have: the number of characters."""
+
+    name = "long"
+    measures = (Measure("long"), Measure("long/more"))
+    batch_size = 2
+
+    def items(self):
+        return [Item(str(k), f"問い{k}番") for k in range(6)]
+
+    def score(self, items, answers):
+        return [Row({"long": float(len(answer.text)), "long/more": 1.0}) for answer in answers]
+
+
+@pytest.mark.parametrize("trouble", [BOOM, SSE])
+@pytest.mark.parametrize("bad", ["問い0番", "問い3番", "問い5番"])
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_the_run_delivers_and_the_answer_is_an_error(trouble, bad, concurrency, tmp_path):
+    with server(lambda body: trouble if asked(body) == bad else completion("四文字だ")) as (url, requests):
+        settings = GeneratorSettings("m", base_url=url, concurrency=concurrency)
+        for batch_size in (1, 2, 64):
+            requests.clear()
+            folder = tmp_path / str(batch_size)
+            run = run_task(Long(), settings, SamplingOptions(batch_size=batch_size), folder)
+            metrics = run.metrics
+            assert (metrics["num_answers"], metrics["valid"], metrics["reasons"]) == (6, 5, {"error": 1})
+            assert [(e["mean"], e["n"], e["of"]) for e in metrics["measures"].values()] == [(4, 5, 6), (1, 5, 6)]
+            assert len(requests) <= 1 + 5 + 2 * 3 + 2  # the bad one twice, a greeting after it
+            # Asking again asks nobody, and scoring what is there once more keeps it.
+            requests.clear()
+            assert run_task(Long(), settings, SamplingOptions(batch_size=batch_size), folder).finished_before
+            again = score_answers(Long(), folder, tmp_path / f"again-{batch_size}")
+            assert again.metrics["reasons"] == {"error": 1}
+            assert again.metrics["measures"] == metrics["measures"]
+            assert requests == []
+
+
+def test_a_server_that_answers_nothing_ends_the_run_before_much_is_asked(tmp_path):
+    for answer in (lambda body: BOOM, lambda body: completion("よ") if asked(body) == HELLO else SSE):
+        with server(answer) as (url, requests):
+            for number, batch_size in enumerate((1, 2, 64)):
+                with pytest.raises(UserError, match=r"m at http.*(boom|no chat completion).*run again") as caught:
+                    run_task(
+                        Long(),
+                        GeneratorSettings("m", base_url=url),
+                        SamplingOptions(num_answers=50, batch_size=batch_size),
+                        tmp_path / f"{len(requests)}-{number}",
+                    )
+                assert "\n" not in str(caught.value)
+            assert len(requests) <= 3 * 40 * 3
+
+
+def test_a_server_that_dies_ends_the_run_and_nothing_is_lost_or_called_an_error(tmp_path):
+    alive = [True]
+
+    def answer(body):
+        if len(requests) > 4:
+            alive.clear()
+        return completion("四文字だ") if alive or revived else BOOM
+
+    with server(answer) as (url, requests):
+        revived = []
+        settings = GeneratorSettings("m", base_url=url, concurrency=1)
+        # Three of six are answered: too few failures to tell, but the server does not answer a greeting either.
+        with pytest.raises(UserError, match="boom"):
+            run_task(Long(), settings, SamplingOptions(batch_size=64), tmp_path)
+        revived.append(True)
+        requests.clear()
+        run = run_task(Long(), settings, SamplingOptions(batch_size=64), tmp_path)
+        assert (run.metrics["valid"], run.metrics["reasons"]) == (6, {})
+        assert len(requests) == 1 + 3
+
+
+def test_a_prompt_that_is_asked_often_is_still_one_prompt():
+    with server(lambda body: BOOM if asked(body) == "悪い" else completion("よ")) as (url, _):
+        answers = writer(url, concurrency=1).answer(["悪い"] * 40 + ["良い"] * 4, seed=0, batch=0)
+    assert [answer.finish_reason for answer in answers] == ["error"] * 40 + ["stop"] * 4
+
+
+def test_a_prompt_that_was_answered_is_not_at_fault():
+    with server(lambda body: completion("よ") if len(requests) < 10 or asked(body) == HELLO else BOOM) as (
+        url,
+        requests,
+    ):
+        with pytest.raises(UserError, match="boom"):
+            writer(url, concurrency=1).answer(["一"] * 400, seed=0, batch=0)
+        assert len(requests) < 10 + 3 * 20 + 3
+
+
+def test_answers_that_are_errors_are_asked_for_again_where_one_wants_that(tmp_path):
+    well = []
+    with server(lambda body: completion("四文字だ") if well or asked(body) != "問い3番" else SSE) as (url, requests):
+        settings, folder = GeneratorSettings("m", base_url=url), tmp_path / "a"
+        run_task(Long(), settings, SamplingOptions(), folder)
+        again = SamplingOptions(retry_errors=True)
+        requests.clear()
+        assert run_task(Long(), settings, again, folder).metrics["reasons"] == {"error": 1}
+        # The other answer of its part is not paid for again.
+        assert {asked(body) for body in requests} <= {HELLO, "問い3番"}
+        well.append(True)
+        requests.clear()
+        assert run_task(Long(), settings, again, folder).metrics["reasons"] == {}
+        assert [asked(body) for body in requests] == [HELLO, "問い3番"]
+        run_task(Long(), settings, SamplingOptions(), tmp_path / "b")
+    ours, theirs = (sorted((tmp_path / name / "responses").iterdir()) for name in "ab")
+    assert [path.read_bytes() for path in ours] == [path.read_bytes() for path in theirs]
+
+
+def test_jcq_does_not_judge_what_never_came(tmp_path):
+    bad = trial_questions()[0].question
+
+    def answer(body):
+        if "# 出力形式" in asked(body):
+            return completion(VERDICT)
+        return SSE if asked(body) == bad else completion("傘立て")
+
+    def task():
+        made = Jcq(JcqSettings(trial=True))
+        made.judge = EndpointJudge("j", url)
+        return made
+
+    with server(answer) as (url, requests):
+        settings = GeneratorSettings("m", base_url=url)
+        run = run_task(task(), settings, SamplingOptions(), tmp_path / "out")
+        assert run.stopped is None
+        judged = [body for body in requests if body["model"] == "j"]
+        assert len(judged) == 34
+        metrics = run.metrics
+        assert (metrics["num_answers"], metrics["valid"], metrics["scored_items"]) == (35, 34, 34)
+        assert {name: n for name, n in metrics["reasons"].items() if n} == {"error": 1}
+        assert metrics["answer_states"]["error"] == 1
+        assert (metrics["measures"]["jcq/mean"]["mean"], metrics["measures"]["jcq/mean"]["n"]) == (3.5, 34)
+        assert len(read_judgements(tmp_path / "out" / "judgements.jsonl", (JCQ_V1,))) == 34
+        again = score_answers(task(), tmp_path / "out", tmp_path / "again")
+    assert {n: v for n, v in again.metrics.items() if n != "source"} == {
+        n: v for n, v in metrics.items() if n != "source"
+    }
+    (model,) = find_evaluated([str(tmp_path / "out")])
+    finished = model.run("jcq")
+    assert [answer.reason for answer in finished.answers()] == ["error", *[None] * 34]
+    assert finished.judgements[0] is None
+
+
+def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
+    bad = Sat().items()[0].prompt
+    with server(lambda body: BOOM if asked(body) == bad else completion("昔々。")) as (url, _):
+        run = run_task(Sat(), GeneratorSettings("m", base_url=url), SamplingOptions(), tmp_path / "out")
+    assert (run.metrics["num_answers"], run.metrics["valid"], run.metrics["reasons"]["error"]) == (113, 112, 1)
+    assert len(run.result.by_answer(Sat.measures[1])) == 112
+    again = score_answers(Sat(), tmp_path / "out", tmp_path / "again")
+    assert again.metrics["reasons"] == run.metrics["reasons"]
+    again = score_answers(Sat(), tmp_path / "out" / "rewrites.jsonl", tmp_path / "third")
+    assert again.metrics["reasons"] == run.metrics["reasons"]
+
+
+def test_what_never_came_is_no_idea_without_form(tmp_path):
+    def answer(body):
+        return BOOM if body["model"] == "m" and asked(body) == bad else completion("よい枕です。")
+
+    with server(answer) as (url, _):
+        task = Pbig(PbigSettings())
+        task.judge = EndpointJudge("j", url)
+        bad = task.items()[0].prompt
+        run = run_task(task, GeneratorSettings("m", base_url=url), SamplingOptions(), tmp_path / "out")
+    assert run.metrics["reasons"] == {"error": 1, "no_json": 23}
+
+
+def test_what_never_came_is_no_misunderstanding(tmp_path):
+    items = Sipen().items()
+    with server(lambda body: BOOM if asked(body) == items[0].prompt else completion("はい")) as (url, _):
+        run = run_task(Sipen(), GeneratorSettings("m", base_url=url), SamplingOptions(), tmp_path / "out")
+    metrics = run.metrics
+    assert (metrics["num_answers"], metrics["valid"]) == (len(items), len(items) - 1)
+    assert metrics["reasons"] == {"unparseable": 0, "error": 1}
+    assert metrics["measures"]["sipen/unparseable"]["mean"] == 0
+    assert sum(n for of in metrics["answers"].values() for n in of.values()) == len(items) - 1
+
+
+def test_what_never_came_is_no_invalid_list_and_is_never_trained_on(tmp_path):
+    def answer(body):
+        return (
+            BOOM
+            if body.get("seed", 0) % 4 == 0 and asked(body) != HELLO
+            else completion(GOOD if body["seed"] % 2 else "犬")
+        )
+
+    with server(answer) as (url, _):
+        settings, sampling = GeneratorSettings("m", base_url=url), SamplingOptions(num_responses=64, batch_size=32)
+        run = run_task(Dat(DatSettings(noun_checker="jumandic")), settings, sampling, tmp_path)
+    metrics = run.metrics
+    errors = metrics["reasons"]["error"]
+    assert 5 < errors < 30
+    assert metrics["valid"] + sum(metrics["reasons"].values()) == metrics["num_answers"] == 64
+    share = metrics["measures"]["dat/valid"]
+    assert (share["mean"], share["n"]) == (pytest.approx(metrics["valid"] / (64 - errors)), 64 - errors)
+    assert len(run.result.by_answer(Dat.measures[1])) == 64 - errors
+    pairs = select_pairs(tmp_path, 64 - errors - metrics["valid"], seed=0)
+    assert set(pairs.rejected.texts) == {"犬"}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 VALUES = "values"
+FAILED = "error"  # how a completion ends that never came, and why its answer is not scored
 _VERSION_KEY = b"sozo_schema_version"
 
 
@@ -53,6 +54,11 @@ class Completion:
 
     text: str
     finish_reason: str | None = None  # `stop` or `length`, or an endpoint's own word; None where it means nothing
+
+
+def never_came(answer: Any) -> bool:
+    """Whether an answer, or a completion, is none: its server gave this one prompt no text. That is no zero."""
+    return not answer.text and answer.finish_reason == FAILED
 
 
 def utf8_safe(text: str) -> str:

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from sozo.data.errors import UserError
-from sozo.data.parts import Columns, is_there, parts_of, write_missing
+from sozo.data.parts import Columns, Part, is_there, parts_of, write_missing
 from sozo.data.processes import Processes, wait
 from sozo.data.progress import responses_bar
 from sozo.data.record import folder_sha256
 from sozo.data.run_folder import RunFolder
-from sozo.data.schema import iter_tables, utf8_safe, write_columns
+from sozo.data.schema import FAILED, VALUES, Completion, iter_tables, never_came, utf8_safe, write_columns
 from sozo.data.settings import Checked, setting
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import load_generator
+from sozo.models.openai_endpoint import keep_answers
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks.finished import ITEM_SEPARATOR
 from sozo.tasks.task import Answer, Item, Task
@@ -36,6 +37,7 @@ class SamplingOptions(Checked):
     num_answers: int = setting(1, "Answers to each item (JCQ's questions, SAT's stories).", least=1)
     seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.", least=0)
     batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).", least=0)
+    retry_errors: bool = setting(False, "Ask again for answers that are `error`: none came.", decides=False)
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
         """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials."""
@@ -60,6 +62,9 @@ def draw_answers(
     """Draw the answers that are not in the run's folder yet; all processes call this."""
     items = task.items()
     parts = parts_of(folder.responses, sampling.count(items), sampling.batch_size)
+    if processes.first and sampling.retry_errors:
+        _take_back(parts)
+    wait()
     if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
         return  # no model needs to be loaded to score what is there
     pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
@@ -116,6 +121,18 @@ def draw_parts(
     )
 
 
+def _take_back(parts: Sequence[Part]) -> None:
+    """Remove the parts in which an answer never came; those of its answers that did are kept for who draws it anew."""
+    for number, part in enumerate(parts):
+        if is_there(part):
+            (table,) = iter_tables(part.path, ("text", "finish_reason"))
+            answers = [Completion(**row) for row in table.to_pylist()]
+            if any(map(never_came, answers)):
+                came = {k: answer for k, answer in enumerate(answers) if not never_came(answer)}
+                keep_answers(part.path.parent, number, came)
+                part.path.unlink()
+
+
 def scorer_facts(task: Task) -> dict[str, Any]:
     """What scores with, for `config.json`; nothing for a task that has nothing to say."""
     described = task.describe()
@@ -131,9 +148,14 @@ def _asked(items: Sequence[Item], sampling: SamplingOptions, k: int) -> tuple[st
 
 
 def part_columns(task: Task, items: Sequence[Item], answers: Sequence[Answer]) -> Columns:
-    """A part of the table; scored, if the task scores part by part."""
+    """A part of the table; scored, if the task scores part by part. An answer that never came has no score."""
     names = ("id", "source", "seed", "temperature", "finish_reason")
     kept = {name: [getattr(answer, name) for answer in answers] for name in names}
     if task.scores_parts:
-        return kept | task.columns(items, answers)
+        columns, failed = task.columns(items, answers), [k for k, answer in enumerate(answers) if never_came(answer)]
+        for name in {"score", "reason", VALUES} & set(columns) if failed else ():
+            columns[name] = list(columns[name])  # Arrow's cannot be changed
+            for k in failed:
+                columns[name][k] = FAILED if name == "reason" else None
+        return kept | columns
     return {**kept, "text": [utf8_safe(answer.text) for answer in answers]}

@@ -53,7 +53,7 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
     with launched() as processes:
         folder = RunFolder(output, settings)
         metrics = folder.metrics()
-        if metrics is not None and not task.again:
+        if metrics is not None and not (task.again or sampling.retry_errors):
             return TaskRun(task, output, metrics, True) if processes.first else None
         if processes.first:
             folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out

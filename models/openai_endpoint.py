@@ -2,33 +2,35 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from sozo.data.schema import Completion
+from sozo.data.errors import UndecidedError
+from sozo.data.record import write_whole
+from sozo.data.schema import FAILED, Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, Outcome, RetryPolicy
+from sozo.scoring.endpoint.pace import Blame
 from sozo.scoring.endpoint.profile import NONE, read_profile
 
-_PATH = "chat/completions"
-_OF_ONE_PROMPT = (400, 403, 404, 413, 422)  # what may be refused for its own sake, while others are answered
-_GIVE_UP_AFTER = 20  # prompts refused, and none answered: that is no prompt's own fault
+_PATH, _GREETING = "chat/completions", "こんにちは"
 
 
 class OpenAIGenerator:
     """Chat completions of an OpenAI-compatible endpoint, each with a seed of its own; `settings` are settled.
 
     A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
-    seeds the process: only `concurrency=1` is repeatable). What fails after all attempts (see `Endpoint`) ends the
-    batch. A reply without text is an empty response, and so is a prompt that is declined while others of its batch are
-    answered: `finish_reason` is then content_filter or error. In `keep`, the
-    folder of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for the rest.
+    seeds the process: only `concurrency=1` is repeatable). A reply without text is an empty response, and so is a
+    prompt that is declined or gets no reply after all attempts (see `Endpoint`) while others are answered (`Blame`):
+    `finish_reason` is then content_filter or error. A server that answers nobody ends the batch. In `keep`, the folder
+    of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for the rest.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class OpenAIGenerator:
         self.temperature = None if temperature is None or temperature == NONE else float(temperature)
         self._settings, self._keep = settings, keep
         self._kept: Path | None = None  # the file of the latest batch
+        self._blame, self._proven = Blame(), keep is not None and any(keep.glob("part-*"))  # by an earlier run
         self._form, self._request = self._accepted_form()
         self._server = profile.server_at(self._endpoint.url)
         self._models = tuple(self._endpoint.models)  # what the first reply said that it came from
@@ -52,8 +55,12 @@ class OpenAIGenerator:
         seeds = request_seeds(len(prompts), seed, batch)
         path = self._file(batch)
         kept = _read_kept(path) if path else {}
-        missing = [k for k in range(len(prompts)) if k not in kept]
-        refused: dict[int, Outcome[Completion]] = {}
+        for k in kept:
+            self._blame.is_servers(prompts[k], True)
+        # Each prompt once before any is asked again: one that is never answered must not come alone.
+        places = defaultdict[str, Iterator[int]](count)
+        missing = sorted((k for k in range(len(prompts)) if k not in kept), key=lambda k: next(places[prompts[k]]))
+        errors: list[str | None] = []
         # Unbuffered: once a completion is written, killing the process does not lose it.
         with path.open("ab", buffering=0) if path else nullcontext() as file:
             if file and file.tell():
@@ -62,31 +69,33 @@ class OpenAIGenerator:
             def keep(number: int, outcome: Outcome[Completion]) -> None:
                 # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
                 declined = Completion("", FILTERED) if outcome.code == FILTERED else None
-                if (completion := declined or outcome.value) is None:
-                    refused[missing[number]] = outcome
-                    if outcome.status not in _OF_ONE_PROMPT or not (kept or len(refused) < _GIVE_UP_AFTER):
-                        raise self._endpoint.failure(outcome.error)
+                completion = declined or outcome.value
+                if self._blame.is_servers(prompts[missing[number]], completion is not None):
+                    raise self._endpoint.failure(outcome.error)
+                if completion is None:
+                    errors.append(outcome.error)
                     return
                 if self._models and len(self._endpoint.models) > 1:
                     names = " and ".join(self._endpoint.models)
                     raise self._endpoint.failure(f"replies came from {names}, and a run is of one model")
                 kept[missing[number]] = completion
                 if file:
-                    row = [missing[number], completion.text, completion.finish_reason]
-                    file.write(json.dumps(row).encode() + b"\n")
+                    file.write(_line(missing[number], completion))
 
             bodies = [self._body(prompts[k], seeds[k], self._request) for k in missing]
             self._endpoint.post_all(_PATH, bodies, self._read, keep)
-        if refused:
-            error = next(iter(refused.values())).error
-            if not kept:
-                raise self._endpoint.failure(error)
-            tqdm.write(f"{self.name}: {len(refused)} of {len(prompts)} prompts were refused ({error})", file=sys.stderr)
-        return [kept.get(k) or Completion("", "error") for k in range(len(prompts))]
+        if errors:
+            if self._blame.in_a_row and (greeted := self._greet(self._request)).value is None:
+                raise self._endpoint.failure(greeted.error)
+            if not (self._blame.answered or self._proven):
+                raise UndecidedError(str(self._endpoint.failure(errors[0])))
+            lost = f"{len(errors)} of {len(prompts)} prompts got no answer ({errors[0]})"
+            tqdm.write(f"{self.name}: {lost}; --retry-errors asks again", file=sys.stderr)
+        return [kept.get(k) or Completion("", FAILED) for k in range(len(prompts))]
 
     def _file(self, batch: int) -> Path | None:
         """Where a batch is kept. Who asks for the next one has written the one before, which can go."""
-        before, self._kept = self._kept, self._keep and self._keep / f".part-{batch:05d}.jsonl.tmp"
+        before, self._kept = self._kept, self._keep and _kept_file(self._keep, batch)
         if before not in (None, self._kept):
             before.unlink(missing_ok=True)
         if self._kept:
@@ -112,20 +121,25 @@ class OpenAIGenerator:
 
         It is tried with one token, where that is too few with sixteen, and at last with as many as an answer may have.
         """
-        outcomes: list[Outcome[Completion]] = []
         limits = (1, 16, self._settings.max_new_tokens)
         for limit, form in product(limits, _forms(1)):
             if self._endpoint.url == OFFICIAL and form not in ("openai", "bare"):
                 continue
             if form == "bare" and self.temperature not in (1.0, None):  # the server's own would be another one
                 continue
-            body = self._body("こんにちは", 0, _forms(limit)[form])
-            self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
-            if outcomes[-1].value is not None:
+            greeted = self._greet(_forms(limit)[form])
+            if greeted.value is not None:
                 return form, _forms(self._settings.max_new_tokens)[form]
-            if outcomes[-1].status not in (400, 422):
+            if greeted.status not in (400, 422):
                 break
-        raise self._endpoint.failure(outcomes[-1].error)
+        raise self._endpoint.failure(greeted.error)
+
+    def _greet(self, request: dict[str, Any]) -> Outcome[Completion]:
+        """What the server answers to a prompt that nobody could refuse."""
+        outcomes: list[Outcome[Completion]] = []
+        body = self._body(_GREETING, 0, request)
+        self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
+        return outcomes[0]
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: no key, and no credentials in the address."""
@@ -156,6 +170,19 @@ def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
         "openai": {"max_completion_tokens": limit},
         "bare": {"max_completion_tokens": limit, "temperature": None, "top_p": None, "seed": None},
     }
+
+
+def keep_answers(folder: Path, batch: int, answers: Mapping[int, Completion]) -> None:
+    """Keep some answers of a batch, by their numbers: whoever draws it anew asks for the others only."""
+    write_whole(_kept_file(folder, batch), b"".join(_line(*answer) for answer in answers.items()))
+
+
+def _kept_file(folder: Path, batch: int) -> Path:
+    return folder / f".part-{batch:05d}.jsonl.tmp"
+
+
+def _line(number: int, answer: Completion) -> bytes:
+    return json.dumps([number, answer.text, answer.finish_reason]).encode() + b"\n"
 
 
 def _read_kept(path: Path) -> dict[int, Completion]:

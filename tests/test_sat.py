@@ -162,7 +162,7 @@ def test_the_mean_is_over_stories(summarise: Any) -> None:
     assert summary["std"] == pytest.approx(std)
     margin = 12.706205 * std / math.sqrt(2)  # Student's t of 1 degree of freedom
     assert (score["low"], score["high"]) == pytest.approx((0.6 - margin, 0.6 + margin))
-    assert summary["reasons"] == {"reasoning": 0, "empty": 2, "story_no_vector": 0, "no_vector": 0}
+    assert summary["reasons"] == {"error": 0, "reasoning": 0, "empty": 2, "story_no_vector": 0, "no_vector": 0}
     assert summary["source"] == "m"
     assert summarise(rows, 5, source="GPT-4o")["source"] == "GPT-4o"
 

@@ -239,7 +239,7 @@ def test_items_without_controls_have_no_understanding_to_show(tmp_path):
 
 def test_nonsense_is_counted_and_wrong(tmp_path):
     run = run_of(tmp_path, lambda item: "犬です" if item.direction in CONTROL else truthful(item))
-    assert run.metrics["reasons"] == {"unparseable": 144}
+    assert run.metrics["reasons"] == {"unparseable": 144, "error": 0}
     assert run.metrics["measures"][CONTROLS]["mean"] == 0
     assert any(note.startswith("UNPARSEABLE: 144 of 276") for note in run.task.view.notes(run.result))
 

@@ -18,6 +18,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import PLAIN, PromptForm
+from sozo.data.schema import FAILED
 from sozo.tasks import read_run, refuse_training
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Item
@@ -162,6 +163,7 @@ def _tables(run: Finished, valid: bool) -> list[tuple[str, Any]]:
     import pyarrow.compute as pc
 
     path, table = run.folder, run.table().combine_chunks()
+    table = table.filter(pc.fill_null(pc.not_equal(table["reason"], FAILED), True))  # what never came teaches nothing
     if unscored := pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py():
         raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
     if (repeated := table.num_rows - pc.count_distinct(table["id"]).as_py()) > 0:

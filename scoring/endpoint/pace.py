@@ -1,4 +1,4 @@
-"""How many requests are under way at once, and what Ctrl-C makes of them."""
+"""How many requests are under way at once, what Ctrl-C makes of them, and whose fault it is that they fail."""
 
 import asyncio
 import signal
@@ -12,6 +12,28 @@ from tqdm import tqdm
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# So many prompts in a row without an answer, each after all its attempts: the server is down, not the prompt at fault.
+GIVE_UP_AFTER = 20
+
+
+class Blame:
+    """Whose fault it is that prompts get no answer: their own while others are answered, else the server's."""
+
+    def __init__(self) -> None:
+        self.answered: set[str] = set()
+        self.in_a_row: list[str] = []  # those without an answer since the last one with one
+
+    def is_servers(self, prompt: str, answered: bool) -> bool:
+        """Note what came of a prompt; whether the server is to blame.
+
+        A prompt that was never answered while others were counts once, however often it is asked.
+        """
+        if answered:
+            self.answered.add(prompt)
+            self.in_a_row.clear()
+        elif not self.answered or prompt in self.answered or prompt not in self.in_a_row:
+            self.in_a_row.append(prompt)
+        return len(self.in_a_row) >= GIVE_UP_AFTER
 
 
 async def for_each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]], concurrency: int) -> None:

@@ -13,16 +13,12 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
 from sozo.scoring.endpoint.client import Reply
-from sozo.scoring.endpoint.pace import for_each, run_to_end
+from sozo.scoring.endpoint.pace import GIVE_UP_AFTER, Blame, for_each, run_to_end
 from sozo.scoring.final_text import Ending, ending
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Rubric, Scores, Status, ToJudge
 
 NOT_ASKED = "not_asked"
-# So many prompts in a row without a reply, each after all its retries: the server is down, not the prompt at fault.
-GIVE_UP_AFTER = 20
-
-
 _SUMS = ("prompt_tokens", "completion_tokens", "unknown_cost", "cost_at_most", "cost")
 
 
@@ -214,7 +210,7 @@ class _Asking:
         self._prompts = {key: rubric.prompt(answer.question, answer.answer) for key, answer in answers.items()}
         self.limit, self.spent = settings.max_cost, sum(self._cost_for_sure(line) for line in paid)
         self._reserved, self._under_way = 0.0, 0  # the most that the requests under way can cost, and how many they are
-        self._settled, self._failed, self._errors_in_a_row = asyncio.Event(), False, 0
+        self._settled, self._failed, self._blame = asyncio.Event(), False, Blame()
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):
             judge.proven = True
 
@@ -263,10 +259,9 @@ class _Asking:
             self._settled.set()
         if self.on_judgement:
             self.on_judgement(judgement)
-        self._errors_in_a_row = self._errors_in_a_row + 1 if judgement.status is Status.API_ERROR else 0
-        if self._errors_in_a_row >= GIVE_UP_AFTER:
+        if self._blame.is_servers(key, judgement.status is not Status.API_ERROR):
             raise UserError(
-                f"judge {self.judge.name}: {self._errors_in_a_row} prompts in a row got no reply "
+                f"judge {self.judge.name}: {GIVE_UP_AFTER} prompts in a row got no reply "
                 f"(the last: {judgement.error}); fix it and run again with --retry-failed"
             )
         return judgement.status

@@ -10,7 +10,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.data.schema import Reason, iter_tables
+from sozo.data.schema import FAILED, Reason, iter_tables
 from sozo.scoring.embeddings import DEFAULT_ENCODER
 from sozo.scoring.measure import Estimate, Measure, t_interval
 from sozo.tasks.dat.table import read_table, valid_lists, valid_scores
@@ -37,9 +37,14 @@ class DatSummary:
     instruments: dict[str, float] = field(default_factory=dict)  # `sozo.tasks.dat.instruments`; what was measured
 
     @property
+    def came(self) -> int:
+        """Responses that came: what a server never answered is not invalid."""
+        return self.num_responses - self.reasons.get(FAILED, 0)
+
+    @property
     def valid_rate(self) -> float | None:
-        """Valid share of all responses, in [0, 1]; None of no responses."""
-        return self.valid / self.num_responses if self.num_responses else None
+        """Valid share of the responses that came, in [0, 1]; None of no responses."""
+        return self.valid / self.came if self.came else None
 
     @property
     def digits(self) -> int:
@@ -56,7 +61,7 @@ class DatSummary:
         total = self.num_responses
         measures = {
             "dat": Estimate(self.mean, low, high, self.valid, total),
-            "dat/valid": Estimate(self.valid_rate, None, None, total, total),
+            "dat/valid": Estimate(self.valid_rate, None, None, self.came, total),
         }
         return {
             "source": self.source,
@@ -106,7 +111,8 @@ def summary_of(table: "pa.Table", source: str | None = None) -> DatSummary:
     valid = table.filter(scored)
     scores, n = valid["score"].to_numpy().astype(np.float64), len(valid)
     mean, std = float(scores.mean()) if n else None, float(scores.std(ddof=1)) if n > 1 else None
-    reasons = {row["values"]: row["counts"] for row in pc.value_counts(table["reason"]).to_pylist()}
+    reasons = dict.fromkeys(map(str, Reason), 0)
+    reasons |= {row["values"]: row["counts"] for row in pc.value_counts(table["reason"].drop_null()).to_pylist()}
     return DatSummary(
         source=", ".join(table["source"].unique().to_pylist()) if source is None else source,
         num_responses=len(table),
@@ -115,7 +121,7 @@ def summary_of(table: "pa.Table", source: str | None = None) -> DatSummary:
         std=std,
         ci95=t_interval(mean, std, n),
         unique_words=pc.count_distinct(pc.list_flatten(valid["words"])).as_py(),
-        reasons={str(reason): reasons.get(str(reason), 0) for reason in Reason},
+        reasons=reasons,
     )
 
 
@@ -152,7 +158,7 @@ class FinishedDat(Finished):
     def by_answer(self, measure: Measure) -> np.ndarray:
         """Scores of the valid responses that count, float32, shape (valid,); or 1 for each valid response, else 0."""
         if measure.short == "valid":
-            return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.num_responses - self.summary.valid])
+            return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.came - self.summary.valid])
         return valid_scores(self.folder)[: self.summary.valid]
 
     def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:

@@ -6,9 +6,11 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from sozo.data.schema import FAILED, never_came
 from sozo.scoring.final_text import STATES, answer_state, judged_part
 from sozo.scoring.judges.ledger import Judgement, judgement_key, latest, read_judgements
 from sozo.scoring.judges.protocol import Status
+from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.jcq.files import read_answers
@@ -57,7 +59,7 @@ class FinishedJcq(Finished):
         name, rubric = judge.pop("model"), judge.pop("prompt")
         by_key = latest(read_judgements(self.folder / LEDGER, tuple(JCQ_RUBRICS.values())))
         keys = [judgement_key(self.prompts[a.item], a.text, name, rubric, judge) for a in self.written]
-        return tuple(by_key.get(key) for key in keys)
+        return tuple(None if never_came(a) else by_key.get(key) for a, key in zip(self.written, keys, strict=True))
 
     @cached_property
     def scored(self) -> tuple[ScoredAnswer, ...]:
@@ -70,7 +72,8 @@ class FinishedJcq(Finished):
                 mean = sum(scores.values()) / len(CRITERIA)
                 values = {f"jcq/{name}": value for name, value in (scores | {MEAN: mean}).items()}
                 values |= {f"jcq/{task}": mean} | {f"jcq/{task}/{name}": value for name, value in scores.items()}
-            reason = None if values else str(judgement.status) if judgement else "not_asked"
+            why_not = FAILED if never_came(answer) else NOT_ASKED
+            reason = None if values else str(judgement.status) if judgement else why_not
             rows.append(ScoredAnswer(answer.id, answer.item, answer.text, values, reason, task))
         return tuple(rows)
 

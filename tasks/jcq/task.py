@@ -10,6 +10,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_records
+from sozo.data.schema import FAILED, never_came
 from sozo.data.settings import setting
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
@@ -138,15 +139,16 @@ class Jcq(JudgedTask):
         ]
         write_records(run.folder / QUESTIONS, self.questions)
         write_answers(run.folder / ANSWERS, answers)
-        judged = self._judge(answers, run.folder / LEDGER)
+        came = [answer for answer in answers if not never_came(answer)]
+        judged = self._judge(came, run.folder / LEDGER)
         source, tool = run.source or "", run.folder / "jcq-judge"
         # The questions, answers and judgements once more, as nlp-waseda/JCQ-judge keeps its `data/`. A second try that
         # stops early leaves a judgement of every answer: what an earlier one finished still holds.
         if judged.stopped is None or tool.exists():
             write_questions(tool / "test.jsonl", self.questions)
-            write_answers(answers_path(tool, source), answers)
+            write_answers(answers_path(tool, source), came)
             path = judgements_path(tool, self.settings.judge_model, source)
-            write_jcq_judgements(path, answers, judged.judgements)
+            write_jcq_judgements(path, came, judged.judgements)
         return Outcome(self._metrics(run, source, judged), judged.stopped)
 
     @classmethod
@@ -173,7 +175,8 @@ class Jcq(JudgedTask):
             "scored_items": sum(mean is not None for mean in of_questions),
             "num_answers": len(finished.written),
             "valid": judged.statuses["ok"],
-            "reasons": {status: n for status, n in judged.statuses.items() if status != "ok"},
+            "reasons": {status: n for status, n in judged.statuses.items() if status != "ok"}
+            | {FAILED: sum(map(never_came, finished.written))},
             "measures": {measure.name: asdict(finished.estimate(measure)) for measure in _OVERALL},
             "judged_by": finished.judged_by(),
             "answer_states": finished.answer_states(),

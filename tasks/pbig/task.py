@@ -14,7 +14,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects, write_records
 from sozo.data.prompts import fill, prompt
-from sozo.data.schema import utf8_safe
+from sozo.data.schema import FAILED, never_came, utf8_safe
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
@@ -134,7 +134,7 @@ class Pbig(JudgedTask):
                 item=answer.item,
                 text=utf8_safe(answer.text),
                 finish_reason=answer.finish_reason,
-                reason=idea.reason and str(idea.reason),
+                reason=FAILED if never_came(answer) else idea.reason and str(idea.reason),
                 fields=idea.fields,
                 cut=idea.cut,
                 opinions={e.name: opinions[e.name, answer.id] for e in self.experts} if idea.fields else {},

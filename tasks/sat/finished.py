@@ -136,7 +136,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def rewrite_values(row: Rewrite) -> dict[str, float]:
     """The values of a scored rewrite by the measures' names."""
-    values = {"sat/compliant": float(keeps_conditions(row))}
+    values = {} if row.reason == SatReason.ERROR else {"sat/compliant": float(keeps_conditions(row))}
     return values if row.score is None else {"sat": row.score, **values}
 
 

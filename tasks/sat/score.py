@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sozo.data.schema import utf8_safe
+from sozo.data.schema import never_came, utf8_safe
 from sozo.data.settings import setting
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
@@ -55,7 +55,9 @@ class SatScorer:
         """
         compared = self.compare(stories, [rewrite.text for rewrite in rewrites])
         return [
-            replace(rewrite, score=score, reason=reason, **asdict(check(story, what_counts(rewrite.text)[0])))
+            replace(rewrite, score=None, reason=str(SatReason.ERROR))
+            if never_came(rewrite)
+            else replace(rewrite, score=score, reason=reason, **asdict(check(story, what_counts(rewrite.text)[0])))
             for rewrite, story, (score, reason) in zip(rewrites, stories, compared, strict=True)
         ]
 

@@ -20,7 +20,7 @@ from pydantic import AllowInfNan, Field, Strict, StrictBool
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import FilledText, Id, Text, read_records, record_of, write_objects
-from sozo.data.schema import utf8_safe
+from sozo.data.schema import FAILED, utf8_safe
 
 SCHEMA_VERSION = 1
 _Whole = Annotated[int, Strict(), Field(gt=-(1 << 63), lt=1 << 63)]
@@ -55,6 +55,7 @@ def load_stories(path: Path | None = None) -> tuple[Story, ...]:
 class SatReason(StrEnum):
     """Why a rewrite has no score, in the order in which the rules are applied: the first that fails is given."""
 
+    ERROR = FAILED  # it never came
     REASONING = "reasoning"  # that never ends
     EMPTY = "empty"  # not one letter or digit
     STORY_NO_VECTOR = "story_no_vector"  # the encoder has a zero or non-finite vector for the story

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from sozo.data.jsonl import read_objects
+from sozo.data.schema import FAILED
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.sipen.items import CONTROL, FORMS, SipenItem, content_hash, trial_items
@@ -39,8 +40,8 @@ class FinishedSipen(Finished):
     @cached_property
     def replies(self) -> tuple[Reply, ...]:
         """What was answered."""
-        form = FORMS[self.settings["sipen_prompt"]]
-        return tuple(Reply(self.asked[answer.item], form.read(answer.text)) for answer in self.answers())
+        read, came = FORMS[self.settings["sipen_prompt"]].read, (a for a in self.answers() if a.reason != FAILED)
+        return tuple(Reply(self.asked[answer.item], read(answer.text)) for answer in came)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Premise -> mean over its answers with a value; of controls only where all three are answered.

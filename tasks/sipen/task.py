@@ -9,6 +9,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
+from sozo.data.schema import FAILED
 from sozo.data.settings import setting
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import ITEMS
@@ -103,14 +104,15 @@ class Sipen(Task):
         write_objects(run.folder / ITEMS, ({"id": i.id, "prompt": i.prompt, **i.columns} for i in self.items()))
         finished = self.written(run.folder)
         replies = finished.replies
+        failed = sum(answer.reason == FAILED for answer in finished.answers())
         return Outcome(
             {
                 "source": run.source,
                 "num_items": len(self.asked),
                 "num_premises": len({item.premise_id for item in self.asked}),
-                "num_answers": len(replies),
+                "num_answers": len(replies) + failed,
                 "valid": sum(reply.answer is not None for reply in replies),
-                "reasons": {"unparseable": sum(reply.answer is None for reply in replies)},
+                "reasons": {"unparseable": sum(reply.answer is None for reply in replies), FAILED: failed},
                 "measures": {measure.name: asdict(finished.estimate(measure)) for measure in self.measures},
                 **tables(replies, self.asked),
             }

@@ -22,7 +22,9 @@ def paper_items():
         for k in range(n):
             name, known = f"{expression}-{k}", {"category": SCALES[scale].category, "scale": scale}
             sentence = f"We saw {expression} things on day {k}."
-            base = SipenItem(name, name, sentence, sentence, "same", expression=expression, context="Hello.", **known)
+            base = SipenItem(
+                name, name, sentence, sentence, "stronger", expression=expression, context="Hello.", **known
+            )
             items += hypotheses(base, SCALES[scale], sentence.index(expression))
     return items
 

@@ -11,7 +11,18 @@ from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
 from sozo.eval.control import KEPT, LOST, OPEN, judge_control
 from sozo.tasks import finished_run
-from sozo.tasks.sipen.items import CONTROL, FORMS, trial_items
+from sozo.tasks.sipen.items import (
+    ANSWERS,
+    CONTROL,
+    ENTAILMENT,
+    FORMS,
+    IMPLICATURE,
+    MAYBE,
+    STRONGER,
+    WEAKER,
+    YES,
+    trial_items,
+)
 from sozo.tasks.sipen.task import Sipen
 from study.config import load_study
 from study.control_tasks import explanation, judge_rows
@@ -23,7 +34,7 @@ from test_reproduce import ROOT
 from test_sipen import run_of, truthful
 from test_table11 import write
 
-OPTIONS = FORMS["sipen-ja-v1"].options
+OPTIONS = FORMS["sipen-ja-v2"].options
 
 
 def row(folder, name, right, seed=0, **settings):
@@ -55,6 +66,45 @@ def test_kept_lost_and_open(tmp_path):
     assert (between.verdict, between.reason) == (OPEN, "a loss of 10 points is possible")
 
 
+def answering(folder, name, answers):
+    """A run that answers controls right, and premises' scale items by `answers`: direction -> answer."""
+    words = dict(zip(ANSWERS, OPTIONS, strict=True))
+
+    def answer(item):
+        number = int(item.premise_id[-2:]) if item.direction in ENTAILMENT else 0
+        return words[answers(number, item.direction)] if number else truthful(item)
+
+    return finished_run(run_of(folder / name, answer, source=name).folder)
+
+
+def test_scale_answers_wrong_by_both_readings_are_a_loss_and_moves_between_them_are_none(tmp_path):
+    literal = answering(tmp_path, "literal", lambda number, direction: ENTAILMENT[direction])
+    pragmatic = answering(tmp_path, "pragmatic", lambda number, direction: IMPLICATURE[direction])
+    for base, other in ((literal, pragmatic), (pragmatic, literal)):
+        said = verdict(base, other)
+        assert (said.verdict, said.change.difference, said.errors.difference) == (KEPT, 0, 0)
+    wrong = {STRONGER: YES, WEAKER: MAYBE}
+
+    def broken(share):
+        return lambda number, direction: wrong[direction] if number % 10 < share else ENTAILMENT[direction]
+
+    lost = verdict(literal, answering(tmp_path, "lost", broken(4)))
+    assert (lost.verdict, lost.change.difference) == (LOST, 0)
+    assert lost.errors.low > 0.1
+    assert "wrong by both readings +" in lost.text()
+    assert lost.text().startswith("lost (100.0%, +0.0 pp [")
+    between = verdict(literal, answering(tmp_path, "between", broken(1)))
+    assert (between.verdict, between.reason) == (OPEN, "10 points more that are wrong by both readings are possible")
+    assert verdict(answering(tmp_path, "again", broken(4)), literal).verdict == KEPT
+
+
+def test_without_scale_items_the_controls_alone_are_judged(tmp_path):
+    controls = [item for item in trial_items() if item.direction in CONTROL]
+    run = finished_run(run_of(tmp_path / "c", truthful, items=controls, sipen_prompt="sipen-ja-v2").folder)
+    said = verdict(run, run)
+    assert (said.verdict, said.errors) == (KEPT, None)
+
+
 def test_a_base_at_chance_has_nothing_to_lose(tmp_path):
     guessing = row(tmp_path, "guessing", 1 / 3)
     said = verdict(guessing, guessing)
@@ -70,11 +120,13 @@ def test_a_base_at_chance_has_nothing_to_lose(tmp_path):
 
 def test_too_few_controls_and_other_items_say_nothing(tmp_path):
     base = row(tmp_path, "base", 0.9)
-    some = [item for item in trial_items() if item.premise_id <= "trial-16"]
-    few = finished_run(run_of(tmp_path / "few", truthful, items=some, sipen_prompt="sipen-ja-v1").folder)
-    assert verdict(few, few).reason == "48 controls, and it takes 144"
+    some = [item for item in trial_items() if item.premise_id < "control-06" or item.premise_id > "trial-16"]
+    few = finished_run(run_of(tmp_path / "few", truthful, items=some, sipen_prompt="sipen-ja-v2").folder)
+    assert verdict(few, few).reason == "45 controls, and it takes 144"
     other = finished_run(run_of(tmp_path / "other", truthful, sipen_context="none").folder)
     assert "sipen_context" in verdict(base, other).reason
+    literal = finished_run(run_of(tmp_path / "literal", truthful, sipen_prompt="sipen-ja-v1").folder)
+    assert "sipen_prompt is sipen-ja-v2 and sipen-ja-v1" in verdict(base, literal).reason
 
 
 def test_an_unchanged_model_with_noise_passes_as_it_should(tmp_path):

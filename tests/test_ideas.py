@@ -4,12 +4,14 @@ import csv
 import io
 import json
 from importlib.resources import files
+from itertools import combinations
 
 import pytest
 
 from pbig_trial_rule import EXPERTS, rate, ratings_csv
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_records
+from sozo.scoring.shortcuts import without_reading
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Idea,
@@ -105,6 +107,28 @@ def test_the_trial_is_24_technologies_with_three_ideas_each():
     assert [idea.id for idea in ideas] == [f"{p.id}-{k}" for p in patents for k in ("good", "vague", "unbuildable")]
     assert not any(idea.cut for idea in ideas)
     assert len({idea.title for idea in ideas}) == 72
+
+
+def test_the_length_of_an_idea_does_not_tell_its_kind():
+    """Neither over the four fields nor in one: a classifier by length, and the best threshold between two kinds."""
+    ideas = trial_ideas()
+    kinds, technologies = [idea.id.rpartition("-")[2] for idea in ideas], [idea.patent for idea in ideas]
+    lengths = {name: [len(getattr(idea, name)) for idea in ideas] for name in LIMITS}
+    lengths["all four"] = [sum(of_idea) for of_idea in zip(*lengths.values(), strict=True)]
+    for name, of_ideas in lengths.items():
+        steps = range(0, max(of_ideas), 5)
+        found = without_reading([[f">{k}" for k in steps if n > k] for n in of_ideas], kinds, technologies)
+        assert found.high < 0.6, f"{name}: {found.mean:.1%} [{found.low:.1%}, {found.high:.1%}], chance 33.3%"
+    for one, other in combinations(("good", "vague", "unbuildable"), 2):
+        pairs = [(n, kind) for n, kind in zip(lengths["all four"], kinds, strict=True) if kind in (one, other)]
+        best = max(mean_recall([(n > k) == (kind == one) for n, kind in pairs]) for k in range(300))
+        best = max(best, max(mean_recall([(n > k) == (kind == other) for n, kind in pairs]) for k in range(300)))
+        assert best < 0.6, f"{one} and {other}: the best of all thresholds tells {best:.1%} of 48 apart"
+
+
+def mean_recall(right):
+    """Of two kinds with equally many ideas."""
+    return sum(right) / len(right)
 
 
 def test_the_ratings_are_what_the_rule_says():

@@ -71,7 +71,8 @@ def test_an_answer_is_one_option_and_nothing_else(answer, text):
 
 
 def test_japanese_options_are_read_in_the_japanese_form():
-    read = FORMS["sipen-ja-v1"].read
+    assert FORMS["sipen-ja-v1"].options == FORMS["sipen-ja-v2"].options
+    read = FORMS["sipen-ja-v2"].read
     assert [read(text) for text in ("はい", "「いいえ」", "どちらともいえない。", "Yes", "はい、そうです")] == [
         *ANSWERS,
         None,
@@ -114,7 +115,7 @@ def test_the_paper_tables_come_out_digit_for_digit_of_its_counts(tmp_path):
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_a_constant_answer_is_called_constant(tmp_path, answer):
-    word = dict(zip(ANSWERS, FORMS["sipen-ja-v1"].options, strict=True))[answer]
+    word = dict(zip(ANSWERS, FORMS["sipen-ja-v2"].options, strict=True))[answer]
     run = run_of(tmp_path, lambda _: word)
     metrics = run.metrics
     assert metrics["constant"] == answer
@@ -136,13 +137,13 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
 
 def truthful(item):
     """The gold answer: of a hypothesis the implicature."""
-    words = dict(zip(ANSWERS, FORMS["sipen-ja-v1"].options, strict=True))
+    words = dict(zip(ANSWERS, FORMS["sipen-ja-v2"].options, strict=True))
     return words[CONTROL.get(item.direction, NO)]
 
 
 def mistaken_about(premises):
     """Gold, but about some premises the next option."""
-    options = FORMS["sipen-ja-v1"].options
+    options = FORMS["sipen-ja-v2"].options
 
     def answer(item):
         right = truthful(item)
@@ -152,8 +153,8 @@ def mistaken_about(premises):
 
 
 def test_what_was_planted_comes_out(tmp_path):
-    premises = [f"trial-{k:02d}" for k in range(1, 49)]
-    wrong = set(premises[::10])  # a tenth: 3 quantifier, 2 numeral premises
+    wrong = {f"trial-{k:02d}" for k in range(1, 49, 10)}  # a tenth: 3 quantifier, 2 numeral premises
+    wrong |= {f"control-{k:02d}a" for k in range(1, 6)}
     metrics = run_of(tmp_path, mistaken_about(wrong)).metrics
     assert metrics["measures"][CONTROLS]["mean"] == pytest.approx(43 / 48)
     for category, labels in metrics["accuracy"].items():
@@ -178,18 +179,15 @@ def test_the_interval_of_a_difference_covers():
 def test_the_trial_has_its_shape_and_words_in_their_places():
     items = trial_items()
     kinds = Counter((item.category, item.direction in IMPLICATURE) for item in items)
-    assert kinds == {("quantifier", True): 60, ("numeral", True): 64, ("adjective", True): 8} | {
-        ("quantifier", False): 72,
-        ("numeral", False): 48,
-        ("adjective", False): 24,
-    }
-    quantifiers = Counter(i.expression for i in items if i.direction == "same" and i.category == "quantifier")
+    assert kinds == {("quantifier", True): 60, ("numeral", True): 64, ("adjective", True): 8, ("", False): 144}
+    premises = {item.premise_id: item for item in items if item.category == "quantifier"}
+    quantifiers = Counter(item.expression for item in premises.values())
     assert quantifiers == dict.fromkeys(SCALES["すべて-ほとんど-多く-いくつか"].expressions, 6)
     for item in items:
         assert 2 <= item.context.count("。") <= 4
-        assert item.premise.count(item.expression) == 1
-        assert (item.hypothesis == item.premise) == (item.direction == "same")
-        if item.replacement:
+        assert item.hypothesis != item.premise
+        if item.direction in IMPLICATURE:
+            assert item.premise.count(item.expression) == 1
             assert item.hypothesis == item.premise.replace(item.expression, item.replacement)
         if item.category == "numeral":
             assert int(item.expression) >= 3
@@ -202,7 +200,9 @@ def test_items_of_a_file_are_checked_line_by_line(tmp_path):
         ({"steps": 0}, "steps"),
         ({"steps": True}, "steps"),
         ({"direction": "up"}, "direction"),
-        ({"direction": "same"}, "steps"),
+        ({"direction": "same"}, "direction"),
+        ({"direction": "entailed"}, "steps"),
+        ({"direction": "entailed", "steps": None}, "steps are None; they must be 0"),
         ({"premise": " "}, "premise: is blank"),
         ({"premise_id": None}, "premise_id"),
         ({"context": 1}, "context"),
@@ -221,9 +221,20 @@ def test_items_of_a_file_are_checked_line_by_line(tmp_path):
         Sipen(SipenSettings(sipen_prompt="x")).items()
 
 
-def test_the_trial_is_no_training_data():
-    item = trial_items()[5]
-    for text in (item.premise, f"仮説：{item.hypothesis}", Sipen().items()[5].prompt):
+def test_the_question_tells_a_contradiction_from_what_is_open_and_the_literal_one_is_kept_by_name():
+    item = next(item for item in trial_items() if item.premise_id == "trial-07")
+    asked, literal = Sipen().items(), Sipen(SipenSettings(sipen_prompt="sipen-ja-v1")).items()
+    (now,), (before,) = ([one.prompt for one in items if one.id == item.id] for items in (asked, literal))
+    for said in ("必ず正しい", "必ず誤り", "どちらもありうる"):
+        assert said in now
+        assert said not in before
+    assert "文が成り立つといえますか" in before
+    assert Sipen().deciding()["sipen_prompt"] == "sipen-ja-v2"
+
+
+@pytest.mark.parametrize("item", [trial_items()[5], trial_items()[-5]])
+def test_the_trial_is_no_training_data(item):
+    for text in (item.premise, f"仮説：{item.hypothesis}", {i.id: i.prompt for i in Sipen().items()}[item.id]):
         with pytest.raises(UserError, match="trial set"):
             refuse_training([Item("x", text)])
     refuse_training([Item("x", "いくつかの窓が開いていた。")])
@@ -246,13 +257,13 @@ def test_nonsense_is_counted_and_wrong(tmp_path):
 
 def test_killed_while_answering_it_comes_to_the_same(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    gold = {f"仮説：{item.hypothesis}\n": truthful(item) for item in trial_items() if item.direction in CONTROL}
+    asked = {item.id: item.prompt for item in Sipen().items()}
+    gold = {asked[item.id]: truthful(item) for item in trial_items()}
     waiting = [0.02]
 
     def answer(body):
         time.sleep(waiting[0])
-        asked = body["messages"][-1]["content"]
-        return completion(next((text for hypothesis, text in gold.items() if hypothesis in asked), "いいえ"))
+        return completion(gold[body["messages"][-1]["content"]])
 
     def run(folder):
         settings = GeneratorSettings("m", base_url=url, concurrency=2)

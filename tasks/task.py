@@ -74,6 +74,7 @@ class Control:
     chance: float  # the share of who guesses, or always says the same
     margin: float  # a loss of less is none
     least: int  # answers: with fewer, nothing is said
+    errors: Measure | None = None  # a share of other answers, wrong however they are read: it must not grow by `margin`
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.shortcuts import without_reading
 from sozo.tasks.sipen.items import CONTROL, MAYBE, NO, WEAKER, YES, SipenItem, trial_items
 from sozo.tasks.sipen.tables import shortcuts
@@ -109,6 +111,7 @@ def pair(item):
     }
 
 
+PARTS = ("the hypothesis", "the premise", "form")
 RULES = {
     "equal, a final nai": lambda i: (
         YES if i.premise == i.hypothesis else NO if i.hypothesis[:-1].endswith("ない") else MAYBE
@@ -130,11 +133,13 @@ def test_rules_that_do_not_read_are_near_a_third(name):
 
 def test_no_shortcut_finds_the_answers():
     found = shortcuts(trial_items())
-    assert set(found) == {"controls", "entailment"}
+    assert set(found) == {"controls", "scale items"}
     for of_set in found.values():
         assert set(of_set) == {"hypothesis", "premise", "form"}
     for name, estimate in found["controls"].items():
         assert (estimate["high"] or estimate["mean"]) < 0.6, (name, estimate)
+    # A scale has ends: of its strongest word all neighbours are weaker, of its weakest all are stronger.
+    assert max(estimate["mean"] for estimate in found["scale items"].values()) < 2 / 3
 
 
 def test_the_classifier_finds_what_is_there_to_be_found():
@@ -145,8 +150,8 @@ def test_the_classifier_finds_what_is_there_to_be_found():
         for direction, text in zip(CONTROL, (item.premise, f"{last}のではない。", f"{k}番の猫だ。"), strict=True):
             items.append(SipenItem(f"{k}{direction}", str(k), item.premise, text, direction))
     found = shortcuts(items)["controls"]
-    assert found["form"]["low"] > 0.9
-    assert found["hypothesis"]["low"] > 0.6
+    assert found["form"]["mean"] > 0.9
+    assert found["hypothesis"]["mean"] > 0.6
     assert found["premise"]["mean"] == pytest.approx(1 / 3)
 
 
@@ -166,10 +171,11 @@ def test_what_does_not_read_stands_beside_the_results(tmp_path):
     assert run.metrics["shortcuts"] == shortcuts(trial_items())
     (line,) = [line for line in run.task.view.notes(run.result) if line.startswith("Whoever does not read")]
     assert "always No: " in line
-    assert "controls by the hypothesis alone " in line
-    assert "scale items (entailment) by form alone " in line
-    columns = [column.key for column in run.task.view.columns(Sipen.measures, [run.result])]
-    assert {"controls by the hypothesis alone", "controls by the premise alone", "controls by form alone"} <= {*columns}
+    columns = [column.label for column in run.task.view.columns(Sipen.measures, [run.result])]
+    assert {f"{of} by {part} alone" for of in run.metrics["shortcuts"] for part in PARTS} <= {*columns}
+    page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
+    assert "controls by the hypothesis alone" in page
+    assert "尺度問題：前提だけから" in page
 
 
 def test_the_scale_items_are_japanese_of_which_the_weaker_follows():

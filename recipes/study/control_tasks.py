@@ -47,9 +47,10 @@ def explanation(task: str) -> str:
     control = task_type(task).control
     assert control is not None
     margin, chance = 100 * control.margin, control.chance
+    grown = f" or its answers that are wrong by both readings grew by {margin:g}" if control.errors else ""
     return (
         f"{heading(task)}: the model's share of right answers to the task's controls, and the difference from the "
         f"base with its 95% interval. Kept: the whole interval is above −{margin:g} points, and the model above chance "
-        f"({chance:.1%}). Lost: all of it is below −{margin:g} points. It cannot be said where the base is not "
+        f"({chance:.1%}). Lost: all of it is below −{margin:g} points{grown}. It cannot be said where the base is not "
         f"above chance, or of fewer than {control.least} controls."
     )

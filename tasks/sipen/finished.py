@@ -14,8 +14,8 @@ from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.sipen.items import CONTROL, FORMS, SipenItem, content_hash, trial_items
 from sozo.tasks.sipen.tables import Reply
 
-CONTROLS, IMPLICATURE, ENTAILMENT, UNPARSEABLE = (
-    f"sipen/{name}" for name in ("controls", "implicature", "entailment", "unparseable")
+CONTROLS, IMPLICATURE, ENTAILMENT, NEITHER, UNPARSEABLE = (
+    f"sipen/{name}" for name in ("controls", "implicature", "entailment", "neither", "unparseable")
 )
 
 

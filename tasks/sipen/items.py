@@ -1,8 +1,9 @@
 """SIPeN (Sano et al., NLP 2025): premises, hypotheses with another expression of a scale, and controls of our own.
 
-The paper's labels follow from the direction alone: of its hypotheses every implicature label is No. Controls are three
-more hypotheses of a premise, whose answers are Yes, No and Maybe. The paper's items are not public; the trial's 48
-Japanese premises with their contexts and controls were written for sozo. Nobody was asked how they read them.
+The paper's labels follow from the direction alone: of its hypotheses every implicature label is No. Controls are other
+hypotheses, whose answers are Yes, No and Maybe whether a scale is read literally or with its implicatures. The paper's
+items are not public; the trial's Japanese premises with their contexts and controls were written for sozo. Nobody was
+asked how they read them.
 """
 
 import hashlib
@@ -73,7 +74,7 @@ ENGLISH = (  # the paper's Table 1
 # Ours. 少し is left out: what holds of いくつか need not hold of it.
 JAPANESE = (
     _scale("quantifier", "すべて-ほとんど-多く-いくつか"),
-    *(_scale("adjective", name) for name in ("熱い-温かい", "素晴らしい-良い", "寒い-涼しい", "巨大な-大きな")),
+    *(_scale("adjective", name) for name in ("ひどい-悪い", "素晴らしい-良い", "大好きな-好きな", "巨大な-大きな")),
 )
 SCALES = {scale.name: scale for scale in (*ENGLISH, *JAPANESE)}
 CATEGORIES = ("quantifier", "numeral", "adjective")
@@ -81,8 +82,7 @@ CATEGORIES = ("quantifier", "numeral", "adjective")
 YES, NO, MAYBE = ANSWERS = ("Yes", "No", "Maybe")
 IMPLICATURE = {STRONGER: NO, WEAKER: NO}  # the paper's Tables 3 and 7
 ENTAILMENT = {STRONGER: MAYBE, WEAKER: YES}
-SAME, NEGATED, UNRELATED = "same", "negated", "unrelated"
-CONTROL = {SAME: YES, NEGATED: NO, UNRELATED: MAYBE}
+CONTROL = {"entailed": YES, "contradicted": NO, "neutral": MAYBE}
 DIRECTIONS = (*IMPLICATURE, *CONTROL)
 EXAMPLE = '{"id": "1+1", "premise_id": "1", "premise": "...", "hypothesis": "...", "direction": "stronger", "steps": 1}'
 
@@ -95,20 +95,20 @@ class SipenItem:
     premise_id: SafeId  # that of all hypotheses about one premise
     premise: SafeFilledText  # a sentence
     hypothesis: SafeFilledText  # the same with another expression; of a control another sentence
-    direction: SafeText  # stronger or weaker; of a control same, negated or unrelated
+    direction: SafeText  # stronger or weaker; of a control entailed, contradicted or neutral
     steps: StrictInt = 0  # on the scale, 1 or 2; 0 of a control
     context: SafeText = ""  # the sentences before the premise
     category: SafeText = ""  # quantifier, numeral or adjective
     scale: SafeText = ""  # its name
     expression: SafeText = ""  # in the premise
     replacement: SafeText = ""  # in the hypothesis; empty of a control
-    story: SafeText = ""  # where the premise is from
+    story: SafeText = ""  # where the premise is from; premises of one story are not independent
 
 
 def hypotheses(premise: SipenItem, scale: Scale, start: int) -> Iterator[SipenItem]:
     """The hypotheses about a premise by its expression's neighbours; `start` is where the expression stands.
 
-    `premise` is an item to be copied, such as a control of the same premise. Nothing else in the sentence changes.
+    `premise` is an item to be copied. Nothing else in the sentence changes.
     """
     sentence, end = premise.premise, start + len(premise.expression)
     for direction, steps, other in scale.neighbours(premise.expression):
@@ -124,13 +124,18 @@ def read_items(path: Path) -> tuple[SipenItem, ...]:
 
 
 def trial_items() -> tuple[SipenItem, ...]:
-    """Our own Japanese trial set: 48 premises, 132 hypotheses and 144 controls. It is not SIPeN.
+    """Our own Japanese trial set: 132 hypotheses about 48 premises, and 144 controls about others. It is not SIPeN.
 
     >>> len(trial_items()), len({item.premise_id for item in trial_items()})
-    (276, 48)
+    (276, 96)
     """
-    with as_file(files("sozo.data").joinpath("sipen_trial_ja.jsonl")) as packaged:
-        return tuple(item for _, row in read_objects(packaged) for item in _of_premise(row))
+    rows = [row for name in ("trial", "controls") for row in _packaged(f"sipen_{name}_ja.jsonl")]
+    return tuple(item for row in rows for item in _of_premise(row))
+
+
+def _packaged(name: str) -> list[dict[str, str]]:
+    with as_file(files("sozo.data").joinpath(name)) as packaged:
+        return [row for _, row in read_objects(packaged)]
 
 
 def content_hash(items: Iterable[SipenItem]) -> str:
@@ -140,28 +145,27 @@ def content_hash(items: Iterable[SipenItem]) -> str:
 
 
 def _of_premise(row: dict[str, str]) -> Iterator[SipenItem]:
-    scale, expression, sentence = SCALES[row["scale"]], row["expression"], row["premise"]
-    known: dict[str, Any] = {
-        "category": scale.category,
-        "scale": scale.name,
-        "expression": expression,
-        "context": row["context"],
-    }
-    for direction, text in ((SAME, sentence), (NEGATED, row["negated"]), (UNRELATED, row["unrelated"])):
-        control = SipenItem(f"{row['id']}-{direction}", row["id"], sentence, text, direction, **known)
-        if direction == SAME:
-            yield from hypotheses(control, scale, sentence.index(expression))
-        yield control
+    """The hypotheses about a premise: controls if their sentences are given, else by its expression's scale."""
+    name, sentence = row["id"], row["premise"]
+    known: dict[str, Any] = {"premise_id": name, "premise": sentence, "context": row["context"]}
+    for direction in (direction for direction in CONTROL if direction in row):
+        yield SipenItem(
+            f"{name}-{direction}", hypothesis=row[direction], direction=direction, story=row["story"], **known
+        )
+    if scale := SCALES.get(row.get("scale", "")):
+        known |= {"category": scale.category, "scale": scale.name, "expression": row["expression"]}
+        premise = SipenItem(name, hypothesis=sentence, direction="", **known)
+        yield from hypotheses(premise, scale, sentence.index(row["expression"]))
 
 
 def _item(where: str, row: dict[str, Any]) -> SipenItem:
     item = record_of(SipenItem, where, row)
     if item.direction not in DIRECTIONS:
         raise UserError(f"{where}: the direction is {item.direction!r}; it must be one of {', '.join(DIRECTIONS)}")
-    least = int(item.direction in IMPLICATURE)
-    if not least <= item.steps <= least * MOST_STEPS:
+    least, steps = int(item.direction in IMPLICATURE), row.get("steps", 0)
+    if steps is None or not least <= steps <= least * MOST_STEPS:
         meant = f"1 to {MOST_STEPS}" if least else "0, for it is a control"
-        raise UserError(f"{where}: the steps are {item.steps}; they must be {meant}")
+        raise UserError(f"{where}: the steps are {steps}; they must be {meant}")
     return item
 
 
@@ -217,7 +221,9 @@ def _bare(text: str) -> str:
     return text
 
 
+_JAPANESE = ("はい", "いいえ", "どちらともいえない")
 FORMS = {
     "sipen-v1": Form("sipen", ("Yes", "No", "Maybe"), ", ", " "),  # the paper's (A.1)
-    "sipen-ja-v1": Form("sipen_ja", ("はい", "いいえ", "どちらともいえない"), "、", ""),  # ours
+    "sipen-ja-v1": Form("sipen_ja", _JAPANESE, "、", ""),  # the paper's in Japanese
+    "sipen-ja-v2": Form("sipen_ja_v2", _JAPANESE, "、", ""),  # ours, whose question tells No from Maybe
 }

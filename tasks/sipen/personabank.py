@@ -19,7 +19,7 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects, write_records
 from sozo.data.published import load
 from sozo.data.settings import setting
-from sozo.tasks.sipen.items import ENGLISH, SAME, Scale, SipenItem, hypotheses
+from sozo.tasks.sipen.items import ENGLISH, Scale, SipenItem, hypotheses
 
 KEEP = "keep"
 ADDRESS = "https://github.com/slukin/nlds-PersonaBank"
@@ -35,7 +35,6 @@ class BuildSettings:
 
     personabank: str | None = setting(None, f"A clone of {ADDRESS}, or its folder `original`.")
     output: str | None = setting(None, "The items, a JSONL file for --sipen-items.")
-    controls: bool = setting(False, "Add each premise itself as a hypothesis (its answer is Yes).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def build_items(folder: Path, stories: Sequence[Story], *, controls: bool = False) -> tuple[SipenItem, ...]:
+def build_items(folder: Path, stories: Sequence[Story]) -> tuple[SipenItem, ...]:
     """The items of what is kept, in order; a story that is not word for word one of `stories` is refused."""
     folder = folder / "original" if (folder / "original").is_dir() else folder
     items: list[SipenItem] = []
@@ -97,25 +96,25 @@ def build_items(folder: Path, stories: Sequence[Story], *, controls: bool = Fals
         places = list(sentences(text))
         for candidate in (candidate for candidate in story.candidates if candidate.verdict == KEEP):
             premise, start, scale = _premise(text, places, story, candidate)
-            items += [*hypotheses(premise, scale, start), *([premise] if controls else [])]
+            items += hypotheses(premise, scale, start)
     return tuple(items)
 
 
 def _premise(
     text: str, places: Sequence[tuple[int, int]], story: Story, candidate: Candidate
 ) -> tuple[SipenItem, int, Scale]:
-    """The premise as the control that repeats it, where in it the expression stands, and the expression's scale."""
+    """The premise as an item of no direction, where in it the expression stands, and the expression's scale."""
     number = next(k for k, (_, end) in enumerate(places) if candidate.start < end)
     start, end = places[number]
     scale = scale_of(candidate.word)
     context = " ".join(text[first:last] for first, last in places[:number])
     name = f"{story.name.partition('_')[0]}-{candidate.start}"
     premise = SipenItem(
-        id=f"{name}-{SAME}",
+        id=name,
         premise_id=name,
         premise=text[start:end],
         hypothesis=text[start:end],
-        direction=SAME,
+        direction="",
         context=context,
         category=scale.category,
         scale=scale.name,
@@ -151,6 +150,6 @@ def sipen_items(settings: BuildSettings) -> list[str]:
     """Rebuild SIPeN's English items from your own copy of PersonaBank; annotated by sozo, not by the authors."""
     if not settings.personabank or not settings.output:
         raise UserError(f"give --personabank, a clone of {ADDRESS}, and --output, the file to write")
-    items = build_items(Path(settings.personabank), annotated_stories(), controls=settings.controls)
+    items = build_items(Path(settings.personabank), annotated_stories())
     write_records(Path(settings.output), items)
     return [*counts(items), "Annotated by sozo, not by the paper's authors.", settings.output]

@@ -1,10 +1,11 @@
-"""The paper's Tables 4 to 6 and what they need beside them: which answers were given, controls, constant answers."""
+"""The paper's Tables 4 to 6 and what they need beside them: which answers were given, controls, who does not read."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sozo.scoring.shortcuts import n_grams, without_reading
 from sozo.scoring.statistics.proportions import Share, grouped_share, holm, mcnemar
 from sozo.tasks.sipen.items import (
     ANSWERS,
@@ -44,12 +45,46 @@ def tables(replies: Sequence[Reply], items: Sequence[SipenItem]) -> dict[str, An
         "answers": {name: {a: given_answers[name, a] for a in (*ANSWERS, OTHER)} for name in directions},
         "constant": _constant(replies),
         "constant_scores": {answer: _constant_scores(items, answer) for answer in ANSWERS},
+        "shortcuts": shortcuts(items),
         "controls": {d: asdict(accuracy(replies, {d: CONTROL[d]})) for d in directions if d in CONTROL},
         "accuracy": {category: _accuracies(replies, category) for category in _categories(replies)},
         "steps": _corrected(steps),  # Table 5: one step against two in the same direction
         # Table 6: stronger against weaker, one step away.
         "directions": _corrected(_contrasts(replies, "", (STRONGER, 1), (WEAKER, 1))),
     }
+
+
+def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, dict[str, Any]]]:
+    """What classifiers that see a part of each item have: balanced accuracies with their intervals (JSON values).
+
+    Of controls and, by their entailment labels, of the scale's items (implicature labels are all No): by the
+    hypothesis alone, by the premise alone, both as runs of characters, and by the form of the two: lengths, overlap,
+    equality and last letters. They are cross-validated by premise, and premises of one story stay together.
+    """
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for name, labels in (("controls", CONTROL), ("scale items", ENTAILMENT)):
+        own = [item for item in items if item.direction in labels]
+        answers = [labels[item.direction] for item in own]
+        groups = [item.story or item.premise_id for item in own]
+        for part, tokens in _PARTS.items():
+            if mean := without_reading([tokens(item) for item in own], answers, groups):
+                found.setdefault(name, {})[part] = {"mean": mean.mean, "low": mean.low, "high": mean.high, "n": mean.n}
+    return found
+
+
+def _form(item: SipenItem) -> set[str]:
+    premise, hypothesis = item.premise, item.hypothesis
+    common, own = n_grams(premise) & n_grams(hypothesis), n_grams(hypothesis)
+    sizes = {"length": len(hypothesis), "premise": len(premise), "overlap": 30 * len(common) // len(own)}
+    steps = {f"{name} {k}" for name, size in sizes.items() for k in range(0, size, 2)}
+    return steps | {f"ends {hypothesis[-k:]}" for k in range(1, 5)} | {f"equal {premise == hypothesis}"}
+
+
+_PARTS: dict[str, Callable[[SipenItem], set[str]]] = {
+    "hypothesis": lambda item: n_grams(item.hypothesis),
+    "premise": lambda item: n_grams(item.premise),
+    "form": _form,
+}
 
 
 def accuracy(replies: Iterable[Reply], labels: Mapping[str, str]) -> Share:

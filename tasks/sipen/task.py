@@ -14,7 +14,7 @@ from sozo.data.settings import setting
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import ITEMS
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, UNPARSEABLE, FinishedSipen
+from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, NEITHER, UNPARSEABLE, FinishedSipen
 from sozo.tasks.sipen.items import CONTROL, FORMS, Form, SipenItem, content_hash, read_items, trial_items
 from sozo.tasks.sipen.personabank import sipen_items
 from sozo.tasks.sipen.tables import LABELS, tables
@@ -27,10 +27,11 @@ class SipenSettings:
     """Which items are asked, and how."""
 
     sipen_items: str | None = setting(
-        None, "JSONL of items, as sipen-items makes them (default: sozo's 48 Japanese trial premises).", decides=False
+        None, "JSONL of items, as sipen-items makes them (default: sozo's Japanese trial set).", decides=False
     )
     sipen_prompt: str | None = setting(
-        None, "sipen-v1, the paper's, or sipen-ja-v1, ours (default: of the trial sipen-ja-v1, else sipen-v1)."
+        None,
+        "sipen-v1, the paper's; sipen-ja-v1, it in Japanese; sipen-ja-v2, ours (default of the trial; else sipen-v1).",
     )
     sipen_context: str = setting("all", "all (the sentences before the premise) or none.")
 
@@ -45,10 +46,11 @@ class Sipen(Task):
         Measure(CONTROLS, share=True),
         Measure(IMPLICATURE, share=True, better=0),
         Measure(ENTAILMENT, share=True, better=0),
+        Measure(NEITHER, share=True, better=-1),
         Measure(UNPARSEABLE, share=True, better=-1, group=None),
     )
     # So that an unchanged model passes (docs/sipen.md): with 48 controls and 3 points it mostly would not.
-    control = Control(measures[0], chance=1 / 3, margin=0.1, least=144)
+    control = Control(measures[0], chance=1 / 3, margin=0.1, least=144, errors=measures[3])
     max_new_tokens = 16
     temperature = 1e-4
     Finished = FinishedSipen
@@ -65,7 +67,7 @@ class Sipen(Task):
     @cached_property
     def form_name(self) -> str:
         """Name of the prompt."""
-        name = self.settings.sipen_prompt or ("sipen-v1" if self.settings.sipen_items else "sipen-ja-v1")
+        name = self.settings.sipen_prompt or ("sipen-v1" if self.settings.sipen_items else "sipen-ja-v2")
         if name not in FORMS:
             raise UserError(f"sipen_prompt must be one of {', '.join(FORMS)}, not {name}")
         return name
@@ -131,7 +133,7 @@ def _row(direction: str, answer: str | None) -> Row:
     if direction in CONTROL:
         return Row(values | {CONTROLS: float(answer == CONTROL[direction])})
     by_label = {f"sipen/{name}": float(answer == labels[direction]) for name, labels in LABELS.items()}
-    return Row(values | by_label)
+    return Row(values | by_label | {NEITHER: float(not any(by_label.values()))})
 
 
 @cache

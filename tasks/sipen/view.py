@@ -34,6 +34,12 @@ _CATEGORIES = {"quantifier": "量化詞", "numeral": "数詞", "adjective": "形
 _LABELS = ("implicature", "entailment", "neither")
 _STEPS = ("1 step", "2 steps")
 _PLACES = {STRONGER: _STEPS, WEAKER: _STEPS, "": (STRONGER, WEAKER)}  # what a contrast's row compares, by its direction
+_SETS = {"controls": "対照問題", "scale items": "尺度問題"}
+_PARTS = {
+    "hypothesis": ("the hypothesis", "仮説だけから"),
+    "premise": ("the premise", "前提だけから"),
+    "form": ("form", "形だけから"),
+}
 _MOST_UNPARSEABLE = 0.02  # more answers that are none of the options than this, and a line says so
 
 
@@ -53,6 +59,7 @@ class SipenView(View[FinishedSipen]):
             *(RunColumn(f"  {name}", partial(_given, of=name), shown=TERMINAL) for name in directions),
             *_accuracies(runs),
             *_contrast_columns(runs),
+            *(column for of in _SETS for column in _shortcut_columns(of, runs)),
             stored("num_answers", "answers"),
             stored("valid"),
             setting_of("sipen_prompt", shown=FACTS | SCALE),
@@ -78,7 +85,7 @@ class SipenView(View[FinishedSipen]):
         premises = run.metrics["num_premises"]
         names = {"dataset_name": f"{premises} premises of one's own", "dataset_type": "other-implicatures"}
         if is_trial(run.settings):
-            names = {"dataset_name": "48 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
+            names = {"dataset_name": "96 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
         return {"task_name": "Scalar implicatures", **names}
 
     def labels(self) -> dict[str, tuple[str, str]]:
@@ -87,6 +94,9 @@ class SipenView(View[FinishedSipen]):
         for category, japanese in _CATEGORIES.items():
             for name in _LABELS:
                 labels[f"{category}: {name}"] = f"{category}: {name}", f"{japanese}：{labels[name][1]}"
+        for of, japanese in _SETS.items():
+            for english, seen in _PARTS.values():
+                labels[f"{of} by {english} alone"] = f"{of} by {english} alone", f"{japanese}：{seen}"
         words = {word: word for scale in SCALES.values() for word in scale.expressions} | _CATEGORIES
         for expression, japanese in words.items():
             for direction, places in _PLACES.items():
@@ -100,10 +110,16 @@ class SipenView(View[FinishedSipen]):
         columns = self.columns(measures, runs)
         trial = ("sipen_trial_note",) if any(is_trial(run.settings) for run in runs) else ()
         asked = [direction for direction in CONTROL if any(direction in run.metrics["controls"] for run in runs)]
-        controls = pick(columns, ("mean", *asked, "constant", "answers_given"))
+        controls = pick(columns, ("mean", *asked, "neither", "constant", "answers_given"))
+        controls = (*controls, *_shortcut_columns("controls", runs))
+        table4 = (*_accuracies(runs), *_shortcut_columns("scale items", runs))
         tables = [
-            ModelTable("sipen_controls", controls, (*trial, "sipen_controls_note", "scale_note")),
-            ModelTable("sipen_table4", _accuracies(runs), ("sipen_note",), heat=True, paper="sipen_accuracy"),
+            ModelTable(
+                "sipen_controls",
+                (*controls, *_shortcut_columns("controls", runs)),
+                (*trial, "sipen_controls_note", "scale_note"),
+            ),
+            ModelTable("sipen_table4", table4, ("sipen_note",), heat=True, paper="sipen_accuracy"),
             ModelTable("sipen_tables56", _contrast_columns(runs), ("sipen_contrast_note",)),
         ]
         return [table for table in tables if table.columns], ()
@@ -127,6 +143,21 @@ def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
             cell = partial(_accuracy, category, label)
             columns.append(RunColumn(f"{category}: {label}", cell, shown=TERMINAL, paper=f"{category}_{label}"))
     return tuple(columns)
+
+
+def _shortcut_columns(of: str, runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
+    """What classifiers score that see a part of each item."""
+    known = {part for run in runs for part in run.metrics["shortcuts"].get(of, ())}
+    return tuple(
+        RunColumn(f"{of} by {english} alone", partial(_shortcut, of, part), shown=TERMINAL, heat=False)
+        for part, (english, _) in _PARTS.items()
+        if part in known
+    )
+
+
+def _shortcut(of: str, part: str, run: FinishedSipen) -> Cell:
+    score = run.metrics["shortcuts"].get(of, {}).get(part)
+    return Cell(score["mean"], _SHARE, score["low"], score["high"]) if score else Cell()
 
 
 def _contrast_columns(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:

@@ -136,12 +136,12 @@ def test_every_step_that_asks_a_model_asks_in_the_form_that_stands_in_sampling()
 
 def test_sft_of_8b_on_eight_gpus_by_hand():
     text = dry_run(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "--only", "sft").stdout
-    # 8.03e9 x 2 / 8 / 2^30 = 1.87; x 12 / 8 = 11.2; 200 + 4 x 256 tokens: 2 x 1,224 x 32,768 + 4 x 4,096 x 1,224 +
-    # 4 x 128,256 x 4,096 bytes = 2.05 GiB.
-    for said in ("ZeRO-3", "weights 1.87", "gradients 1.87", "optimizer 11.2", "head 2.05", "reference 0,"):
+    # 8.03e9 x 2 / 8 / 2^30 = 1.87; x 12 / 8 = 11.2; 200 + 32 x 256 = 8,392 tokens, of which a tile has 4,096:
+    # 2 x 4,096 x 32,768 + 4 x 4,096 x 8,392 + 4 x 128,256 x 4,096 bytes = 2.33 GiB.
+    for said in ("ZeRO-3", "weights 1.87", "gradients 1.87", "optimizer 11.2", "head 2.33", "reference 0,"):
         assert said in text, text
-    # 4,096 x (200 + 4 x 60) tokens x 8 x 8.03e9 operations / (312e12 x 0.35) / 3600 s = 0.29 hours.
-    assert "estimate: 0.3 A100 hours, 2 minutes on 8" in text
+    # 512 x (200 + 32 x 60) tokens x 8 x 8.03e9 operations / (312e12 x 0.35) / 3600 s = 0.18 hours.
+    assert "estimate: 0.2 A100 hours, 1 minutes on 8" in text
     # (2 + 12) x 8.03e9 / 2^30 = 105 GiB; of steps 16, 32, 48, 64 two are kept, and a third is written.
     assert "disk, GiB: checkpoints 105 each, 3 at once at most, dropped when it is done; 15 stay" in text
     assert "disk at most: 329 GiB; free now: " in text
@@ -193,9 +193,9 @@ def test_the_readme_says_what_the_cost_model_says():
 
     parameters = 8_030_261_248
     row = generation_hours(parameters, 131_072 * 60, "vllm")
-    # One prompt of 200 tokens for four responses of 60, for eight in DPO.
-    sft = training_hours(parameters, 16_384 * 110, checkpointing=True, lora=False, reference=False)
-    dpo = training_hours(parameters, 2 * 16_384 * 85, checkpointing=True, lora=False, reference=True)
+    # One prompt of 200 tokens for 32 responses of 60, for four in GRPO.
+    sft = training_hours(parameters, 16_384 * 66.25, checkpointing=True, lora=False, reference=False)
+    dpo = training_hours(parameters, 2 * 16_384 * 66.25, checkpointing=True, lora=False, reference=True)
     grpo = training_hours(parameters, 32_768 * 110, checkpointing=True, lora=False, reference=True)
     grpo += generation_hours(parameters, 32_768 * 60, "transformers")
     cells = [line.rpartition("| ")[2].rstrip(" |") for line in readme_section("## What it costs") if line[:1] == "|"]

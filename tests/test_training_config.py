@@ -394,6 +394,11 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
         ("--use_cpu true --sampler trl", "accelerate has no FSDP on a CPU and would train without"),
         ("--use_cpu false", "sampler shared_prefix does not work under FSDP; set sampler: trl"),
         ("--use_cpu false --sampler trl", None),
+        (
+            '--use_cpu false --sampler trl --evaluate {"every":1,"tasks":["dat"]}',
+            "evaluate does not work under FSDP; leave it out (--evaluate null), or take DeepSpeed",
+        ),
+        ("--use_cpu false --sampler trl --evaluate null", None),
     ],
 )
 def test_what_does_not_go_with_fsdp_is_refused_at_once(words, message, monkeypatch):

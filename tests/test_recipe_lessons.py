@@ -1,0 +1,125 @@
+"""What was learned with one recipe holds in all: every shipped YAML, against the combinations that docs warn of."""
+
+from itertools import chain
+
+import pytest
+import yaml
+
+from grpo_runs import ROOT
+
+FILES = {
+    str(path.relative_to(ROOT)): yaml.safe_load(path.read_text("utf-8"))
+    for path in sorted(chain((ROOT / "recipes").glob("*/*.yaml"), (ROOT / "examples").rglob("*.yaml")))
+    if path.parent.name != "accelerate"
+}
+STUDIES = {name: study for name, study in FILES.items() if "arms" in study or "num_training_responses" in study}
+TRAININGS = {name: settings for name, settings in FILES.items() if "learning_rate" in settings}
+PAPER = ("swallow-8b", "qwen2.5-7b", "llm-jp-3-7.2b")
+# The arm that taught that entropy on words destroys the form of a model whose tokens are no nouns. It is a record.
+FAILED = ("recipes/gemma-3-270m/beyond.yaml", "wide then GRPO")
+# Of the base models in the paper's table 11 (data/published/dat_training.csv).
+BASE_VALID = {"swallow-8b": 105401, "qwen2.5-7b": 81548, "llm-jp-3-7.2b": 25556}
+
+
+def arms():
+    """Every training, and every arm of a study with the settings of its file under its own."""
+    yield from ((name, None, settings) for name, settings in TRAININGS.items())
+    for name, study in STUDIES.items():
+        for arm, own in (study.get("arms") or {}).items():
+            if "train" in own:
+                folder = name.rpartition("/")[0]
+                file = FILES[f"{folder}/{own.get('config', study['training'][own['train']])}"]
+                yield name, arm, file | own
+
+
+ARMS = {(name, arm): settings for name, arm, settings in arms()}
+every = pytest.mark.parametrize("settings", ARMS.values(), ids=[" ".join(filter(None, key)) for key in ARMS])
+
+
+def prompts_of(settings):
+    """How many different prompts are asked: DAT has one, a file or another task has several."""
+    return sum(1 if task == "dat" or dict(task).get("task") == "dat" else 2 for task in settings.get("tasks", ()))
+
+
+def test_all_kinds_are_read():
+    assert len(TRAININGS) >= 30
+    assert FAILED in ARMS
+    assert {"recipes/gemma-3-270m/mix.yaml", "recipes/ideas/grpo.yaml", "examples/ideas/grpo-tiny.yaml"} == {
+        name for name, arm, settings in arms() if arm is None and prompts_of(settings) > 1
+    }
+
+
+@every
+def test_a_loss_that_sees_the_micro_batch_asks_one_prompt(settings):
+    if prompts_of(settings) > 1:
+        assert settings["loss_type"] == "dapo"
+        assert not settings.keys() & {"top_entropy_quantile", "entropy_coef", "use_adaptive_entropy"}
+
+
+@pytest.mark.parametrize("key", ARMS, ids=str)
+def test_entropy_on_words_is_for_a_model_whose_tokens_are_nouns(key):
+    if ARMS[key].get("word_entropy"):
+        assert key[0].startswith("recipes/tiny/") or key == FAILED
+
+
+@every
+def test_credit_by_the_word_has_validity_beside_it(settings):
+    if settings.get("credit") == "word":
+        for task in settings["tasks"]:
+            assert "sozo.rewards.make_dat_validity" in task["reward_funcs"]
+            assert settings["multi_objective_aggregation"] == "normalize_then_sum"
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_weights_in_half_precision_have_a_master(name):
+    # Full training in bf16 without DeepSpeed loses small steps; an adapter is float32.
+    training = STUDIES[name]["training"]
+    trained = [FILES[f"{name.rpartition('/')[0]}/{training[method]}"] for method in ("sft", "dpo", "grpo")]
+    if any(settings["bf16"] and not settings.get("use_peft") for settings in trained):
+        assert "zero" in training["launcher"]
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if "guard_encoder" in STUDIES[name]])
+def test_the_guard_pays_nobody(name):
+    study = STUDIES[name]
+    used = [study["sampling"]["embedding_model"], *(arm.get("frontier_encoder", "") for arm in study["arms"].values())]
+    assert not any(study["guard_encoder"] in encoder.split("+") for encoder in used)
+
+
+@pytest.mark.parametrize("name", [name for name in TRAININGS if name.split("/")[1] in PAPER])
+def test_the_papers_models_are_evaluated(name):
+    settings, (_, model, file) = TRAININGS[name], name.split("/")
+    evaluate = settings["evaluate"]
+    assert evaluate["every"] == settings["save_steps"] or "0.14" in file
+    (task,) = evaluate["tasks"]
+    assert (task["task"], task["noun_checker"]) == ("dat", "jumanpp")
+    floors = {floor["measure"]: floor for floor in evaluate["floors"]}
+    assert set(floors) == {"dat/valid", "dat/unique_words"}
+    # Half the base's share; of 256 answers of ten words, 100 different ones is a collapse.
+    assert floors["dat/valid"]["least"] == round(BASE_VALID[model] / 131_072 / 2, 1)
+    beyond = file == "grpo-beyond.yaml"
+    assert floors["dat/valid"]["action"] == ("stop" if beyond else "warn")
+    assert floors["dat/unique_words"]["action"] == "warn"
+
+
+@pytest.mark.parametrize("name", [name for name in TRAININGS if name.split("/")[1] in PAPER and "grpo" in name])
+def test_vllms_correction(name):
+    # TRL 0.14 to 0.18, the paper's, had none.
+    settings = TRAININGS[name]
+    assert settings["vllm_importance_sampling_correction"] == name.endswith("grpo-beyond.yaml")
+    assert settings["use_bias_correction_kl"] is False
+
+
+@pytest.mark.parametrize("name", [name for name in TRAININGS if name.split("/")[1] in (*PAPER, "ideas")])
+def test_micro_batches_are_large_where_the_loss_does_not_see_them(name):
+    settings, file = TRAININGS[name], name.split("/")[-1]
+    size = settings["per_device_train_batch_size"]
+    if settings.get("loss_type") == "bnpo":
+        assert size == 4  # what TRL 0.18 trains depends on it
+    elif name.startswith("examples"):
+        assert size == settings["completions_per_step"]
+    else:
+        assert size == (32 if file.startswith("sft") else 16)
+    batch = settings.get("examples_per_step", settings.get("completions_per_step"))
+    assert batch % size == 0
+    assert name.startswith("examples") or batch % (8 * size) == 0

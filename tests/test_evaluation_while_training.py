@@ -94,6 +94,13 @@ def test_a_floor_is_said_once_until_it_holds_again(caplog):
     assert FloorWatch([Floor(measure="a", least=0.5, action="stop")], say=False).stop({"a": float("nan")}, 1)
 
 
+def test_a_missing_juman_is_found_before_a_model_is_loaded_and_not_by_a_plan(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", "/nowhere")
+    settings = read_evaluate({"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumanpp"}]})
+    with pytest.raises(UserError, match="the command jumanpp is not on the PATH"):
+        Evaluation(settings, tmp_path, first=True)
+
+
 def train(folder, evaluate=None, **settings):
     """Four steps of a model of one layer; the trainer, and the evaluation."""
     trainer = scripted(folder, LISTS, rewards=[pay], kind=MixTrainer, max_steps=4, **settings)

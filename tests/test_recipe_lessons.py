@@ -79,13 +79,6 @@ def test_weights_in_half_precision_have_a_master(name):
         assert "zero" in training["launcher"]
 
 
-@pytest.mark.parametrize("name", [name for name in STUDIES if "guard_encoder" in STUDIES[name]])
-def test_the_guard_pays_nobody(name):
-    study = STUDIES[name]
-    used = [study["sampling"]["embedding_model"], *(arm.get("frontier_encoder", "") for arm in study["arms"].values())]
-    assert not any(study["guard_encoder"] in encoder.split("+") for encoder in used)
-
-
 @pytest.mark.parametrize("name", [name for name in TRAININGS if name.split("/")[1] in PAPER])
 def test_the_papers_models_are_evaluated(name):
     settings, (_, model, file) = TRAININGS[name], name.split("/")

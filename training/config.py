@@ -86,7 +86,7 @@ def _check_fsdp(script: Any, training: Any) -> None:
         raise UserError(
             "accelerate has no FSDP on a CPU and would train without; take recipes/accelerate/cpu2_zero3.yaml, or GPUs"
         )
-    if script.evaluate:
-        raise UserError(f"evaluate does not work under FSDP; leave it out, or {zero3}")
+    if read_evaluate(script.evaluate):
+        raise UserError(f"evaluate does not work under FSDP; leave it out (--evaluate null), or {zero3}")
     if getattr(script, "sampler", None) == "shared_prefix":
         raise UserError(f"sampler shared_prefix does not work under FSDP; set sampler: trl, or {zero3}")

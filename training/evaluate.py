@@ -21,9 +21,15 @@ _BATCH = 64  # answers that one process draws at once
 class EvaluatedTask:
     """A task with how many answers are drawn for an evaluation; its items are asked in turn."""
 
-    task: Task
+    kind: type[Task]
+    settings: Any
     num_responses: int
     max_new_tokens: int
+
+    @cached_property
+    def task(self) -> Task:
+        """Built when first needed: a plan is also made where Juman++ is missing."""
+        return self.kind(self.settings)
 
     def batches(self) -> list[list[Item]]:
         """The items to answer, batch by batch."""
@@ -77,7 +83,7 @@ class EvaluateSettings(BaseModel):
 
     @model_validator(mode="after")
     def _check_tasks(self) -> Self:
-        names = [evaluated.task.name for evaluated in self.evaluated]
+        names = [evaluated.kind.name for evaluated in self.evaluated]
         if not names or len(set(names)) < len(names):
             raise ValueError("tasks must name different tasks, such as [dat]")
         if self.keep_best is not None and self.keep_best.partition("/")[0] not in names:
@@ -99,8 +105,9 @@ class EvaluateSettings(BaseModel):
             raise UserError(f"evaluate: no answer to {kind.name} is worth anything without a judge; leave it out")
         if type(count) is not int or count < 1:
             raise UserError(f"evaluate: num_responses of {kind.name} must be a number of 1 or more, not {count!r}")
-        built = kind(settings_of(kind.Settings, options))
-        return EvaluatedTask(built, count, self.max_new_tokens or kind.max_new_tokens)
+        return EvaluatedTask(
+            kind, settings_of(kind.Settings, options), count, self.max_new_tokens or kind.max_new_tokens
+        )
 
     @cached_property
     def second(self) -> Guard | None:

@@ -8,13 +8,13 @@ import numpy as np
 from sozo.scoring.statistics.means import Interval, no_spread, student
 
 
-def n_grams(text: str, most: int = 3) -> set[str]:
-    """The runs of 1 to `most` characters in a text.
+def n_grams(text: str) -> set[str]:
+    """The runs of 1 to 3 characters in a text.
 
-    >>> sorted(n_grams("無い", 2))
+    >>> sorted(n_grams("無い"))
     ['い', '無', '無い']
     """
-    return {text[k : k + n] for n in range(1, most + 1) for k in range(len(text) - n + 1)}
+    return {text[k : k + n] for n in (1, 2, 3) for k in range(len(text) - n + 1)}
 
 
 def without_reading(
@@ -35,22 +35,22 @@ def without_reading(
     names, group = np.unique(np.array(groups), return_inverse=True)
     if len(kinds) < 2 or len(names) < 2:
         return None
-    place = {token: k for k, token in enumerate(sorted({token for of_one in tokens for token in of_one}))}
-    seen = np.zeros((len(tokens), len(place)))  # which tokens a question has
+    place = {token: k for k, token in enumerate(sorted(set().union(*tokens)))}
+    seen = np.zeros((len(tokens), len(place)), np.float32)  # which tokens a question has
     for row, of_one in zip(seen, tokens, strict=True):
         row[[place[token] for token in of_one]] = 1
     is_kind = np.eye(len(kinds))[kind]
-    right = np.empty(len(tokens))
+    in_all, right = is_kind.T @ seen, np.empty(len(tokens))
     for number in range(len(names)):
         own = group == number
-        counts = is_kind[~own].T @ seen[~own] + 1  # of each answer; one more of each token, as Laplace has it
+        counts = in_all - is_kind[own].T @ seen[own] + 1  # of each answer; one more of each token, as Laplace has it
         likely = seen[own] @ np.log(counts / counts.sum(axis=1, keepdims=True)).T
         right[own] = likely.argmax(axis=1) == kind[own]
-    recall = right @ is_kind / is_kind.sum(axis=0)
+    questions = is_kind.sum(axis=0)
+    recall = right @ is_kind / questions
     # How far each group moves the mean of the recalls (the delta method).
-    moves = (right - recall[kind]) / is_kind.sum(axis=0)[kind] / len(kinds)
-    values = recall.mean() + len(names) * np.bincount(group, moves)
-    mean = student(values, no_spread(values))
+    moves = np.bincount(group, (right - recall[kind]) / questions[kind])
+    mean = student(values := recall.mean() + len(names) / len(kinds) * moves, no_spread(values))
     if mean.low is None or mean.high is None:
         return mean
     return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))

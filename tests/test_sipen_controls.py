@@ -111,7 +111,7 @@ def pair(item):
     }
 
 
-PARTS = ("the hypothesis", "the premise", "form")
+PARTS = ("hypothesis", "premise", "form")
 RULES = {
     "equal, a final nai": lambda i: (
         YES if i.premise == i.hypothesis else NO if i.hypothesis[:-1].endswith("ない") else MAYBE
@@ -174,7 +174,7 @@ def test_what_does_not_read_stands_beside_the_results(tmp_path):
     columns = [column.label for column in run.task.view.columns(Sipen.measures, [run.result])]
     assert {f"{of} by {part} alone" for of in run.metrics["shortcuts"] for part in PARTS} <= {*columns}
     page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
-    assert "controls by the hypothesis alone" in page
+    assert "controls by hypothesis alone" in page
     assert "尺度問題：前提だけから" in page
 
 

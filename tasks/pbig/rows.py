@@ -134,9 +134,9 @@ class JudgedIdea:
                 if criterion.name in GATES:
                     collected[GATES[criterion.name]].append(float(score > _passing(criterion.name)))
             for market, name in SERVED.items():
-                of_market = [c.name for c in CRITERIA if c.name in opinion.criteria and _market(c) == market]
-                if of_market and opinion.scores.keys() >= set(of_market):
-                    collected[name].append(float(all(opinion.scores[criterion] for criterion in of_market)))
+                of_market = [opinion.scores.get(rated) for rated in opinion.criteria if rated.endswith(f"_{market}")]
+                if of_market and None not in of_market:
+                    collected[name].append(float(all(of_market)))
             worth_to_expert = self.worth(expert)
             if worth_to_expert is not None:
                 collected[WORTH].append(worth_to_expert)

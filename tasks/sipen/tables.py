@@ -64,20 +64,18 @@ def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, dict[str, Any]]
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for name, labels in (("controls", CONTROL), ("scale items", ENTAILMENT)):
         own = [item for item in items if item.direction in labels]
-        answers = [labels[item.direction] for item in own]
-        groups = [item.story or item.premise_id for item in own]
-        for part, tokens in _PARTS.items():
-            if mean := without_reading([tokens(item) for item in own], answers, groups):
-                found.setdefault(name, {})[part] = {"mean": mean.mean, "low": mean.low, "high": mean.high, "n": mean.n}
+        answers, groups = [labels[item.direction] for item in own], [item.story or item.premise_id for item in own]
+        means = {part: without_reading(list(map(see, own)), answers, groups) for part, see in _PARTS.items()}
+        found[name] = {part: asdict(mean) for part, mean in means.items() if mean}
     return found
 
 
 def _form(item: SipenItem) -> set[str]:
-    premise, hypothesis = item.premise, item.hypothesis
-    common, own = n_grams(premise) & n_grams(hypothesis), n_grams(hypothesis)
-    sizes = {"length": len(hypothesis), "premise": len(premise), "overlap": 30 * len(common) // len(own)}
+    premise, own = item.premise, n_grams(item.hypothesis)
+    overlap = 30 * len(n_grams(premise) & own) // len(own)
+    sizes = {"length": len(item.hypothesis), "premise": len(premise), "overlap": overlap}
     steps = {f"{name} {k}" for name, size in sizes.items() for k in range(0, size, 2)}
-    return steps | {f"ends {hypothesis[-k:]}" for k in range(1, 5)} | {f"equal {premise == hypothesis}"}
+    return steps | {f"ends {item.hypothesis[-k:]}" for k in range(1, 5)} | {f"equal {premise == item.hypothesis}"}
 
 
 _PARTS: dict[str, Callable[[SipenItem], set[str]]] = {

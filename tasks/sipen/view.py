@@ -34,12 +34,6 @@ _CATEGORIES = {"quantifier": "量化詞", "numeral": "数詞", "adjective": "形
 _LABELS = ("implicature", "entailment", "neither")
 _STEPS = ("1 step", "2 steps")
 _PLACES = {STRONGER: _STEPS, WEAKER: _STEPS, "": (STRONGER, WEAKER)}  # what a contrast's row compares, by its direction
-_SETS = {"controls": "対照問題", "scale items": "尺度問題"}
-_PARTS = {
-    "hypothesis": ("the hypothesis", "仮説だけから"),
-    "premise": ("the premise", "前提だけから"),
-    "form": ("form", "形だけから"),
-}
 _MOST_UNPARSEABLE = 0.02  # more answers that are none of the options than this, and a line says so
 
 
@@ -59,7 +53,8 @@ class SipenView(View[FinishedSipen]):
             *(RunColumn(f"  {name}", partial(_given, of=name), shown=TERMINAL) for name in directions),
             *_accuracies(runs),
             *_contrast_columns(runs),
-            *(column for of in _SETS for column in _shortcut_columns(of, runs)),
+            *_shortcut_columns("controls", runs),
+            *_shortcut_columns("scale items", runs),
             stored("num_answers", "answers"),
             stored("valid"),
             setting_of("sipen_prompt", shown=FACTS | SCALE),
@@ -94,9 +89,6 @@ class SipenView(View[FinishedSipen]):
         for category, japanese in _CATEGORIES.items():
             for name in _LABELS:
                 labels[f"{category}: {name}"] = f"{category}: {name}", f"{japanese}：{labels[name][1]}"
-        for of, japanese in _SETS.items():
-            for english, seen in _PARTS.values():
-                labels[f"{of} by {english} alone"] = f"{of} by {english} alone", f"{japanese}：{seen}"
         words = {word: word for scale in SCALES.values() for word in scale.expressions} | _CATEGORIES
         for expression, japanese in words.items():
             for direction, places in _PLACES.items():
@@ -145,18 +137,16 @@ def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     return tuple(columns)
 
 
-def _shortcut_columns(of: str, runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
+def _shortcut_columns(of: str, runs: Sequence[FinishedSipen]) -> list[RunColumn]:
     """What classifiers score that see a part of each item."""
-    known = {part for run in runs for part in run.metrics["shortcuts"].get(of, ())}
-    return tuple(
-        RunColumn(f"{of} by {english} alone", partial(_shortcut, of, part), shown=TERMINAL, heat=False)
-        for part, (english, _) in _PARTS.items()
-        if part in known
-    )
+    parts = dict.fromkeys(part for run in runs for part in run.metrics["shortcuts"][of])
+    return [
+        RunColumn(f"{of} by {part} alone", partial(_shortcut, of, part), shown=TERMINAL, heat=False) for part in parts
+    ]
 
 
 def _shortcut(of: str, part: str, run: FinishedSipen) -> Cell:
-    score = run.metrics["shortcuts"].get(of, {}).get(part)
+    score = run.metrics["shortcuts"][of].get(part)
     return Cell(score["mean"], _SHARE, score["low"], score["high"]) if score else Cell()
 
 

@@ -75,7 +75,7 @@ def test_beyond_the_paper_differs_in_what_is_paid_and_to_whom(name):
         settings_of(ROOT / "recipes" / name / f"{method}.yaml") for method in ("grpo-beyond", "grpo")
     )
     rewards = [reward for entry in script.entries for reward in entry.rewards]
-    script.check_words(rewards, training)
+    script.check_words([entry.rewards for entry in script.entries], training)
     assert [reward.__name__ for reward in rewards] == ["dat_validity", "dat_distance"]
     assert (script.credit, training.multi_objective_aggregation) == ("word", "normalize_then_sum")
     differ = {key for key, value in training.to_dict().items() if value != papers.to_dict()[key]}

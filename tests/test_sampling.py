@@ -165,7 +165,7 @@ def test_a_full_disk_is_one_line_and_earlier_rows_are_safe(tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(
-        UserError, match=r"part-00002\.parquet: the disk is full; free some space .* \(earlier parts are safe\)"
+        UserError, match=r"part-00002\.parquet: the disk is full: .* free some space .* \(what is written is safe\)"
     ):
         sample(tmp_path / "full", 8, 2)
     assert sorted(table(tmp_path / "full")) == ["part-00000.parquet", "part-00001.parquet"]

@@ -202,6 +202,16 @@ def test_groups_and_places_are_apart():
     [
         ({"credit": "token"}, [], "credit must be response or word, not token"),
         ({"credit": "word"}, [valid], "credit word needs a reward that says what each word earned"),
+        (
+            {"credit": "word"},
+            [Three("a", "a")],
+            "credit word pays words of valid lists, so an invalid list teaches nothing",
+        ),
+        (
+            {"credit": "word"},
+            [Three("a", "a")] * 2,
+            "add a reward of the response beside it, such as sozo.rewards.make_dat_v",
+        ),
         ({"word_entropy": 0.1}, [valid], "word_entropy needs a reward"),
         ({"unique_words": 5}, [], "unique_words and unique_words_of belong together"),
         ({"unique_words": 5, "unique_words_of": 4}, [Three("a", "a")], "unique_words 5 must be 1 to unique_words_of 4"),
@@ -213,4 +223,14 @@ def test_what_cannot_be(told, rewards, message):
         loss_type, off_policy_mask_threshold = "bnpo", None
 
     with pytest.raises(UserError, match=message):
-        WordArguments(**told).check_words(rewards, Trl)
+        WordArguments(**told).check_words([rewards], Trl)
+
+
+def test_each_entry_of_a_mix_needs_a_reward_of_the_response():
+    class Trl:
+        loss_type, off_policy_mask_threshold = "dapo", None
+
+    words = WordArguments(credit="word")
+    words.check_words([[Three("a", "a"), valid], [valid]], Trl)
+    with pytest.raises(UserError, match="an invalid list teaches nothing"):
+        words.check_words([[Three("a", "a")], [valid]], Trl)

@@ -1,0 +1,163 @@
+"""A disk without room is one line with the place, the free and the needed bytes; what was written before is safe."""
+
+import errno
+import json
+import os
+import re
+import subprocess
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from grpo_runs import recipe, run
+from sozo.data.errors import UserError
+from sozo.data.record import check_room, room, write_json, write_whole
+from sozo.data.wandb_run import last_checkpoint
+from sozo.scoring.judges.ledger import Ledger, read_judgements
+from test_judge_ledger import OK, RUBRICS
+
+FULL = r"the disk is full: [\d,]+ bytes are free, (at least )?[\d,]+ are needed; free some space and run the same"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """Makes a disk of so many bytes, which is taken away after the test; skips where that is not allowed."""
+    folders = []
+
+    def make(size):
+        folder = tmp_path / "disk"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("no right to mount a disk")
+        folders.append(folder)
+        return folder
+
+    yield make
+    for folder in folders:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_file_says_where_and_how_much(disk):
+    folder = disk(64 * 1024)
+    write_whole(folder / "first", b"a" * 20_000)
+    with pytest.raises(UserError, match=FULL) as error:
+        write_whole(folder / "second", b"b" * 60_000)
+    text = str(error.value)
+    assert text.startswith(f"{folder}/second: ")
+    free, needed = (int(number.replace(",", "")) for number in re.findall(r"[\d,]+(?= bytes are| are needed)", text))
+    assert (free, needed) == (64 * 1024 - 20_480, 60_000)
+    assert [path.name for path in folder.iterdir()] == ["first"]
+    write_json(folder / "third", {"small": 1})
+
+
+def test_a_folder_that_is_not_there_yet(disk):
+    folder = disk(64 * 1024)
+    check_room(folder / "a" / "b", 60_000)
+    with pytest.raises(UserError, match=FULL):
+        check_room(folder / "a" / "b", 70_000)
+    assert not list(folder.iterdir())
+
+
+def big(folder):
+    return {
+        "torch": lambda: torch.save({"weight": torch.zeros(100_000)}, folder / "a.pt"),
+        "safetensors": lambda: save_file({"weight": torch.zeros(100_000)}, folder / "a.safetensors"),
+        "python": lambda: (folder / "a").write_bytes(bytes(100_000)),
+    }
+
+
+@pytest.mark.parametrize("by", ["torch", "safetensors", "python"])
+def test_a_disk_that_fills_all_the_same(by, disk):
+    folder = disk(64 * 1024)
+    with pytest.raises(UserError, match=FULL), room(folder, 1000):
+        big(folder)[by]()
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), OSError(errno.EACCES, "denied"), RuntimeError("CUDA error")])
+def test_other_errors_are_left_alone(error, tmp_path):
+    with pytest.raises(type(error)) as caught, room(tmp_path, 1):
+        raise error
+    assert caught.value is error
+
+
+def test_a_quota_is_a_full_disk(tmp_path):
+    with pytest.raises(UserError, match=FULL), room(tmp_path, 1):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+
+def test_a_ledger_keeps_its_lines(disk):
+    folder = disk(64 * 1024)
+    with Ledger(folder / "j.jsonl", RUBRICS) as ledger, pytest.raises(UserError, match=f"j.jsonl: {FULL}"):
+        any(ledger.append(OK) for _ in range(10_000))
+    kept = read_judgements(folder / "j.jsonl", RUBRICS)
+    assert len(kept) > 100
+    assert set(map(repr, kept)) == {repr(OK)}
+
+
+def test_a_line_that_the_disk_takes_half_of(tmp_path, monkeypatch):
+    with Ledger(tmp_path / "j.jsonl", RUBRICS) as ledger:
+        ledger.append(OK)
+        write = os.write
+        monkeypatch.setattr(os, "write", lambda file, line: write(file, line[:10]))
+        with pytest.raises(UserError, match=f"j.jsonl: {FULL}"):
+            ledger.append(OK)
+        monkeypatch.undo()
+    assert read_judgements(tmp_path / "j.jsonl", RUBRICS) == [OK]
+
+
+def trained(folder, mini, **settings):
+    command = recipe(model_name_or_path=mini, output_dir=folder / "out", report_to="none", save_steps=2, **settings)
+    return run(command, folder.parent)
+
+
+def checkpoint_size(folder):
+    return sum(path.stat().st_size for path in last_checkpoint(folder).rglob("*"))
+
+
+def test_a_training_looks_for_room_before_it_starts_and_before_each_save(disk, mini, tmp_path):
+    (tmp_path / "roomy").mkdir()
+    assert trained(tmp_path / "roomy", mini, max_steps=4).returncode == 0
+    size = checkpoint_size(tmp_path / "roomy" / "out")
+
+    folder = disk(3 * size)
+    (folder / "other").write_bytes(bytes(int(2.5 * size)))
+    done = trained(folder, mini, max_steps=4)
+    (line,) = (line for line in done.stderr.splitlines() if "disk" in line)
+    assert done.returncode == 2
+    assert re.match(rf"grpo_dat: {folder}/out: {FULL}", line)
+    assert "step " not in done.stdout
+
+    # Room for one checkpoint, and not for the next beside it.
+    os.truncate(folder / "other", int(1.4 * size))
+    done = trained(folder, mini, max_steps=4)
+    (line,) = (line for line in done.stderr.splitlines() if "disk" in line)
+    assert done.returncode == 2
+    assert re.match(rf"grpo_dat: {folder}/out: {FULL}", line)
+    needed = int(re.search(r"([\d,]+) are needed", line)[1].replace(",", ""))
+    assert 0.8 * size < needed < size
+    assert last_checkpoint(folder / "out").name == "checkpoint-2"
+    assert "Traceback" not in done.stderr
+
+    (folder / "other").unlink()
+    done = trained(folder, mini, max_steps=4)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "out" / "metrics.json").read_text())["train_loss"] is not None
+
+
+@pytest.mark.parametrize("launch", [("--num_processes", "1", "--cpu"), "cpu2_ddp.yaml"], ids=["one", "two"])
+def test_the_line_stands_last_under_a_launcher(launch, tmp_path):
+    done = run(recipe("--lerning_rate", "1", launch=launch), tmp_path)
+    assert done.returncode != 0
+    assert "Error" in done.stderr  # the launcher's own traceback
+    last = "grpo_dat: unknown setting: lerning_rate (did you mean learning_rate?)"
+    assert done.stderr.splitlines()[-1] == last
+
+
+def test_nobody_is_told_of_wandb_sync_who_did_not_ask_for_wandb(mini, tmp_path):
+    command = recipe(model_name_or_path=mini, output_dir="out", max_steps=1, save_strategy="no")
+    done = run(command, tmp_path, WANDB_MODE="", WANDB_SILENT="", WANDB_API_KEY="", HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "out").glob("wandb/offline-run-*"))
+    assert "wandb" not in done.stdout + done.stderr

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from sozo.data.extras import EXTRA_OF, install_command
-from sozo.data.processes import is_first
+from sozo.data.processes import is_first, say_last
 from sozo.data.secrets import without_credentials
 
 
@@ -48,6 +48,8 @@ def one_line_errors(program: str) -> Iterator[None]:
     except UserError as error:
         if not is_first():
             time.sleep(10)  # the launcher ends this process as soon as the first one, which says the same, has failed
-        sys.stderr.write(f"{program}: {without_credentials(' '.join(str(error).split()))}\n")
+        line = f"{program}: {without_credentials(' '.join(str(error).split()))}\n"
+        sys.stderr.write(line)
         sys.stderr.flush()
+        say_last(line)
         raise SystemExit(2) from None

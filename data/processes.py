@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 _DEATH_SIGNAL = 1  # Linux' PR_SET_PDEATHSIG
+_launcher: list[int] = []  # a descriptor that can be read once the launcher has ended
 _OF_LAUNCHERS = ("TORCHELASTIC_RUN_ID", "ACCELERATE_DYNAMO_BACKEND")  # variables of torchrun, and of accelerate
 
 
@@ -30,6 +32,18 @@ def end_with_launcher() -> None:
     if any(name in os.environ for name in _OF_LAUNCHERS):
         # Not SIGTERM: it waits for Python, which may wait for a process that has ended already.
         end_with_parent(signal.SIGKILL)
+        with suppress(AttributeError, OSError):  # Linux' own
+            _launcher.append(os.pidfd_open(os.getppid()))
+
+
+def say_last(line: str) -> None:
+    """Write a line to standard error again once the launcher, which prints a traceback of its own, has ended."""
+    if not _launcher or os.fork():
+        return
+    os.setsid()  # the launcher may end all that it started
+    select.select(_launcher, [], [], 60)
+    os.write(2, line.encode())
+    os._exit(0)
 
 
 class Processes(NamedTuple):

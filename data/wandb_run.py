@@ -69,13 +69,18 @@ def training_summary(folder: Path) -> dict[str, float]:
 def start_wandb(run: WandbRun | None, *, name: str | None, folder: Path, **options: Any) -> Any:
     """Continue the run `run`, or start one, and return it; W&B writes in `folder`, `options` are those of `wandb.init`.
 
-    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key.
+    Without a W&B login and without WANDB_MODE it runs offline, so that nothing waits for a network or a key, and says
+    nothing: who has no W&B need not read how a run is uploaded.
     """
     import wandb
 
     sys.argv[:] = without_credentials(sys.argv)  # W&B keeps the command line too
-    mode: Any = os.environ.get("WANDB_MODE") or ("online" if wandb.login(prompt=False, verify=False) else "offline")
+    mode: Any = os.environ.get("WANDB_MODE")
+    if not mode and not wandb.login(prompt=False, verify=False):
+        mode, quiet = "offline", wandb.Settings(silent=True)
+        wandb.termsetup(quiet, None)  # for what is said outside the run, such as that it has no URL
+        options.setdefault("settings", quiet)
     continued = {"id": run.id, "resume": "allow", "entity": run.entity} if run else {}
     project = (run.project if run else None) or os.environ.get("WANDB_PROJECT", "sozo")
     options = {**continued, **without_credentials(options)}
-    return wandb.init(project=project, name=name, dir=str(folder), mode=mode, **options)
+    return wandb.init(project=project, name=name, dir=str(folder), mode=mode or "online", **options)

@@ -12,7 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 from sozo.data.errors import UndecidedError
-from sozo.data.record import write_whole
+from sozo.data.record import room, write_whole
 from sozo.data.schema import FAILED, Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
@@ -79,8 +79,10 @@ class OpenAIGenerator:
                     names = " and ".join(self._endpoint.models)
                     raise self._endpoint.failure(f"replies came from {names}, and a run is of one model")
                 kept[missing[number]] = completion
-                if file:
-                    file.write(_line(missing[number], completion))
+                if path and file:
+                    line = _line(missing[number], completion)
+                    with room(path, len(line)):
+                        file.write(line)
 
             bodies = [self._body(prompts[k], seeds[k], self._request) for k in missing]
             self._endpoint.post_all(_PATH, bodies, self._read, keep)

@@ -20,6 +20,7 @@ class Output:
 
 def answer(settings: type, task: Callable[[Any], Any], *needed: str) -> None:
     """Let a model answer the `task` of the command line's `settings`, of which some are `needed`; print the result."""
+    end_with_launcher()
     from sozo.eval.draw import SamplingOptions
     from sozo.eval.run import run_task
     from sozo.eval.terminal import print_run

@@ -10,11 +10,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from grpo_runs import recipe, run
+from fakes import AXES, list_text
+from grpo_runs import environment, recipe, run
+from scripted_grpo import scripted
 from sozo.data.errors import UserError
 from sozo.data.record import check_room, room, write_json, write_whole
 from sozo.data.wandb_run import last_checkpoint
 from sozo.scoring.judges.ledger import Ledger, read_judgements
+from sozo.training.grpo_trainer import MixTrainer
+from sozo.training.tracking import RunRecorder, saved_bytes
 from test_judge_ledger import OK, RUBRICS
 
 FULL = r"the disk is full: [\d,]+ bytes are free, (at least )?[\d,]+ are needed; free some space and run the same"
@@ -107,30 +111,53 @@ def test_a_line_that_the_disk_takes_half_of(tmp_path, monkeypatch):
     assert read_judgements(tmp_path / "j.jsonl", RUBRICS) == [OK]
 
 
+def checkpoint_size(folder):
+    return sum(path.stat().st_size for path in last_checkpoint(folder).rglob("*"))
+
+
+@pytest.mark.parametrize("optim", ["adamw_torch", "sgd"])
+def test_what_a_checkpoint_needs_is_known_before_it_is_written(optim, tmp_path):
+    settings = {"save_strategy": "steps", "save_steps": 1, "optim": optim}
+    trainer = scripted(tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings)
+    trainer.model.resize_token_embeddings(20_000)  # else files' heads would weigh as much
+    recorder = RunRecorder()
+    trainer.add_callback(recorder)
+    recorder.needed = saved_bytes(trainer, states=True)
+    trainer.train()
+    assert 0.9 < recorder.needed / checkpoint_size(tmp_path) < 1
+    assert recorder.needed == saved_bytes(trainer, states=False) * (3 if optim == "adamw_torch" else 1)
+
+
+def test_no_checkpoint_is_begun_without_room(tmp_path):
+    settings = {"save_strategy": "steps", "save_steps": 2, "max_steps": 3}
+    trainer = scripted(tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings)
+    recorder = RunRecorder()
+    trainer.add_callback(recorder)
+    recorder.needed = 10**18
+    with pytest.raises(UserError, match=f"{tmp_path}: {FULL}"):
+        trainer.train()
+    assert trainer.state.global_step == 2
+    assert not list(tmp_path.glob("checkpoint-*"))
+
+
+def pay(completions, **kwargs):
+    return [float(number) for number in range(len(completions))]
+
+
 def trained(folder, mini, **settings):
     command = recipe(model_name_or_path=mini, output_dir=folder / "out", report_to="none", save_steps=2, **settings)
     return run(command, folder.parent)
 
 
-def checkpoint_size(folder):
-    return sum(path.stat().st_size for path in last_checkpoint(folder).rglob("*"))
-
-
+@pytest.mark.slow
 def test_a_training_looks_for_room_before_it_starts_and_before_each_save(disk, mini, tmp_path):
     (tmp_path / "roomy").mkdir()
     assert trained(tmp_path / "roomy", mini, max_steps=4).returncode == 0
     size = checkpoint_size(tmp_path / "roomy" / "out")
 
-    folder = disk(3 * size)
-    (folder / "other").write_bytes(bytes(int(2.5 * size)))
-    done = trained(folder, mini, max_steps=4)
-    (line,) = (line for line in done.stderr.splitlines() if "disk" in line)
-    assert done.returncode == 2
-    assert re.match(rf"grpo_dat: {folder}/out: {FULL}", line)
-    assert "step " not in done.stdout
-
+    folder = disk(5 * size)
     # Room for one checkpoint, and not for the next beside it.
-    os.truncate(folder / "other", int(1.4 * size))
+    (folder / "other").write_bytes(bytes(int(3.4 * size)))
     done = trained(folder, mini, max_steps=4)
     (line,) = (line for line in done.stderr.splitlines() if "disk" in line)
     assert done.returncode == 2
@@ -139,6 +166,12 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(disk, m
     assert 0.8 * size < needed < size
     assert last_checkpoint(folder / "out").name == "checkpoint-2"
     assert "Traceback" not in done.stderr
+
+    (folder / "more").write_bytes(bytes(int(0.3 * size)))
+    done = trained(folder, mini, max_steps=4)
+    assert done.returncode == 2
+    assert re.search(rf"^grpo_dat: {folder}/out: {FULL}", done.stderr, re.MULTILINE)
+    assert "step " not in done.stdout
 
     (folder / "other").unlink()
     done = trained(folder, mini, max_steps=4)
@@ -157,7 +190,9 @@ def test_the_line_stands_last_under_a_launcher(launch, tmp_path):
 
 def test_nobody_is_told_of_wandb_sync_who_did_not_ask_for_wandb(mini, tmp_path):
     command = recipe(model_name_or_path=mini, output_dir="out", max_steps=1, save_strategy="no")
-    done = run(command, tmp_path, WANDB_MODE="", WANDB_SILENT="", WANDB_API_KEY="", HOME=str(tmp_path))
+    alone = {name: value for name, value in environment().items() if not name.startswith("WANDB_")}
+    alone["HOME"] = str(tmp_path)  # where no login is
+    done = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "out").glob("wandb/offline-run-*"))
     assert "wandb" not in done.stdout + done.stderr

@@ -18,10 +18,11 @@ from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.data.processes import Processes, gather, rank, wait, world_size
 from sozo.data.prompts.form import PLAIN, PromptForm
-from sozo.data.record import write_json
+from sozo.data.record import check_room, write_json
 from sozo.models.generator import answer_items
 from sozo.tasks.task import Row
 from sozo.training.evaluate import EvaluateSettings, Floor
+from sozo.training.tracking import saved_bytes
 
 logger = logging.getLogger(__name__)
 BEST = "best"
@@ -128,6 +129,7 @@ class Evaluation(TrainerCallback):
 
     def _keep(self, step: int, values: dict[str, float]) -> None:
         """Put the model of this step into `best/`, whole or not at all; all processes call this."""
+        check_room(self._output, saved_bytes(self.trainer, states=False))
         partial = self._output / f"_{BEST}"
         self.trainer.save_model(str(partial), _internal_call=True)  # else each best would be pushed to the hub
         wait()

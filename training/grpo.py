@@ -128,7 +128,7 @@ class GrpoArguments(WordArguments):
 def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig) -> Path:
     """Train by GRPO and return the folder of the trained model (see `run.train`)."""
     rewards = reward_functions(script.entries)
-    script.check_words([function.reward for function in rewards], training)
+    script.check_words([entry.rewards for entry in script.entries], training)
     keep = KeepWords(script.unique_words, script.unique_words_of or 0) if script.unique_words else None
 
     def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from trl import ModelConfig
 
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
-from sozo.data.record import folder_sha256, write_whole
+from sozo.data.record import folder_sha256, room, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from sozo.models.processes import keep_freed_memory, quiet_libraries
@@ -25,7 +25,7 @@ from sozo.models.weights import is_adapter, load_tokenizer, merge_adapter, pinne
 from sozo.training.claim import hide_token, resolved_settings, split
 from sozo.training.evaluate import read_evaluate
 from sozo.training.evaluation import Evaluation
-from sozo.training.tracking import BarOnly, RunRecorder, wandb_run
+from sozo.training.tracking import BarOnly, RunRecorder, saved_bytes, wandb_run
 
 logger = logging.getLogger(__name__)
 # TRL's push_to_hub leaves out what begins with an underscore.
@@ -180,8 +180,11 @@ def _fit(
         trainer.add_callback(BarOnly())
     if checkpoint:
         recorder.restore(checkpoint)
-    result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    trainer.save_model()
+    recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
+    with room(folder.path, recorder.needed):
+        result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    with room(folder.path, saved_bytes(trainer, states=False)):
+        trainer.save_model()
     trainer.create_model_card(model_name=folder.path.name, tags=["sozo"])
     first = trainer.accelerator.is_main_process
     if first:

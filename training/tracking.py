@@ -13,7 +13,7 @@ from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from sozo.data.processes import wait
-from sozo.data.record import read_json, write_json
+from sozo.data.record import check_room, read_json, write_json
 from sozo.data.wandb_run import write_state
 from sozo.rewards.reward import Reward
 
@@ -30,12 +30,19 @@ class RunRecorder(TrainerCallback):
     `keeps` a state beside the rewards has `state` and `restore` as they do.
     """
 
+    needed = 0  # bytes that a checkpoint takes
+
     def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0, keeps: Any = None) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
         holders = [*self._rewards, keeps] if keeps else self._rewards
         self._states = {f"state_{number}.json": holder for number, holder in enumerate(holders)}
         self._completions_logged = completions_logged
         self._tables: dict[str, Any] = {}
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Look for room before the trainer writes a checkpoint."""
+        if control.should_save:
+            check_room(Path(args.output_dir), self.needed)
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Complete the checkpoint that the trainer has just written."""
@@ -85,6 +92,19 @@ class RunRecorder(TrainerCallback):
         if scores := [completion.score for completion in reward.last if completion.score is not None]:
             log[f"{reward.prefix}/scores"] = wandb.Histogram(scores)
         run.log(log)
+
+
+def saved_bytes(trainer: Any, *, states: bool) -> int:
+    """At least so many bytes does the saved model take; with `states` a checkpoint, which has the optimizer's too."""
+    adapter, total = hasattr(trainer.model, "peft_config"), 0
+    states &= trainer.args.optim.startswith("adamw_torch") and not trainer.args.save_only_model
+    for weight in trainer.model.parameters():
+        count, size = getattr(weight, "ds_numel", weight.numel()), weight.element_size()  # ZeRO-3 keeps a part here
+        saved = weight.requires_grad or not adapter
+        # Two moments; DeepSpeed's are float32, as are the weights beside them.
+        moments = states and weight.requires_grad and (12 if trainer.is_deepspeed_enabled else 2 * size)
+        total += count * (saved * size + moments)
+    return total
 
 
 class BarOnly(ProgressCallback):

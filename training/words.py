@@ -26,8 +26,9 @@ class WordArguments(CommonArguments):
         """Whether any of these settings differs from TRL's GRPO."""
         return self.credit != "response" or self.word_entropy != 0 or self.unique_words is not None
 
-    def check_words(self, rewards: Sequence[Any], training: Any) -> None:
-        """Refuse what cannot work together with a run's `rewards` and with TRL's settings."""
+    def check_words(self, of_entries: Sequence[Sequence[Any]], training: Any) -> None:
+        """Refuse what cannot work together with the rewards of a run's entries and with TRL's settings."""
+        rewards = [reward for of_entry in of_entries for reward in of_entry]
         unique, window = self.unique_words, self.unique_words_of
         if self.credit not in ("response", "word"):
             raise UserError(f"credit must be response or word, not {self.credit}")
@@ -40,6 +41,11 @@ class WordArguments(CommonArguments):
             name = "credit word" if by_word else "word_entropy" if self.word_entropy else "unique_words"
             example = "such as sozo.rewards.make_dat_distance in reward_funcs"
             raise UserError(f"{name} needs a reward that says what each word earned, {example}")
+        if by_word and any(all(getattr(reward, "in_parts", False) for reward in of_entry) for of_entry in of_entries):
+            raise UserError(
+                "credit word pays words of valid lists, so an invalid list teaches nothing; "
+                "add a reward of the response beside it, such as sozo.rewards.make_dat_validity in reward_funcs"
+            )
         if by_word and (training.loss_type == "vespo" or training.off_policy_mask_threshold is not None):
             raise UserError("credit word has an advantage for each token; take another loss_type, no off_policy_mask")
         if unique is None or window is None:

@@ -1,5 +1,6 @@
 """The ledger: every judgement as one line of JSON, written the moment it arrives and never changed."""
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -13,6 +14,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
+from sozo.data.record import room
 from sozo.data.schema import utf8_safe
 from sozo.data.settings import from_validation
 from sozo.scoring.judges.protocol import Rubric, Scores, Status
@@ -115,11 +117,12 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def _write(self, line: bytes) -> None:
         try:
-            written = os.write(self._file, line)  # one call: a kill comes before or after it
+            with room(self.path, len(line)):
+                # One call: a kill comes before or after it.
+                if os.write(self._file, line) != len(line):
+                    raise OSError(errno.ENOSPC, "No space left on device")
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written ({error.strerror}); make room and run again") from error
-        if written != len(line):
-            raise UserError(f"{self.path}: the disk is full; make room and run again")
+            raise UserError(f"{self.path}: cannot be written ({error.strerror}); name another file") from error
 
 
 def read_judgements(path: Path, rubrics: Iterable[Rubric]) -> list[Judgement]:

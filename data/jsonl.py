@@ -1,6 +1,7 @@
 """Lines of JSON that people write and fix: what is wrong with one is said in one line, with file and line number."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
@@ -104,8 +105,8 @@ def loads_once(text: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in row if keys.count(key) > 1)!r} comes twice")
+        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {key!r} comes twice")
     return row
 
 

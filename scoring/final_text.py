@@ -20,7 +20,6 @@ _CHANNEL = "<|channel|>"
 _FINAL = re.compile(
     r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\Aanalysis\S.*assistantfinal", re.DOTALL
 )
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 # What a chat template puts behind an answer, where a server hands it on.
 _END_MARKS = ("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>", "<eos>", "</s>")
 _ENDS = re.compile(r"<\|(?:return|end|call|start)\|>.*", re.DOTALL)
@@ -56,10 +55,13 @@ def without_end_marks(text: str) -> str:
     >>> without_end_marks("傘立て<|im_end|>\\n")
     '傘立て'
     """
-    text = text.rstrip()
-    while text.endswith(_END_MARKS):
-        text = text[: text.rindex("<")].rstrip()
-    return text
+    end = len(text)  # found before anything is cut: a copy for each of many marks would take the square of their number
+    while True:
+        while text[end - 1 : end].isspace():
+            end -= 1
+        if not text.endswith(_END_MARKS, 0, end):
+            return text[:end]
+        end = text.rindex("<", 0, end)
 
 
 def one_json(final: str) -> Any:
@@ -68,9 +70,11 @@ def one_json(final: str) -> Any:
     >>> one_json('```json\\n{"score": 3}\\n```')
     {'score': 3}
     """
-    fenced = _FENCE.fullmatch(final)
+    first, _, rest = final.partition("\n")
+    body, _, last = rest.rpartition("\n")
+    fenced = first.rstrip() in ("```", "```json") and last.strip() == "```"
     try:
-        return loads_once(fenced[1] if fenced else final)
+        return loads_once(body if fenced else final)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 

@@ -7,7 +7,6 @@ import pytest
 
 from sozo.data.rubrics import Criterion
 from sozo.data.schema import utf8_safe
-from sozo.data.secrets import without_credentials
 from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, without_end_marks
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
@@ -17,7 +16,7 @@ from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strict
 from sozo.tasks.pbig.ideas import parse_idea
 from sozo.tasks.sat.compliance import check
 from sozo.tasks.sat.finished import SAT_V1
-from sozo.tasks.sat.gate import Gate, distinct_share, kana_share
+from sozo.tasks.sat.gate import Gate
 from sozo.tasks.sat.score import what_counts
 from sozo.tasks.sipen.items import FORMS
 
@@ -51,14 +50,11 @@ READERS = {
     "a rewrite": what_counts,
     "a rewrite's compliance": lambda text: check("昔々、亀を助けた漁師がいた。" * 30, text),
     "a rewrite's gate": lambda text: Gate(["川に桃が流れてきた。"])("亀を助けた。", text),
-    "repetition": distinct_share,
-    "script": kana_share,
     "an option": FORMS["sipen-v1"].read,
     "a Japanese option": FORMS["sipen-ja-v1"].read,
     "an idea": parse_idea,
     "a fingerprint": fingerprint,
     "what can be stored": utf8_safe,
-    "what may be shown": without_credentials,
 }
 # What a text may hold again and again, and what stands before and behind it.
 UNITS = (
@@ -144,8 +140,8 @@ AROUND = (
     ("流暢性: 4", VERDICT),
     ("<think>", "x"),
 )
-AROUND += (("analysis x", "x"), ("<|channel|>final", "x"), ("はい、", "。"), ("**", "x"), ('{"clarity": ', "}"))
-FLOOR = 0.1  # seconds of CPU: less is not looked at
+AROUND += (("analysis x", "x"), ("<|channel|>final", "x"), ('{"clarity": ', "}"))
+FLOOR = 0.05  # seconds of CPU: less is not looked at
 
 
 def seconds(read, text):
@@ -155,9 +151,9 @@ def seconds(read, text):
 
 
 def grows_too_fast(read, make):
-    """Whether four times the text takes more than ten times as long, at any length up to 128,000 characters."""
+    """Whether four times the text takes more than ten times as long, at any length up to 40,000 characters."""
     before = None
-    for length in (500, 2_000, 8_000, 32_000, 128_000):
+    for length in (625, 2_500, 10_000, 40_000):
         took = seconds(read, make(length))
         if before is not None and took > FLOOR and took > 10 * before:
             # A busy machine is no proof: the least of three is.

@@ -8,7 +8,7 @@ from sozo.tasks.jcq.questions import CRITERIA
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
 
 # All that ends a line for some reader, not only what does for Python's `^`.
-_HEADING = re.compile(r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r]*)(#+)")
+_HEADING = re.compile(r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*)(#+)")
 _FENCE = re.compile(r"<(?=[\s/]*answer\b)", re.IGNORECASE)
 
 

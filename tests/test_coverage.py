@@ -80,11 +80,11 @@ def test_paired_differences(n, world):
     def interval(rng):
         if world == "ties":
             gap = rng.choice([-2.0, -1.0, 0.0, 1.0, 2.0], n, p=[0.05, 0.15, 0.4, 0.3, 0.1])
-            return compare_paired(dict.fromkeys(range(n), 3.0), by_item(3.0 + gap), flips=1)
+            return compare_paired(dict.fromkeys(range(n), 3.0), by_item(3.0 + gap))
         digits = 0 if world == "criterion" else 2
         questions = rng.normal(0, 0.6, n)  # hard for both
         sides = [np.round(3 + lift + questions + rng.normal(0, 0.6, n), digits) for lift in (0.0, 0.3)]
-        return compare_paired(*map(by_item, sides), flips=1)
+        return compare_paired(*map(by_item, sides))
 
     if n == 5 and world != "mean":
         assert interval(np.random.default_rng(0)).reason == "5 whole scores: an interval needs 10"
@@ -98,7 +98,7 @@ def test_paired_differences(n, world):
 def test_differences_of_shares(n, p, q):
     def paired(rng):
         both = rng.random(n)
-        return compare_paired(by_item((both < p) + 0.0), by_item((both < q) + 0.0), share=True, flips=1)
+        return compare_paired(by_item((both < p) + 0.0), by_item((both < q) + 0.0), share=True)
 
     def independent(rng):
         return compare_independent(rng.random(n) < p, rng.random(2 * n) < q, share=True)

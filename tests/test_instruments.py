@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sozo.tasks.dat.decomposition import decompose
-from sozo.tasks.dat.hill import hill_numbers
+from sozo.scoring.statistics.hill import hill_numbers
 
 
 def unit_vectors(count, dimensions=5, seed=0):

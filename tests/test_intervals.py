@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import asdict
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from sozo.scoring.statistics import (
     mean_interval,
     pearson,
 )
+from sozo.scoring.statistics.seeds import difference, over_seeds
 
 SCORES = [3.0, 4.0, 2.0, 5.0, 4.0, 3.5, 1.0, 4.5, 3.0, 2.5]
 NAN, INF = float("nan"), float("inf")
@@ -74,46 +75,56 @@ def named(values):
     return {str(i): value for i, value in enumerate(values)}
 
 
-def by_enumeration(differences):
-    patterns = product((1, -1), repeat=len(differences))
-    sums = [abs(sum(s * d for s, d in zip(signs, differences, strict=True))) for signs in patterns]
-    return sum(s >= abs(sum(differences)) for s in sums) / len(sums)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(-4, 4), min_size=2, max_size=9))
-def test_the_sign_flip_test_counts_every_pattern(differences):
-    found = compare_paired(named([0] * len(differences)), named(differences), flips=200)
-    if len(set(differences)) == 1:
-        assert found.p is None
-    else:
-        assert found.p == pytest.approx(by_enumeration(differences))
-
-
-def test_the_sign_flip_test_is_scipys():
-    rng = np.random.default_rng(1)
-    base, other = rng.integers(1, 6, 12) / 1.0, rng.integers(1, 6, 12) + 0.25
-    theirs = stats.permutation_test((other - base,), np.mean, permutation_type="samples", n_resamples=np.inf)
+def test_the_paired_p_is_of_the_test_that_made_the_interval():
+    base, other = np.random.default_rng(1).normal(size=(2, 12))
+    theirs = stats.ttest_rel(other, base)
     found, other_way = compare_paired(named(base), named(other)), compare_paired(named(other), named(base))
     assert found.p == other_way.p == pytest.approx(theirs.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval()))
     assert (found.difference, found.effect) == (-other_way.difference, -other_way.effect)
-    # With more items it is estimated: a small effect in 200 normal differences, where the t-test is nearly the same.
-    differences = rng.normal(0.12, 1, 200)
-    found = compare_paired(named(np.zeros(200)), named(differences))
-    assert found.p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, abs=0.01)
-    assert found.effect == pytest.approx(stats.ttest_1samp(differences, 0).statistic / math.sqrt(200))
-    far = compare_paired(named(np.zeros(200)), named(differences + 9))
-    assert 0 < far.p < 1e-40
-    assert far.p_at_most
-
-
-def test_the_bound_is_one_and_is_said_where_nothing_was_as_far():
-    differences = np.random.default_rng(2).normal(1.6, 1, 16)
-    found = compare_paired(named(np.zeros(16)), named(differences), flips=100)
-    assert found.p_at_most
-    assert by_enumeration(differences) <= found.p <= 1 / 101
+    assert found.effect == pytest.approx(theirs.statistic / math.sqrt(12))
     # 73 models of five measures each: a clear difference stays one.
     assert holm([compare_paired(named(np.zeros(99)), named(np.full(99, 1.83) + np.arange(99) % 3)).p] * 365)[0] < 0.001
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 4), min_size=3, max_size=30),
+    st.lists(st.integers(0, 4), min_size=3, max_size=30),
+    st.sampled_from([0.1, 0.05, 0.05 / 7]),
+    st.booleans(),
+)
+def test_p_is_below_what_the_interval_leaves_out_exactly_where_it_leaves_0(a, b, alpha, share):
+    values = [np.array(side) / 4 if not share else np.array(side) // 3 * 1.0 for side in (a, b)]
+    n = min(map(len, values))
+    paired = compare_paired(named(values[0][:n]), named(values[1][:n]), share=share, level=1 - alpha)
+    apart = compare_independent(*values, share=share, level=1 - alpha)
+    seeds = [dict(enumerate(side.tolist())) for side in values]
+    for found in (paired, apart, difference(*seeds, level=1 - alpha)):
+        assert (found.p is None) == (found.low is None)
+        if found.low is not None:
+            assert (found.p < alpha) == (found.low > 0 or found.high < 0)
+
+
+def test_the_level_is_the_intervals():
+    bonferroni = 1 - 0.05 / 7
+    ours = mean_interval(SCORES, level=bonferroni)
+    theirs = stats.t.interval(bonferroni, 9, np.mean(SCORES), stats.sem(SCORES))
+    assert (ours.low, ours.high) == pytest.approx(theirs)
+    exact = stats.binomtest(3, 10).proportion_ci(bonferroni)
+    share = mean_interval([1] * 3 + [0] * 7, share=True, level=bonferroni)
+    assert (share.low, share.high) == pytest.approx((exact.low, exact.high))
+    over = over_seeds(dict(enumerate(SCORES)), level=bonferroni)
+    assert (over.low, over.high) == pytest.approx(theirs)
+
+
+def test_no_end_is_outside_the_scale():
+    """Of a share's differences 1 in either direction; one of ten against none, and all of two against none."""
+    apart = compare_independent([0.0, 0.0], [1.0, 1.0], share=True)
+    paired = compare_paired(named([0.0, 0.0]), named([1.0, 1.0]), share=True)
+    for found in (apart, paired):
+        assert (found.difference, found.high) == (1, 1)
+        assert -1 <= found.low < 1
 
 
 def test_items_that_one_lacks_are_left_out_and_counted():

@@ -171,7 +171,7 @@ def test_the_interval_of_a_difference_covers():
         chance, sides = random.Random(seed), []
         for truth in (0.9, 0.8):
             sides.append({k: sum(chance.random() < truth for _ in range(3)) / 3 for k in range(48)})
-        result = compare_paired(*sides, share=True, flips=100)
+        result = compare_paired(*sides, share=True)
         covered += result.low <= -0.1 <= result.high
     assert covered >= 88
 

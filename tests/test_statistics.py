@@ -1,13 +1,15 @@
-"""Rarefaction against counting every subsample, and where it must be exact."""
+"""Rarefaction against counting every subsample, where it must be exact; the jackknife against leaving one out."""
 
 import math
 from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from sozo.tasks.dat.hill import expected_unique_words
+from sozo.scoring.statistics.hill import expected_unique_words, hill_interval, hill_numbers, hill_ratio
 
 
 def occurrences(responses):
@@ -62,3 +64,93 @@ def test_more_responses_never_show_fewer_words():
 def test_what_cannot_be_is_refused(counts, n, m):
     with pytest.raises(ValueError, match="respons"):
         expected_unique_words(counts, n, m)
+
+
+# Intervals
+
+ANSWERS = [["犬", "猫", "水"], ["犬", "山", "川"], ["水", "本", "車"], ["犬", "猫", "本"], ["犬", "水", "月"]]
+NAMES = ("unique", "perplexity", "inverse_simpson")
+
+
+def log_hill(answers, size, order):
+    return math.log(getattr(hill_numbers(occurrences(answers), len(answers), size), NAMES[order]))
+
+
+def by_leaving_one_out(answers, size, order):
+    """Standard error of the logarithm; what is left of n answers shows at most n - 1."""
+    n = len(answers)
+    logs = [log_hill(answers[:i] + answers[i + 1 :], min(size, n - 1), order) for i in range(n)]
+    return math.sqrt((n - 1) / n * sum((one - sum(logs) / n) ** 2 for one in logs))
+
+
+@pytest.mark.parametrize("order", range(3))
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_the_interval_of_hill_numbers_is_the_jackknifes(size, order):
+    found = hill_interval(ANSWERS, size, order=order)
+    middle, error = log_hill(ANSWERS, size, order), by_leaving_one_out(ANSWERS, size, order)
+    margin = stats.t.ppf(0.975, 4) * error
+    ends = [math.exp(middle - margin), math.exp(middle + margin)]
+    # As many different words as there are places at the most, and those of an answer at the least.
+    assert (found.mean, found.n) == (pytest.approx(math.exp(middle)), 5)
+    assert (found.low, found.high) == pytest.approx((max(ends[0], 1 if order else 3), min(ends[1], 3 * size)))
+
+
+@pytest.mark.parametrize("order", range(3))
+def test_a_ratio_is_at_equal_n_and_its_p_is_the_intervals(order):
+    fewer = [["犬", "猫", "水"], ["犬", "猫", "山"], ["犬", "水", "山"]]
+    found = hill_ratio(ANSWERS, fewer, order=order, level=0.9)
+    sides = [(log_hill(one, 3, order), by_leaving_one_out(one, 3, order), len(one)) for one in (ANSWERS, fewer)]
+    (a, error_a, _), (b, error_b, _) = sides
+    error = math.hypot(error_a, error_b)
+    freedom = error**4 / sum(e**4 / (n - 1) for _, e, n in sides)
+    assert (found.mean, found.n) == (pytest.approx(b - a), 3)
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.95, freedom) * error)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(b - a) / error, freedom))
+    other_way = hill_ratio(fewer, ANSWERS, order=order, level=0.9)
+    assert (other_way.low, other_way.p) == (pytest.approx(-found.high), pytest.approx(found.p))
+
+
+def test_words_of_answers_of_unequal_length_and_repeated_words():
+    """Stories: a word counts once an answer, and an answer may have any number of them."""
+    stories = [["a", "b", "a", "c"], ["a"], ["b", "d"], ["a", "e", "f"]]
+    found = hill_interval(stories)
+    # Words of one's own: c; none; d; e and f. Of 6 words 1, 0, 1 and 2 are lost.
+    logs = np.log([5, 6, 5, 4])
+    margin = stats.t.ppf(0.975, 3) * math.sqrt(3 * logs.var())
+    assert (found.mean, found.low) == (6, pytest.approx(max(6 * math.exp(-margin), 7 / 4)))
+
+
+def test_numbers_in_place_of_words_are_the_same():
+    numbers = np.array([[0, 1, 2], [0, 3, 4], [2, 5, 6], [0, 1, 5], [0, 2, 7]])
+    assert hill_interval(numbers, 4) == hill_interval(ANSWERS, 4)
+
+
+def test_what_says_nothing_about_words():
+    assert hill_interval([]).reason == "no answers"
+    assert hill_interval([["a", "b"]]).reason == "only one of answers"
+    assert (hill_interval([["a", "b"]]).mean, hill_ratio(ANSWERS, []).reason) == (2, "no answers")
+    # Ten answers that share no word do not tell whether the eleventh would.
+    apart = [[f"{k}", f"{k}b"] for k in range(10)]
+    assert (hill_interval(apart).mean, hill_interval(apart).low) == (20, None)
+    assert hill_interval(apart).reason == hill_ratio(apart, apart).reason == "every answer brings as many words"
+
+
+@pytest.mark.parametrize("n", [20, 100])
+@pytest.mark.parametrize("order", range(3))
+def test_intervals_of_unique_words_cover_the_expected_number(n, order):
+    """Lists of ten of 600 words, by Zipf's law; the expected number is that of many samples of n lists."""
+    rng, share = np.random.default_rng(0), 1 / (np.arange(600) + 3.0)
+
+    def sample(size):
+        return np.argsort(np.log(share) + rng.gumbel(size=(size, 600)), axis=1)[:, :10]
+
+    large = sample(20_000)
+    truth = getattr(hill_numbers(np.bincount(large.ravel(), minlength=1)[np.unique(large)], 20_000, n), NAMES[order])
+    held = [found.low <= truth <= found.high for found in (hill_interval(sample(n), order=order) for _ in range(400))]
+    assert 0.93 <= np.mean(held)
+
+
+def test_a_tenth_of_a_million_answers_take_seconds():
+    rng = np.random.default_rng(0)
+    lists = rng.zipf(1.3, (131_072, 10)) % 30_000
+    assert hill_interval(lists, 88_000, order=1).low > 0

@@ -8,7 +8,7 @@ import pytest
 from fakes import write_responses
 from sozo.data.errors import UserError
 from sozo.data.schema import Response
-from sozo.tasks.dat.hill import expected_unique_words
+from sozo.scoring.statistics.hill import expected_unique_words
 from sozo.tasks.dat.table11 import table11
 from study.page import to_markdown
 from study.result import Result, patterns

@@ -26,7 +26,7 @@ class Change(Comparison):
     model: str
     base: str  # what it is compared with
     column: str  # the measure's name
-    p_holm: float | None = None  # corrected over all cells of the model in the table; a bound where `p` is
+    p_holm: float | None = None  # corrected over all cells of the model in the table
     seeds: str | None = None  # of a method of several seeds: which ones were subtracted
 
     @property

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 DASH = "–"
+LEVEL = 0.95  # coverage of intervals unless another level is asked for
 Z95 = 1.959963984540054  # of a normal 95% interval
 
 
@@ -53,15 +54,26 @@ def normal_interval(mean: float | None, std: float | None, n: int) -> tuple[floa
     return mean - margin, mean + margin
 
 
-def t_interval(mean: float | None, std: float | None, n: int) -> tuple[float, float] | None:
-    """Student's 95% interval of a mean of n values, mean -+ t std / sqrt(n); None where there is no deviation.
+def t_interval(mean: float | None, std: float | None, n: int, level: float = LEVEL) -> tuple[float, float] | None:
+    """Student's interval of a mean of n values, mean -+ t std / sqrt(n); None without a deviation above 0.
 
     >>> [round(end, 3) for end in t_interval(2.0, 1.0, 3)]
     [-0.484, 4.484]
     """
-    if mean is None or std is None or n < 2:
+    if mean is None or not std or n < 2:
         return None
-    from scipy.special import stdtrit
+    return t_test(mean, std / math.sqrt(n), n - 1, level)[:2]
 
-    margin = float(stdtrit(n - 1, 0.975)) * std / math.sqrt(n)
-    return mean - margin, mean + margin
+
+def t_test(mean: float, error: float, freedom: float, level: float = LEVEL) -> tuple[float, float, float]:
+    """Student's interval of a mean with a standard error above 0, and the two-sided p-value that the mean is 0.
+
+    P is below 1 - level exactly where the interval leaves out 0.
+
+    >>> [round(value, 3) for value in t_test(2.0, 3**-0.5, 2)]
+    [-0.484, 4.484, 0.074]
+    """
+    from scipy.special import stdtr, stdtrit
+
+    margin = float(stdtrit(freedom, (1 + level) / 2)) * error
+    return mean - margin, mean + margin, 2 * float(stdtr(freedom, -abs(mean) / error))

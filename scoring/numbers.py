@@ -55,13 +55,13 @@ def share(part: int, total: int) -> str:
     return number(part / total if total else None, SHARE)
 
 
-def p_value(p: float, at_most: bool = False) -> str:
-    """A p-value, or with `at_most` an upper bound of one.
+def p_value(p: float) -> str:
+    """A p-value.
 
-    >>> p_value(0.0004), p_value(0.0314), p_value(0.0314, at_most=True)
-    ('p < 0.001', 'p = 0.031', 'p ≤ 0.031')
+    >>> p_value(0.0004), p_value(0.0314)
+    ('p < 0.001', 'p = 0.031')
     """
-    return "p < 0.001" if p < 0.001 else f"p {'≤' if at_most else '='} {p:.3f}"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def cost_line(prompt_tokens: int, completion_tokens: int, cost: float, unknown_cost: int) -> str:

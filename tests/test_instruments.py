@@ -6,8 +6,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from sozo.tasks.dat.decomposition import decompose
 from sozo.scoring.statistics.hill import hill_numbers
+from sozo.tasks.dat.decomposition import decompose
 
 
 def unit_vectors(count, dimensions=5, seed=0):

@@ -92,7 +92,7 @@ def test_the_interval_of_hill_numbers_is_the_jackknifes(size, order):
     ends = [math.exp(middle - margin), math.exp(middle + margin)]
     # As many different words as there are places at the most, and those of an answer at the least.
     assert (found.mean, found.n) == (pytest.approx(math.exp(middle)), 5)
-    assert (found.low, found.high) == pytest.approx((max(ends[0], 1 if order else 3), min(ends[1], 3 * size)))
+    assert (found.low, found.high) == pytest.approx((max(ends[0], 3), min(ends[1], 3 * size)))
 
 
 @pytest.mark.parametrize("order", range(3))
@@ -117,7 +117,7 @@ def test_words_of_answers_of_unequal_length_and_repeated_words():
     # Words of one's own: c; none; d; e and f. Of 6 words 1, 0, 1 and 2 are lost.
     logs = np.log([5, 6, 5, 4])
     margin = stats.t.ppf(0.975, 3) * math.sqrt(3 * logs.var())
-    assert (found.mean, found.low) == (6, pytest.approx(max(6 * math.exp(-margin), 7 / 4)))
+    assert (found.mean, found.low) == (6, pytest.approx(max(6 * math.exp(-margin), 9 / 4)))
 
 
 def test_numbers_in_place_of_words_are_the_same():
@@ -131,7 +131,7 @@ def test_what_says_nothing_about_words():
     assert (hill_interval([["a", "b"]]).mean, hill_ratio(ANSWERS, []).reason) == (2, "no answers")
     # Ten answers that share no word do not tell whether the eleventh would.
     apart = [[f"{k}", f"{k}b"] for k in range(10)]
-    assert (hill_interval(apart).mean, hill_interval(apart).low) == (20, None)
+    assert (hill_interval(apart).mean, hill_interval(apart).low) == (pytest.approx(20), None)
     assert hill_interval(apart).reason == hill_ratio(apart, apart).reason == "every answer brings as many words"
 
 
@@ -147,7 +147,7 @@ def test_intervals_of_unique_words_cover_the_expected_number(n, order):
     large = sample(20_000)
     truth = getattr(hill_numbers(np.bincount(large.ravel(), minlength=1)[np.unique(large)], 20_000, n), NAMES[order])
     held = [found.low <= truth <= found.high for found in (hill_interval(sample(n), order=order) for _ in range(400))]
-    assert 0.93 <= np.mean(held)
+    assert np.mean(held) >= 0.93
 
 
 def test_a_tenth_of_a_million_answers_take_seconds():

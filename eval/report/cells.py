@@ -25,15 +25,13 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     if change.effect is not None:
         below.append(f"d = {signed(change.effect, _EFFECT)}")
     if change.p_holm is not None:
-        below.append(p_value(change.p_holm, change.p_at_most))
+        below.append(p_value(change.p_holm))
     if change.reason is not None:
         below.append(change.reason)
     if change.seeds:
         below.append(said("over seeds, {how}", how=change.seeds))
     numbers = {"effect": change.effect, "p": change.p, "p_holm": change.p_holm, "reason": change.reason}
     more = {name: number for name, number in numbers.items() if number is not None}
-    if change.p_at_most:
-        more["p_at_most"] = 1  # p and p_holm are bounds
     return Cell(
         change.difference,
         measure,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sozo.scoring.statistics.means import LEVEL
+from sozo.scoring.measure import LEVEL
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 # With fewer units, or a score that makes up more of all, the interval covers less than 93%.

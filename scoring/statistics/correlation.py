@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sozo.scoring.statistics.means import LEVEL, as_floats, no_spread, not_finite
+from sozo.scoring.measure import LEVEL
+from sozo.scoring.statistics.means import as_floats, no_spread, not_finite
 
 _FEW = 10
 

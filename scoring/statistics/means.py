@@ -1,14 +1,14 @@
 """Intervals of means, over questions, stories or answers, and why values may say nothing."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sozo.scoring.measure import t_interval
+from sozo.scoring.measure import LEVEL, t_test
 from sozo.scoring.said import said
 
-LEVEL = 0.95  # coverage of all intervals
 _FEWEST_WHOLE = 10  # of fewer scores from 1 to 5 Student's covers 92.7%, and of their differences 97.4%
 
 
@@ -17,16 +17,16 @@ class Interval:
     """A mean, or a difference of two, and how far it may be off; `reason` says why something is None."""
 
     mean: float | None  # None without values, or with one that is not finite
-    low: float | None  # with `high` the 95% interval
+    low: float | None  # with `high` the interval, of 95% unless another level was asked for
     high: float | None
     n: int  # number of values (items, answers, seeds); of two samples that are not paired the smaller one
     reason: str | None = None
-    p: float | None = None  # of a difference: two-sided, that it is 0
+    p: float | None = None  # two-sided, that the mean is 0, by the test that made the interval; of a share none
     paired: bool = False  # whether it is of differences at each seed
 
 
-def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False) -> Interval:
-    """Mean of scores, shape (n,), with its 95% interval: Student's, and of a `share` Clopper and Pearson's.
+def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False, level: float = LEVEL) -> Interval:
+    """Mean of scores, shape (n,), with its interval of a `level`: Student's, and of a `share` Clopper and Pearson's.
 
     Student's covers 93% to 97% where values are about normal, or bounded like a judge's (tests/test_coverage.py), as
     the bootstrap does not under 30. Whole numbers need ten; where most of them are the least one, ten cover 92%.
@@ -46,19 +46,25 @@ def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False) 
     if share and n > 1:
         from scipy.special import betaincinv
 
-        successes, tail = float(scores.sum()), (1 - LEVEL) / 2
+        successes, tail = float(scores.sum()), (1 - level) / 2
         least = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
         most = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
         return Interval(float(scores.mean()), least, most, n)
-    return student(scores, no_spread(scores) or few_whole(scores))
+    return student(scores, no_spread(scores) or few_whole(scores), level)
 
 
-def student(values: np.ndarray, reason: str | None) -> Interval:
+def student(values: np.ndarray, reason: str | None, level: float = LEVEL) -> Interval:
     """Mean of finite values, shape (n,) with n above 0, with Student's interval unless there is a `reason` for none."""
     mean, n = float(values.mean()), len(values)
-    ends = None if reason else t_interval(mean, float(values.std(ddof=1)), n)
-    low, high = ends or (None, None)
-    return Interval(mean, low, high, n, reason)
+    low, high, p = (None,) * 3 if reason else t_test(mean, float(values.std(ddof=1)) / math.sqrt(n), n - 1, level)
+    return Interval(mean, low, high, n, reason, p)
+
+
+def welch_freedom(variances: Sequence[float], sizes: Sequence[int]) -> float:
+    """Degrees of freedom (Welch, Satterthwaite) of a sum of squared standard errors, not all 0, of so many values."""
+    # Of shares of the whole, since squares of tiny variances would be 0.
+    total = math.fsum(variances)
+    return 1 / math.fsum((part / total) ** 2 / (n - 1) for part, n in zip(variances, sizes, strict=True))
 
 
 def not_finite(values: np.ndarray, name: str = "values") -> str | None:

@@ -1,12 +1,12 @@
-"""What a method is worth over seeds: Student's 95% intervals of a mean and of a difference of two methods."""
+"""What a method is worth over seeds: Student's intervals of a mean and of a difference of two methods."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from sozo.scoring.measure import LEVEL
 from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import welch
 from sozo.scoring.statistics.means import Interval, no_spread, student
@@ -14,7 +14,7 @@ from sozo.scoring.statistics.means import Interval, no_spread, student
 _FEWEST_UNPAIRED = 3  # Welch's interval of two seeds against two covers 98%
 
 
-def over_seeds(values: Mapping[Any, float]) -> Interval:
+def over_seeds(values: Mapping[Any, float], *, level: float = LEVEL) -> Interval:
     """Mean of a measure by seed, with its t-interval (n - 1 degrees of freedom); there must be a seed.
 
     Of 1, 2 and 3 the standard error is 1 / sqrt(3), and t at 97.5% with two degrees of freedom is 4.303:
@@ -24,10 +24,10 @@ def over_seeds(values: Mapping[Any, float]) -> Interval:
     (2.0, 4.484, 3)
     """
     by_seed = np.array(list(values.values()), np.float64)
-    return student(by_seed, "only one seed" if len(by_seed) == 1 else no_spread(by_seed, "seeds"))
+    return student(by_seed, "only one seed" if len(by_seed) == 1 else no_spread(by_seed, "seeds"), level)
 
 
-def difference(of: Mapping[Any, float], against: Mapping[Any, float]) -> Interval:
+def difference(of: Mapping[Any, float], against: Mapping[Any, float], *, level: float = LEVEL) -> Interval:
     """Difference of two methods' means: of the pairs where both share two seeds, else Welch's of three and more.
 
     >>> result = difference({0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.5, 1: 1.0, 2: 1.5, 3: 9.0})
@@ -36,8 +36,7 @@ def difference(of: Mapping[Any, float], against: Mapping[Any, float]) -> Interva
     """
     common = [seed for seed in of if seed in against]
     if len(common) > 1:
-        gaps = {seed: of[seed] - against[seed] for seed in common}
-        return replace(over_seeds(gaps), paired=True, p=_p(np.array(list(gaps.values()))))
+        return replace(over_seeds({seed: of[seed] - against[seed] for seed in common}, level=level), paired=True)
     a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
     mean, n = float(a.mean() - b.mean()), min(len(a), len(b))
     if n < _FEWEST_UNPAIRED:
@@ -45,14 +44,5 @@ def difference(of: Mapping[Any, float], against: Mapping[Any, float]) -> Interva
         return Interval(mean, None, None, n, few)
     if (reason := no_spread(a, "seeds")) and no_spread(b):
         return Interval(mean, None, None, n, reason)
-    low, high, p = welch(b, a)
+    low, high, p = welch(b, a, level)
     return Interval(mean, low, high, n, p=p)
-
-
-def _p(gaps: np.ndarray) -> float | None:
-    """Student's p-value of differences, shape (n,), n > 1; None if they are equal."""
-    if no_spread(gaps):
-        return None
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(len(gaps) - 1, -abs(gaps.mean()) / gaps.std(ddof=1) * math.sqrt(len(gaps))))

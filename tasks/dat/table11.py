@@ -15,7 +15,7 @@ from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
 from sozo.scoring.guard import Gain, Guard, gain
-from sozo.tasks.dat.hill import HillNumbers, expected_unique_words, hill_numbers
+from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_numbers
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_table, valid_lists, valid_rows, valid_scores
 

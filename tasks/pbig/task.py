@@ -20,8 +20,8 @@ from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import Judging
+from sozo.scoring.measure import LEVEL
 from sozo.scoring.statistics import mean_interval
-from sozo.scoring.statistics.means import LEVEL
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts

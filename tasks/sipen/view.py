@@ -53,8 +53,7 @@ class SipenView(View[FinishedSipen]):
             *(RunColumn(f"  {name}", partial(_given, of=name), shown=TERMINAL) for name in directions),
             *_accuracies(runs),
             *_contrast_columns(runs),
-            *_shortcut_columns("controls", runs),
-            *_shortcut_columns("scale items", runs),
+            *_shortcut_columns(runs),
             stored("num_answers", "answers"),
             stored("valid"),
             setting_of("sipen_prompt", shown=FACTS | SCALE),
@@ -103,15 +102,10 @@ class SipenView(View[FinishedSipen]):
         trial = ("sipen_trial_note",) if any(is_trial(run.settings) for run in runs) else ()
         asked = [direction for direction in CONTROL if any(direction in run.metrics["controls"] for run in runs)]
         controls = pick(columns, ("mean", *asked, "neither", "constant", "answers_given"))
-        controls = (*controls, *_shortcut_columns("controls", runs))
-        table4 = (*_accuracies(runs), *_shortcut_columns("scale items", runs))
         tables = [
-            ModelTable(
-                "sipen_controls",
-                (*controls, *_shortcut_columns("controls", runs)),
-                (*trial, "sipen_controls_note", "scale_note"),
-            ),
-            ModelTable("sipen_table4", table4, ("sipen_note",), heat=True, paper="sipen_accuracy"),
+            ModelTable("sipen_controls", controls, (*trial, "sipen_controls_note", "scale_note")),
+            ModelTable("sipen_shortcuts", _shortcut_columns(runs), ("sipen_shortcuts_note",)),
+            ModelTable("sipen_table4", _accuracies(runs), ("sipen_note",), heat=True, paper="sipen_accuracy"),
             ModelTable("sipen_tables56", _contrast_columns(runs), ("sipen_contrast_note",)),
         ]
         return [table for table in tables if table.columns], ()
@@ -137,12 +131,12 @@ def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     return tuple(columns)
 
 
-def _shortcut_columns(of: str, runs: Sequence[FinishedSipen]) -> list[RunColumn]:
+def _shortcut_columns(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     """What classifiers score that see a part of each item."""
-    parts = dict.fromkeys(part for run in runs for part in run.metrics["shortcuts"][of])
-    return [
-        RunColumn(f"{of} by {part} alone", partial(_shortcut, of, part), shown=TERMINAL, heat=False) for part in parts
-    ]
+    places = dict.fromkeys((of, part) for run in runs for of, by in run.metrics["shortcuts"].items() for part in by)
+    return tuple(
+        RunColumn(f"{of} by {part} alone", partial(_shortcut, of, part), shown=TERMINAL) for of, part in places
+    )
 
 
 def _shortcut(of: str, part: str, run: FinishedSipen) -> Cell:

@@ -76,3 +76,10 @@ def test_pairs_equal_scipy_and_equal_texts_are_at_exactly_zero():
     assert not paired_distance(unit, left, left).any()
     assert paired_distance(unit, left[:0], left[:0]).shape == (0,)
     assert (paired_distance(np.concatenate([unit, -unit]), np.arange(40), np.arange(40, 80)) <= 2).all()
+
+
+def test_a_text_without_a_vector_is_at_no_distance():
+    unit = np.array([[1, 0], [0, 0], [0, 1]], np.float32)
+    found = paired_distance(unit, np.array([0, 0, 1, 1, -1, 0]), np.array([2, 1, 0, 1, 0, -1]))
+    assert found[0] == 1.0
+    assert np.isnan(found[1:]).all()

@@ -128,3 +128,23 @@ def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
         moved = ("--judge-endpoint", f"{{server: '{url}'}}")
         assert evaluate(tmp_path, *command, *moved, "--retry-failed").returncode == 0
     assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == [VERDICT] * 35
+
+
+WRONG = {
+    "another answer": lambda rows: [*rows, {"answer_id": 99, "judgement": VERDICT}],
+    "twice": lambda rows: [*rows, rows[0]],
+    "no id": lambda rows: [{"judgement": VERDICT}],
+    "no reply": lambda rows: [{"answer_id": 1}],
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_after_a_wrong_file_the_right_one_is_taken(theirs, tmp_path, wrong):
+    path = theirs / "judgements" / "j" / "m.jsonl"
+    right = rows_of(path)
+    write(path, WRONG[wrong](right))
+    assert bring_in(tmp_path).returncode == 2
+    assert not (tmp_path / "out").exists()
+    write(path, right)
+    done = bring_in(tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
@@ -49,19 +51,44 @@ def study(tmp_path):
     return folder
 
 
-def test_a_training_output_means_its_checkpoints(tmp_path):
+def test_a_training_output_means_its_end_and_its_checkpoints_where_they_are_wanted(tmp_path):
     for name in ("checkpoint-10", "checkpoint-9", "checkpoint-12", "."):
         folder = tmp_path / "grpo" / name
         folder.mkdir(parents=True, exist_ok=True)
         if name != "checkpoint-12":  # cut off before its weights
             (folder / "config.json").write_text("{}")
     (tmp_path / "alone").mkdir()
-    targets, studies = find_targets([str(tmp_path / "grpo"), str(tmp_path / "alone"), "tiny"])
+    names = [str(tmp_path / "grpo"), str(tmp_path / "alone"), "tiny"]
+    # What was asked for is the model: its checkpoints cost as much again, each.
+    assert [target.folder for target in find_targets(names)[0]] == ["grpo", "alone", "tiny"]
+    targets, studies = find_targets(names, checkpoints=True)
     folders = [target.folder for target in targets]
     assert folders == ["grpo/checkpoint-9", "grpo/checkpoint-10", "grpo/final", "alone", "tiny"]
     assert targets[2].model == str(tmp_path / "grpo")
     assert all(target.source == target.folder for target in targets)
     assert studies == {}
+
+
+def test_a_training_that_was_cut_off_means_its_last_checkpoint(tmp_path):
+    for steps in (9, 10):
+        model(tmp_path / "grpo" / f"checkpoint-{steps}")
+    (target,) = find_targets([str(tmp_path / "grpo")])[0]
+    assert (target.folder, target.source) == ("grpo/checkpoint-10", "grpo/checkpoint-10")
+
+
+def test_equal_tensors_are_scored_once_whatever_stands_beside_them(tmp_path):
+    def weights(name, value, *, split=False, **metadata):
+        folder = tmp_path / "grpo" / name
+        model(folder)
+        tensors = {"a": torch.full((2, 3), value, dtype=torch.bfloat16), "b": torch.tensor(1.0)}
+        for file in ("a", "b") if split else ("ab",):
+            save_file({key: tensors[key] for key in file}, folder / f"{file}.safetensors", metadata=metadata)
+
+    weights("checkpoint-1", 1.0)
+    weights("checkpoint-2", 2.0, split=True)
+    weights(".", 2.0, format="pt")
+    targets, _ = find_targets([str(tmp_path / "grpo")], checkpoints=True)
+    assert [target.folder for target in targets] == ["grpo/checkpoint-1", "grpo/final"]
 
 
 def test_a_study_means_its_rows_that_are_models_as_they_ended(study):

@@ -10,7 +10,17 @@ import pytest
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.data.errors import UserError
-from sozo.rewards import DatReward, Reward, make_dat_reward, make_task_reward
+from sozo.rewards import (
+    DatReward,
+    Reward,
+    idea_format_reward,
+    make_dat_reward,
+    make_dat_validity,
+    make_idea_reward,
+    make_judge_reward,
+    make_sat_reward,
+    make_task_reward,
+)
 from sozo.rewards.dat import dat_reward
 from sozo.rewards.reward import completion_text
 from sozo.rewards.task import reward_of, reward_options
@@ -301,3 +311,38 @@ def test_duplicates_answer_the_same_prompt_with_the_same_text():
     assert reward(["a", "b", "a"], ["x", "x", "x"]) == [1.0, 1.0, 0.0]
     assert reward(["b", "b"], ["x", ""]) == [0.0, 0.0]
     assert len(reward.seen) == 2
+
+
+CALLS = {
+    "prompts alone": ((["1. 犬"],), {}),
+    "nothing": ((), {}),
+    "none": ((), {"completions": None}),
+    "none behind prompts": ((["?"], None), {}),
+    "one text": ((), {"completions": "1. 犬"}),
+    "more prompts": ((["?", "?"], ["犬"]), {}),
+    "fewer prompts": ((["?"], ["犬", "海"]), {}),
+    "a number": ((), {"completions": [None]}),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("door", ["dat", "sat", "validity", "idea format", "ideas", "judge", "task", "module"])
+def test_a_call_that_cannot_be_meant_says_how_it_is_called(door, call, tmp_path):
+    doors = {
+        "dat": lambda: DatReward(build),
+        "sat": make_sat_reward,
+        "validity": make_dat_validity,
+        "idea format": lambda: idea_format_reward,
+        "ideas": lambda: make_idea_reward(ledger=tmp_path / "ideas.jsonl", judge_model="j"),
+        "judge": lambda: make_judge_reward("sat-v1", ledger=tmp_path / "judged.jsonl", judge_model="j"),
+        "task": lambda: make_task_reward("sat", "sat/compliant"),
+        "module": lambda: dat_reward,
+    }
+    words, named = CALLS[call]
+    with pytest.raises(UserError, match=r"reward\(completions=\[text, \.\.\.\]\)"):
+        doors[door]()(*words, **named)
+
+
+def test_no_completions_of_this_process_are_no_mistake():
+    assert DatReward(build)(prompts=[], completions=[]) == []
+    assert DatReward(build)(completions=[]) == []

@@ -251,3 +251,28 @@ def test_slots_are_as_many_as_memory_holds():
     one = 4 * (2 * 2 * 2 * 8 * 10 + 700)
     assert fitting_slots(model, 10) == 256  # a CPU
     assert [fitting_slots(model, 10, 2 * one * fit) for fit in (5, 700, 5000)] == [256, 700, 1024]
+
+
+@pytest.mark.parametrize("prompts", [[DAT] * 3, [DAT, f"{DAT}犬"], [DAT, DAT, f"{DAT}犬 海"]])
+def test_an_answer_ends_where_the_models_window_ends(prompts, capsys):
+    tokenizer = build_tokenizer(["犬", "海"])
+    model = llama(vocab_size=len(tokenizer), eos_token_id=None, max_position_embeddings=24)
+    generator = TransformersGenerator(model, tokenizer, name="short", max_new_tokens=4096, slots=2)
+    generator._ends = []  # it would go on for ever
+    completions = generator.answer(prompts, seed=0, batch=0)
+    assert [completion.finish_reason for completion in completions] == ["length"] * len(prompts)
+    said = "short: answers end with the model's window of 24 tokens, before max_new_tokens 4096"
+    assert capsys.readouterr().err.count(said) == 1
+    generator.answer(prompts, seed=1, batch=1)
+    assert said not in capsys.readouterr().err  # once
+    assert generator.describe()["window"] == 24
+
+
+def test_the_window_of_learned_positions_and_a_prompt_that_fills_it():
+    tokenizer = build_tokenizer(["犬", "海"])
+    sizes = {"n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": 6, "bos_token_id": None, "eos_token_id": None}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).eval()
+    generator = TransformersGenerator(model, tokenizer, name="gpt", max_new_tokens=50)
+    assert {c.finish_reason for c in generator.answer([DAT, f"{DAT}犬"], seed=0, batch=0)} <= {"stop", "length"}
+    with pytest.raises(UserError, match=r"gpt: a prompt of \d+ tokens fills the model's window of 6; take a model"):
+        generator.answer(["1. 犬\n2. 犬\n3. 犬\n4. 犬\n5. 犬"], seed=0, batch=0)

@@ -1,0 +1,92 @@
+"""What commands print in a terminal of any width: no number is cut, and what explains is said once."""
+
+import json
+import re
+
+import pytest
+
+from finished_runs import dat_run, sat_run
+from sozo.eval.cli import show_all
+from sozo.eval.run import TaskRun
+from sozo.eval.terminal import print_changes, print_run
+from sozo.scoring.measure import Measure
+from sozo.scoring.table import Cell, Row, Table
+from sozo.tasks import Dat, Sat
+from sozo.tasks.view import TERMINAL
+
+SHARE, SCORE = Measure("a", share=True), Measure("b", 4)
+NAMES = [
+    "DPO 1",
+    "東北大学の日本語モデル七十億パラメータ版",
+    "org-with-a-long-name/model-7b-instruct-v0.1",
+    "ｶﾅ全角ＡＢＣ",
+]
+# Each number as it stands in the table, whole.
+NUMBERS = ["+1,234.5678", "−0.0100", "+0.0200", "−12.34", "+56.78", "0.031", "1,234,567"]
+
+
+def changes():
+    """A table like those of `sozo compare`, of seven measures."""
+    cells = (
+        Cell(1234.5678, SCORE, -0.01, 0.02, signed=True, below=("d_z = −1.2345", "p = 0.031"), mark="up good"),
+        Cell(0.1, SHARE, -0.1234, 0.5678, n=1_234_567, signed=True),
+        Cell(why="the judge's server is http://127.0.0.1:8000/v1 and http://127.0.0.1:8001/v1"),
+    )
+    columns = ("model", "dat", "dat/valid", "sat", "jcq", "jcq/fluency", "jcq/flexibility", "sipen")
+    rows = tuple(Row(name, (*cells, *cells, cells[0]), base="東北大学の基底モデル") for name in NAMES)
+    return Table("changes", columns, rows)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 300])
+def test_no_number_is_cut_and_no_line_is_too_wide(width, capsys, monkeypatch):
+    from rich.cells import cell_len
+
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_changes([changes()])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(cell_len(line.rstrip()) for line in lines) <= width
+    words = [word.strip("[],%") for line in lines for word in line.split()]
+    for number in NUMBERS:
+        each = len(NAMES) * (3 if number in NUMBERS[:3] or number == "0.031" else 2)
+        assert words.count(number) == each, number
+    # Every digit that is printed belongs to a number that was to be printed, or to a name or a reason.
+    known = "".join([*NAMES, *NUMBERS, "+10.00 −1.2345 http://127.0.0.1:8000/v1 http://127.0.0.1:8001/v1"])
+    cut = [word for word in words if re.search(r"\d", word) and word not in known]
+    assert not cut
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_a_runs_row_is_whole_too(width, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", str(width))
+    path = sat_run(tmp_path / "東北大学", "東北大学の日本語モデル七十億パラメータ版", {"a": 0.12345, "b": 0.5})
+    run = TaskRun(Sat(), path, _metrics(path), False)
+    print_run(run)
+    out = capsys.readouterr().out
+    table = out[: out.index(str(tmp_path)[:20])] if str(tmp_path)[:20] in out else out
+    for column, cell in run.task.view.shown(TERMINAL, run.task.measures, run.result):
+        for number in re.findall(r"\d[\d.,]*\d%?", cell.line):
+            assert number in table, (column.label, number)
+
+
+def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
+    runs = []
+    for name in ("a", "b", "c"):
+        path = dat_run(tmp_path / name, name, 0.8)
+        metrics = _metrics(path)
+        metrics["instruments"] = {"combination": 0.5, "glued_share": 0.1}
+        runs.append(TaskRun(Dat(), path, metrics, False))
+    for run in runs:
+        print_run(run)
+    before = capsys.readouterr().out
+    show_all(runs)
+    after = capsys.readouterr().out
+    explained = [line for run in runs for line in run.task.view.explained(run.result)]
+    assert explained
+    for line in dict.fromkeys(explained):
+        start = " ".join(line.split()[:4])
+        assert start not in " ".join(before.split())
+        assert " ".join(after.split()).count(start) == 1
+
+
+def _metrics(path):
+    return json.loads((path / "metrics.json").read_text("utf-8"))

@@ -18,7 +18,7 @@ from sozo.eval.experts.command import experts
 from sozo.eval.flags import spread, with_flags
 from sozo.eval.frontier import frontier
 from sozo.eval.run import TaskRun, run_task, score_answers
-from sozo.eval.terminal import print_changes, print_lines, print_page, print_run, printing
+from sozo.eval.terminal import print_changes, print_explained, print_lines, print_page, print_run, printing
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks import task_type, task_types
@@ -59,7 +59,7 @@ def run(
     output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/BENCHMARK is a run's folder; finished ones are skipped.")],
     model: Annotated[
         list[str],
-        typer.Option(help="Folders (a training output means its checkpoints, a study its rows), hub ids, tiny."),
+        typer.Option(help="Folders (a training output means its end, a study its rows), hub ids, tiny."),
     ],
     generator: GeneratorSettings,
     sampling: SamplingOptions,
@@ -67,13 +67,16 @@ def run(
     benchmarks: Annotated[
         list[str] | None, typer.Option(help="One or more tasks (default: all that there are).")
     ] = None,
+    checkpoints: Annotated[
+        bool, typer.Option("--checkpoints", help="Of a training output its checkpoints too, equal ones once.")
+    ] = False,
     **settings: Any,
 ) -> None:
     """Several models through several benchmarks: sozo run --model A B --benchmarks dat jcq sat."""
     from sozo.eval.models_to_run import find_targets, write_studies  # here, so that every command starts sooner
 
     tasks = _make_tasks(benchmarks or list(settings), settings)  # once: a budget is for all models together
-    targets, studies = find_targets(model)
+    targets, studies = find_targets(model, checkpoints=checkpoints)
     check_delivery([target.model for target in targets], results)
     if not targets:
         raise UserError("give at least one --model")
@@ -85,8 +88,9 @@ def run(
         folder, writer = output / target.folder, replace(generator, model=target.model, source=target.source)
         for task in tasks:
             result = run_task(task, writer, sampling, folder / task.name)
-            finished.append(_show(result, target.model, results, output, folder))
-    _exit(all(finished))
+            _show(result, target.model, results, output, folder)
+            finished.append(result)
+    show_all(finished)
 
 
 def report(
@@ -143,7 +147,9 @@ def _task_command(kind: type[Task]) -> Callable[..., None]:
             raise UserError(f"give a --model; answers that exist already: sozo score {kind.name} FILE")
         check_delivery([generator.model], results)
         (task,) = _make_tasks([kind.name], settings)
-        _exit(_show(run_task(task, generator, sampling, output), generator.model, results, output))
+        run = run_task(task, generator, sampling, output)
+        _show(run, generator.model, results, output)
+        show_all([run])
 
     command.__doc__ = f"{kind.title}: let a model answer, score, and print the row."
     return with_flags(command, {kind.name: kind.Settings}, without=_FROM_FILES)
@@ -164,7 +170,9 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
     ) -> None:
         check_delivery([model], results)
         (task,) = _make_tasks([kind.name], settings)
-        _exit(_show(score_answers(task, file, output, source=source), model, results, output))
+        run = score_answers(task, file, output, source=source)
+        _show(run, model, results, output)
+        show_all([run])
 
     command.__doc__ = f"{kind.title}: score answers that exist already, and print the row."
     return with_flags(command, {kind.name: kind.Settings})
@@ -179,18 +187,21 @@ def _make_tasks(names: Sequence[str], settings: Mapping[str, Any]) -> list[Task]
     return tasks
 
 
-def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path, home: Path | None = None) -> bool:
-    """Print a run's row and send its results where they are wanted; whether it is finished."""
-    if run is None:  # of several processes the first one shows it
-        return True
-    print_run(run)
-    print_lines(deliver(run, model, results, folder, home))
-    return run.stopped is None
+def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path, home: Path | None = None) -> None:
+    """Print a run's row and send its results where they are wanted."""
+    if run is not None:  # of several processes the first one shows it
+        print_run(run)
+        print_lines(deliver(run, model, results, folder, home))
 
 
-def _exit(finished: bool) -> None:
-    """Exit 3 if a judge stopped before it had been asked everything: a script must not take that for the end."""
-    if not finished:
+def show_all(runs: Sequence[TaskRun | None]) -> None:
+    """What explains the rows of all runs, once.
+
+    Exit 3 if a judge stopped before it had been asked everything: a script must not take that for the end.
+    """
+    shown = [run for run in runs if run is not None]
+    print_explained(shown)
+    if any(run.stopped for run in shown):
         raise typer.Exit(3)
 
 

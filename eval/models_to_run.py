@@ -1,4 +1,4 @@
-"""What `run --model` names: one model, all checkpoints of a training output, or the rows of a study."""
+"""What `run --model` names: one model, the checkpoints of a training output, or the rows of a study."""
 
 import re
 from collections import Counter
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
-from sozo.models.weights import is_model
+from sozo.models.weights import is_model, tensors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,11 @@ class Target:
     source: str  # what its rows are called
 
 
-def find_targets(names: Sequence[str]) -> tuple[list[Target], dict[str, StudyFolder]]:
-    """The models that `--model` names: of a training output its checkpoints by steps and its end, of a study its rows.
+def find_targets(names: Sequence[str], *, checkpoints: bool = False) -> tuple[list[Target], dict[str, StudyFolder]]:
+    """The models that `--model` names: of a training output its end, of a study its rows.
+
+    A training that was cut off ends with its last checkpoint. With `checkpoints` all come, by steps, before the end; of
+    those with equal tensors the last one.
 
     `NAME=MODEL` calls a model NAME; models whose names end alike are called by their last two parts. Beside them the
     studies, by their folders under the output folder.
@@ -40,7 +43,7 @@ def find_targets(names: Sequence[str]) -> tuple[list[Target], dict[str, StudyFol
             study = replace(study, name=name or study.name)
             studies.setdefault(_safe(study.name), study)
         base = name or _last_parts(model, 1 if ends[_last_parts(model, 1)] == 1 else 2)
-        for target in _rows(Path(model), study) if study else _models(model, base):
+        for target in _rows(Path(model), study) if study else _models(model, base, checkpoints):
             if (other := targets.setdefault(target.folder, target)) is not target:
                 models_text = f"{other.model} and {target.model}"
                 remedy = "call one by another name: --model NAME=MODEL"
@@ -73,12 +76,16 @@ def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
         write_study(folder, study)
 
 
-def _models(name: str, source: str) -> list[Target]:
+def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
     path, base = Path(name), _safe(source)
-    checkpoints = sorted(path.glob("checkpoint-*"), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
-    models = [(f"{base}/{checkpoint.name}", str(checkpoint)) for checkpoint in checkpoints if is_model(checkpoint)]
+    saved = sorted(filter(is_model, path.glob("checkpoint-*")), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
+    if not checkpoints:
+        saved = [] if is_model(path) else saved[-1:]
+    models = [(f"{base}/{checkpoint.name}", str(checkpoint)) for checkpoint in saved]
     if not models or is_model(path):
         models.append((f"{base}/final" if models else base, name))
+    if len(models) > 1:
+        models = list({tensors_of(Path(model)) or model: (folder, model) for folder, model in models}.values())
     return [Target(folder, model, source if folder == base else folder) for folder, model in models]
 
 

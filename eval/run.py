@@ -1,5 +1,6 @@
 """One task by one model, or by answers that exist already, into one folder: what is missing is done, nothing else."""
 
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -78,17 +79,25 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
     answers = read_answers(task, path, source)
     answered = {"answers_sha256": answers_digest(answers), "num_answers": len(answers), "source": source}
     settings = {"task": task.name, **answered, **task.deciding()}
-    folder = RunFolder(output, settings)
-    metrics = folder.metrics()
+    existed, folder = output.exists(), RunFolder(output, settings)
+    metrics, begun = folder.metrics(), folder.begun
     if metrics is not None and not task.again:
         return TaskRun(task, output, metrics, True)
     folder.reopen()
     # Somebody else drew these answers: seed and decoder are not known here.
     folder.start({**scorer_facts(task), "seed": None, "decoder": None}, {"answers": str(path), **task.facts()})
-    if task.scores_parts:
-        score_parts(task, answers, folder.responses)
-    sources = source or ", ".join(dict.fromkeys(answer.source for answer in answers))
-    return _finish(task, folder, sources, () if task.scores_parts else answers, metrics is not None)
+    try:
+        if task.scores_parts:
+            score_parts(task, answers, folder.responses)
+        sources = source or ", ".join(dict.fromkeys(answer.source for answer in answers))
+        return _finish(task, folder, sources, () if task.scores_parts else answers, metrics is not None)
+    except UserError:
+        # Nobody was asked and nothing scored: the folder is free for the right file.
+        if not begun and task.judge is None and not any(folder.responses.glob("*")):
+            if not existed:
+                shutil.rmtree(output)
+            folder.withdraw()
+        raise
 
 
 def _finish(

@@ -11,6 +11,7 @@ from sozo.scoring.table import Table
 from sozo.tasks.view import TERMINAL
 
 _COLOURS = {"good": "green", "bad": "red"}
+_NARROW = 18  # cells that hold most intervals in one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,20 @@ def print_run(run: TaskRun) -> None:
     from sozo.eval.report.labels import english
 
     table, task, result = _table(run.task.name.upper(), show_header=False), run.task, run.result
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", overflow="fold")
-    table.add_row("Source", Text(str(run.metrics["source"])))
-    for column, cell in task.view.shown(TERMINAL, task.measures, result):
-        table.add_row(english(column.label), Text(cell.line))
+    shown = task.view.shown(TERMINAL, task.measures, result)
+    rows = [("Source", str(run.metrics["source"])), *((english(column.label), cell.line) for column, cell in shown)]
+    labels, values = zip(*rows, strict=True)
+    least = _whole_numbers(values)
+    table.add_column(width=min(_longest(labels), max(_console().width - least - 3, 10)), overflow="fold")
+    table.add_column(justify="right", min_width=least, overflow="fold")
+    for label, value in rows:
+        table.add_row(label, Text(value))
     _print_finished(run, Group(table, *task.view.notes(result)), task.view.files)
+
+
+def print_explained(runs: Iterable[TaskRun]) -> None:
+    """What the rows' names mean, once for all runs."""
+    print_lines(dict.fromkeys(line for run in runs for line in run.task.view.explained(run.result)))
 
 
 def print_page(run: PageRun) -> None:
@@ -71,24 +80,70 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_changes(tables: Sequence[Table]) -> None:
-    """The report's tables of changes with a row for each model and the measures in columns."""
+    """The report's tables of changes with a row for each model and the measures in columns.
+
+    Columns that are too many for the terminal's width follow below, with the models' names again: no number is cut.
+    """
     from rich.text import Text
 
     from sozo.eval.report.labels import english
 
     for shown in tables:
-        table = _table(english(shown.name))
-        for column in shown.columns:
-            table.add_column(Text(english(column)))
+        heads, parts, width = [english(column) for column in shown.columns], [], _console().width
         for part in filter(None, (shown, shown.each)):  # each seed after the methods
+            rows = []
             for row in part.rows:
                 lines = [row.name, *([f"{english('mean_of_seeds')} {row.seeds}"] if row.seeds else [])]
                 lines.append(f"{english('from_base')} {row.base}")
                 cells = [Text("\n".join((cell.text, *cell.lines)), _colour(cell.mark)) for cell in row.cells]
-                table.add_row(Text("\n".join(lines)), *cells)
-            table.add_section()
-        _console().print(table)
+                rows.append([Text("\n".join(lines)), *cells])
+            parts.append(rows)
+        columns = [[head, *(str(row[k]) for rows in parts for row in rows)] for k, head in enumerate(heads)]
+        widths = [_longest(column) for column in columns]
+        if sum(widths) + 3 * len(widths) > width:
+            room = max(width // 3, 10)
+            widths = [min(widths[0], room)]
+            widths += [
+                min(_longest(column), max(_whole_numbers(column[1:]), _NARROW), width - room - 6)
+                for column in columns[1:]
+            ]
+        for k, numbers in enumerate(_side_by_side(widths, width)):
+            table = _table(f"{english(shown.name)}{' (continued)' if k else ''}")
+            for number in numbers:
+                table.add_column(Text(heads[number]), width=widths[number], overflow="fold")
+            for rows in parts:
+                for texts in rows:
+                    table.add_row(*(texts[number] for number in numbers))
+                table.add_section()
+            _console().print(table)
         print_lines(english(note) for note in shown.notes)
+
+
+def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Numbers of the columns that fit beside the first, of these widths in cells, table by table.
+
+    >>> _side_by_side([10, 18, 18, 18], 60), _side_by_side([10, 18], 20)
+    ([[0, 1, 2], [0, 3]], [[0, 1]])
+    """
+    tables = [[0]]
+    for number in range(1, len(widths)):
+        if len(tables[-1]) > 1 and sum(widths[k] + 3 for k in (*tables[-1], number)) > room:
+            tables.append([0])
+        tables[-1].append(number)
+    return tables
+
+
+def _longest(texts: Iterable[str]) -> int:
+    """Cells of the longest line: a wide character takes two."""
+    from rich.cells import cell_len
+
+    return max(cell_len(line) for text in texts for line in text.splitlines() or [""])
+
+
+def _whole_numbers(texts: Iterable[str]) -> int:
+    """Cells of the longest word with a digit in it: in a narrower column a number would be cut."""
+    words = (word for text in texts for word in text.split() if any(map(str.isdigit, word)))
+    return _longest(["", *words])
 
 
 def _colour(mark: str) -> str:

@@ -6,6 +6,7 @@ and values of the prompt are stored once and attended to by all rows in one matr
 behind them; a slot whose row has ended takes the next row; a token costs one uniform number and two short searches.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +18,7 @@ from transformers import DynamicCache
 
 from sozo.data.errors import UserError
 from sozo.models.prefix_cache import SharedPrefixCache, shared_attention
-from sozo.models.traits import why_not_equal, why_not_shared, without_adapter
+from sozo.models.traits import why_not_equal, why_not_shared, window_of, without_adapter
 
 _BLOCK = 512
 _BROKEN = -1  # the token of logits that are not finite: asking at once would wait for the device
@@ -177,13 +178,18 @@ def _fill_slots(
 
 
 def sample_each(model: Any, prompts: Sequence[Sequence[int]], uniforms: np.ndarray, **options: Any) -> list[list[int]]:
-    """One response to each of `prompts`, equal or not; equal ones are computed once. Otherwise as `sample_tokens`."""
+    """One response to each of `prompts`, equal or not; equal ones are computed once. Otherwise as `sample_tokens`.
+
+    None goes on behind the model's window.
+    """
+    window = window_of(model) or sys.maxsize
     rows_of: dict[tuple[int, ...], list[int]] = {}
     for row, prompt in enumerate(prompts):
         rows_of.setdefault(tuple(prompt), []).append(row)
     responses: list[list[int]] = [[] for _ in prompts]
     for prompt, rows in rows_of.items():
-        for row, response in zip(rows, sample_tokens(model, prompt, uniforms[rows], **options), strict=True):
+        drawn = sample_tokens(model, prompt, uniforms[rows, : max(1, window - len(prompt))], **options)
+        for row, response in zip(rows, drawn, strict=True):
             responses[row] = response
     return responses
 

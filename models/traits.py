@@ -33,6 +33,11 @@ def why_not_shared(model: Any, length: int) -> str | None:
     return None
 
 
+def window_of(model: Any) -> int | None:
+    """How many tokens, of prompt and answer together, the model has positions for; None if it does not say."""
+    return getattr(without_adapter(model).config.get_text_config(), "max_position_embeddings", None)
+
+
 def without_adapter(model: Any) -> Any:
     """The transformers model inside a PEFT model, or the model itself."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model

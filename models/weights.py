@@ -1,5 +1,6 @@
 """A model by its name: a folder, a folder with a LoRA adapter, a hub id, or `tiny` for the embedded model."""
 
+import hashlib
 import math
 import shutil
 import sys
@@ -17,6 +18,21 @@ ADAPTER_FILE, _WHOLE = "adapter_config.json", "config.json"
 def is_model(folder: Path) -> bool:
     """Does the folder hold a model, or a LoRA adapter?"""
     return any((folder / name).is_file() for name in (_WHOLE, ADAPTER_FILE))
+
+
+def tensors_of(folder: Path) -> frozenset[tuple[str, str, tuple[int, ...], str]]:
+    """Name, type, shape and SHA-256 of every tensor in the folder, however they are spread over its safetensors."""
+    import torch
+    from safetensors import safe_open
+
+    tensors = set()
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 (it cannot be iterated)
+                tensor = file.get_tensor(name)
+                content = hashlib.sha256(tensor.contiguous().flatten().view(torch.uint8).numpy())
+                tensors.add((name, str(tensor.dtype), tuple(tensor.shape), content.hexdigest()))
+    return frozenset(tensors)
 
 
 def is_adapter(folder: str) -> bool:

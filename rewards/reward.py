@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from sozo.data.errors import UserError
 from sozo.data.processes import gather, rank
 from sozo.rewards.duplicates import SeenResponses
 from sozo.scoring.keys import KEY_BYTES
@@ -129,7 +130,7 @@ class Reward:
     def __call__(
         self,
         prompts: Sequence[Any] | None = None,
-        completions: Sequence[Completion] = (),
+        completions: Sequence[Completion] | None = None,
         *,
         log_metric: Callable[[str, float], None] | None = None,
         log_extra: Callable[[str, list[Any]], None] | None = None,
@@ -139,7 +140,8 @@ class Reward:
 
         `prompts` may be left out where the reward asks for nothing but completions; `log_metric` gets the metrics over
         all processes, `log_extra` columns beside this process's completions; `kwargs` are columns of the dataset, and
-        what else TRL hands over. A RuntimeError says that scoring failed on another process.
+        what else TRL hands over. A UserError says how it is called where a call cannot be meant, a RuntimeError that
+        scoring failed on another process.
         """
         start = time.perf_counter()
         failure: Exception | None = None
@@ -176,9 +178,13 @@ class Reward:
 
 
 def _asked_and_answered(
-    prompts: Sequence[Any] | None, completions: Sequence[Completion], kwargs: Mapping[str, Any]
+    prompts: Sequence[Any] | None, completions: Sequence[Completion] | None, kwargs: Mapping[str, Any]
 ) -> tuple[list[Item], list[Answer]]:
     """TRL's lists as items and answers; a column `item` is the item's id."""
+    if wrong := _wrong_call(prompts, completions):
+        called = "reward(completions=[text, ...]), with prompts=[text, ...] of the same length where they matter"
+        raise UserError(f"{wrong}; a reward is called as {called}")
+    completions = completions or ()
     count = len(completions)
     columns = {name: values for name, values in kwargs.items() if isinstance(values, list) and len(values) == count}
     for name in ("completion_ids", "environments"):  # lists that TRL hands over beside the dataset's columns
@@ -188,6 +194,18 @@ def _asked_and_answered(
     items = [Item(str(ids[k]), questions[k], {n: v[k] for n, v in columns.items()}) for k in range(count)]
     answers = [Answer(str(k), items[k].id, completion_text(text)) for k, text in enumerate(completions)]
     return items, answers
+
+
+def _wrong_call(prompts: Any, completions: Any) -> str | None:
+    """What of a call cannot be meant: silence, or a 0 for each letter of a text, would be taken for a score."""
+    if completions is None:
+        return "there are no completions" + ("" if prompts is None else ", only prompts")
+    for name, values in (("prompts", prompts), ("completions", completions)):
+        if isinstance(values, str) or any(not isinstance(value, str | Sequence) for value in values or ()):
+            return f"{name} must be a list of texts or of conversations"
+    if prompts is not None and len(prompts) != len(completions):
+        return f"{len(prompts)} prompts came with {len(completions)} completions"
+    return None
 
 
 def completion_text(completion: Completion) -> str:

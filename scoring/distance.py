@@ -47,9 +47,12 @@ def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
 
     Of unit vectors u and v, 1 - u·v = |u - v|² / 2. The second form loses no digits where the two are close, so that
     equal texts are at exactly 0. `left` and `right` are integer rows into `unit`, float32 of shape (texts, dimensions).
+    A text without a vector, a row of zeros or -1 (as `WordVectors.rows` gives), is at no distance: NaN.
 
     >>> paired_distance(np.eye(2, dtype=np.float32), np.array([0, 0]), np.array([1, 0])).tolist()
     [1.0, 0.0]
     """
-    difference = unit[left].astype(np.float64) - unit[right]
-    return np.clip(np.einsum("ij,ij->i", difference, difference) / 2, 0, 2)
+    one, other = unit[left].astype(np.float64), unit[right]
+    known = (left >= 0) & (right >= 0) & one.any(axis=1) & other.any(axis=1)
+    difference = one - other
+    return np.where(known, np.clip(np.einsum("ij,ij->i", difference, difference) / 2, 0, 2), np.nan)

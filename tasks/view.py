@@ -244,7 +244,11 @@ class View(Generic[Run]):
         return [(column, column.of(run)) for column in self.columns(measures, [run]) if place in column.shown]
 
     def notes(self, run: Run) -> list[str]:
-        """Sentences below the terminal's table."""
+        """Sentences below the terminal's table, about this run."""
+        return []
+
+    def explained(self, run: Run) -> list[str]:
+        """Sentences that say what the rows of the terminal's table mean: they stand once, below all runs."""
         return []
 
     def dataset(self, run: Run) -> dict[str, str]:

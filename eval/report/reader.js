@@ -123,7 +123,7 @@ function startReader({ models, items }) {
       made.append(word(entry.status || "not_asked"));
       return made;
     }
-    return element("span", "badge valid", entry.score.toFixed(digits[state.kind]));
+    return element("span", "badge valid", entry.score.toFixed(digits[state.kind]).replace("-", "−"));
   }
 
   function card(item, model, entry, number) {

@@ -75,7 +75,7 @@ class DatView(View[FinishedDat]):
             *counted(runs, "reasons", "Invalid"),
         ]
 
-    def notes(self, run: FinishedDat) -> list[str]:
+    def explained(self, run: FinishedDat) -> list[str]:
         labels = self.labels()
         return [labels[f"{name}_says"][0] for name in measured([run.summary])]
 

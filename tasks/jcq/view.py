@@ -83,7 +83,9 @@ class JcqView(View[FinishedJcq]):
         cut, answers = states["truncated"], sum(states.values())
         if cut > _MOST_CUT * answers:
             cut_off = f"{n_of(cut, answers)} answers ({share(cut, answers)}) reached the limit"
-            notes.append(f"CUT OFF: {cut_off} and were judged without their end; raise --max-new-tokens.")
+            notes.append(
+                f"CUT OFF: {cut_off} and were judged without their end; raise --max-new-tokens if the model has room."
+            )
         in_prose, read = run.metrics["statuses"]["in_prose"], run.metrics["with_prose"]["n"]
         if read >= _FEWEST_REPLIES and in_prose > _MOST_IN_PROSE * read:
             replies = f"{n_of(in_prose, read)} verdicts ({share(in_prose, read)}) stand among other text"

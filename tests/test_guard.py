@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fakes import FakeEncoder, list_text, write_responses
 from finished_runs import SCORES
@@ -22,11 +23,16 @@ from sozo.tasks.dat.table11 import table11, with_gains
 
 
 def test_a_gain_in_the_bases_standard_deviations():
-    # Means 2 and 4, the base's deviation 1: two deviations. Its variance: 1/3 + (1/1)/3 + 2^2 / (2 * 2) = 5/3.
-    result = gain(np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0]))
-    assert result.deviations == 2
-    assert (result.low, result.high) == pytest.approx((2 - 1.96 * (5 / 3) ** 0.5, 2 + 1.96 * (5 / 3) ** 0.5), abs=1e-3)
-    assert (result.n, result.base_n) == (3, 3)
+    # Means 2.5 and 4, the base's deviation 1.29: its jackknife by hand, leaving each of the four out.
+    base, scores = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0])
+    result = gain(base, scores)
+    assert result.deviations == pytest.approx(1.5 / base.std(ddof=1))
+    left = np.array([(4 - np.delete(base, k).mean()) / np.delete(base, k).std(ddof=1) for k in range(4)])
+    parts = 3 * left.var(), 1 / 3 / base.var(ddof=1)
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 3 + parts[1] ** 2 / 2)
+    assert result.high - result.deviations == pytest.approx(stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5)
+    assert result.deviations - result.low == pytest.approx(result.high - result.deviations)
+    assert (result.n, result.base_n) == (3, 4)
 
 
 def test_no_gain_without_spread_or_scores():

@@ -6,8 +6,15 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from sozo.scoring.statistics.hill import hill_numbers
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.scoring.statistics.hill import hill_interval, hill_numbers
 from sozo.tasks.dat.decomposition import decompose
+from sozo.tasks.dat.table import valid_lists
+from sozo.tasks.dat.table11 import table11
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.dat.view import DatView
+from whole_runs import dat_run
 
 
 def unit_vectors(count, dimensions=5, seed=0):
@@ -115,3 +122,20 @@ def test_rarefied_hill_numbers_are_those_of_all_draws(size):
     found = hill_numbers([sum(word in one for one in responses) for word in words], 5, size)
     expected = np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)
     assert (found.unique, found.perplexity, found.inverse_simpson) == pytest.approx(expected)
+
+
+def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
+    dat_run(tmp_path / "m", "m", seed=1, n=40, bad=4)
+    (model,) = find_evaluated([str(tmp_path / "m")])
+    run = model.run("dat")
+    lists = valid_lists(run.folder)
+    cells = {column.name: column.of(run) for column in DatView().columns(Dat.measures, [run])}
+    for order, name in enumerate(("unique_words", "perplexity", "inverse_simpson")):
+        found, shown = hill_interval(lists, order=order), cells[name]
+        assert (shown.value, shown.low, shown.high) == pytest.approx((found.mean, found.low, found.high))
+        assert cells[f"{name}_low"].value == shown.low
+    table = table11({"a": run.folder, "b": run.folder}, trials={"b": 12})
+    assert [row.equal_words for row in table.rows] == [hill_interval(lists, 12), hill_interval(lists[:12], 12)]
+    assert f"[{table.rows[0].equal_words.low:,.0f}, " in write_evaluation(tmp_path / "r.html", [model])[0].read_text(
+        "utf-8"
+    )

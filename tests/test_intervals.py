@@ -51,6 +51,17 @@ def test_differences_of_shares_have_intervals_at_the_ends_too():
     assert (apart.difference, apart.low) == (1, pytest.approx(0.8 - stats.t.ppf(0.975, 18) * error))
 
 
+def test_the_mean_of_fixed_strata_by_hand():
+    # Within a: 1 and 3, within b: 5, 6 and 7. Variances 2 and 1 of n = 2 and 3, weights 2/5 and 3/5.
+    found = mean_interval([1, 3.0, 5.5, 6.5, 7.5], strata=list("aabbb"))
+    parts = (2 / 5) ** 2 * 2 / 2, (3 / 5) ** 2 * 1 / 3
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 1 + parts[1] ** 2 / 2)
+    assert found.mean == pytest.approx(23.5 / 5)
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5)
+    # A stratum of one has no spread of its own.
+    assert mean_interval(SCORES, strata="aaaaaaaaab") == mean_interval(SCORES)
+
+
 def test_values_of_another_shape():
     with pytest.raises(ValueError, match="one list of numbers"):
         mean_interval([[1, 2], [3, 4]])

@@ -11,7 +11,8 @@ import numpy as np
 
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
-from sozo.scoring.measure import Z95
+from sozo.scoring.measure import t_test
+from sozo.scoring.statistics.means import welch_freedom
 
 
 class Guard:
@@ -42,18 +43,27 @@ class Gain:
 
 
 def gain(base: np.ndarray, scores: np.ndarray) -> Gain | None:
-    """The gain of `scores` over `base`, shapes (n,) and (m,), by one encoder; None with fewer than two or no spread.
+    """The gain of `scores` over `base`, shapes (n,) and (m,), by one encoder; None with too few or no spread.
 
-    The interval is normal: both means and the base's deviation are estimates. Over answers, not over trainings.
+    The interval is Welch's, with the jackknife's error over the base's scores: their deviation is estimated too, and of
+    a base with tails it is further off than a normal one's. Over answers, not over trainings. The base needs three.
 
-    >>> result = gain(np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0]))
-    >>> result.deviations, round(result.high - result.deviations, 3)
-    (2.0, 2.53)
+    >>> result = gain(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0]))
+    >>> round(result.deviations, 3), round(result.low, 3)
+    (1.162, -0.448)
     """
-    n, m = len(scores), len(base)
-    if min(n, m) < 2 or not (spread := float(base.std(ddof=1, dtype=np.float64))):
+    a, b = (side.astype(np.float64) for side in (base, scores))
+    n, m = len(b), len(a)
+    if n < 2 or m < 3 or not (spread := float(a.std(ddof=1))):
         return None
-    delta = (float(scores.mean(dtype=np.float64)) - float(base.mean(dtype=np.float64))) / spread
-    ratio = float(scores.var(ddof=1, dtype=np.float64)) / spread**2
-    margin = Z95 * math.sqrt(1 / m + ratio / n + delta**2 / (2 * (m - 1)))
-    return Gain(delta, delta - margin, delta + margin, n, m)
+    apart = a - a.mean()
+    # Mean and deviation of the base without each of its scores in turn.
+    means, squares = a.mean() - apart / (m - 1), (apart**2).sum() - apart**2 * m / (m - 1)
+    with np.errstate(divide="ignore"):
+        left = (b.mean() - means) / np.sqrt(np.maximum(squares, 0.0) / (m - 2))
+    parts = (m - 1) * float(left.var()), float(b.var(ddof=1)) / spread**2 / n
+    if not 0 < sum(parts) < math.inf:  # equal scores but for one
+        return None
+    delta = float(b.mean() - a.mean()) / spread
+    low, high, _ = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (m, n)))
+    return Gain(delta, low, high, n, m)

@@ -167,12 +167,18 @@ class Finished:
         """The mean of a measure: as `metrics.json` has it, else over items (over answers if it is not per item)."""
         if stored := self.metrics.get("measures", {}).get(measure.name):
             return Estimate(**stored)
+        strata = None
         if measure.per_item:
-            values = np.array([value for value in self.by_item(measure).values() if value is not None])
+            known = {item: value for item, value in self.by_item(measure).items() if value is not None}
+            values, strata = np.array(list(known.values())), self.strata(list(known))
         else:
             values = self.by_answer(measure)
-        interval = mean_interval(values, share=measure.share)
+        interval = mean_interval(values, share=measure.share, strata=strata)
         return Estimate(interval.mean, interval.low, interval.high, *self.counts(measure))
+
+    def strata(self, items: Sequence[str]) -> Sequence[str] | None:
+        """The kinds of these items, where a task has fixed kinds, which other items would have too; else None."""
+        return None
 
     def cell(self, measure: Measure) -> Cell:
         """The mean as tables show it: with its interval and n of N; where there is none, what became of the answers."""

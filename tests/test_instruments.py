@@ -136,6 +136,5 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
         assert cells[f"{name}_low"].value == shown.low
     table = table11({"a": run.folder, "b": run.folder}, trials={"b": 12})
     assert [row.equal_words for row in table.rows] == [hill_interval(lists, 12), hill_interval(lists[:12], 12)]
-    assert f"[{table.rows[0].equal_words.low:,.0f}, " in write_evaluation(tmp_path / "r.html", [model])[0].read_text(
-        "utf-8"
-    )
+    page = write_evaluation(tmp_path / "r.html", [model])[0].read_text("utf-8")
+    assert page.count(cells["unique_words"].interval) >= 2  # of all its lists, and of as many as the smallest row has

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,13 @@ class Interval:
     paired: bool = False  # whether it is of differences at each seed
 
 
-def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False, level: float = LEVEL) -> Interval:
+def mean_interval(
+    values: Sequence[float] | np.ndarray,
+    *,
+    share: bool = False,
+    level: float = LEVEL,
+    strata: Sequence[Any] | np.ndarray | None = None,
+) -> Interval:
     """Mean of scores, shape (n,), with its interval of a `level`: Student's, and of a `share` Clopper and Pearson's.
 
     Student's covers 93% to 97% where values are about normal, or bounded like a judge's (tests/test_coverage.py), as
@@ -33,6 +40,9 @@ def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False, 
     Clopper and Pearson's covers at least 95% of values 0 and 1, and more of shares between, which spread less. Several
     answers to one question are not independent: give one value for each question, the mean over its answers. Unscored
     items are left out by the caller, who knows the N.
+
+    `strata` names each value's kind, shape (n,), where kinds are fixed and not drawn, such as JCQ's seven tasks: their
+    differences are no error of the mean (a stratum of one value has no spread: then they are left out of account).
 
     >>> interval = mean_interval([1.5, 2.5, 3.5])
     >>> interval.mean, round(interval.high, 3)
@@ -50,7 +60,16 @@ def mean_interval(values: Sequence[float] | np.ndarray, *, share: bool = False, 
         least = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
         most = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
         return Interval(float(scores.mean()), least, most, n)
-    return student(scores, no_spread(scores) or few_whole(scores), level)
+    reason = no_spread(scores) or few_whole(scores)
+    if strata is None or reason:
+        return student(scores, reason, level)
+    kinds = [scores[np.asarray(strata) == kind] for kind in dict.fromkeys(strata)]
+    parts = [len(own) * float(own.var(ddof=min(1, len(own) - 1))) / n**2 for own in kinds]
+    if min(map(len, kinds)) < 2 or not sum(parts):
+        return student(scores, None, level)
+    mean, freedom = float(scores.mean()), welch_freedom(parts, [*map(len, kinds)])
+    low, high, p = t_test(mean, math.sqrt(sum(parts)), freedom, level)
+    return Interval(mean, low, high, n, p=p)
 
 
 def student(values: np.ndarray, reason: str | None, level: float = LEVEL) -> Interval:

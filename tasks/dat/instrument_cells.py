@@ -29,6 +29,8 @@ def cell(values: Mapping[str, float], name: str) -> Cell:
     >>> cell({"combination": 0.0074, "combination_se": 0.0002}, "combination").line
     '0.0074 [0.0070, 0.0078]'
     """
+    if f"{name}_low" in values:
+        return Cell(values.get(name), MEASURES[name], values[f"{name}_low"], values[f"{name}_high"])
     return _with_interval(values.get(name), values.get(f"{name}_se"), name)
 
 

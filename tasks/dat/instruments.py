@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from sozo.data.jumandic import categories, domains
-from sozo.scoring.statistics.hill import hill_numbers
+from sozo.scoring.statistics.hill import hill_interval, hill_numbers
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.words import BITS
@@ -47,6 +47,20 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
                 values[f"{name}_se"] = float(counts.std(ddof=1) / math.sqrt(len(lists)))
     flags = scorer.flags(words)[lists]
     return values | {f"{kind}_share": float(np.mean(flags & BITS[kind] > 0)) for kind in scorer.words.kinds}
+
+
+def diversity_ends(lists: np.ndarray) -> dict[str, float]:
+    """The ends of the intervals of unique words and the instruments of diversity, where there are some, by name.
+
+    >>> diversity_ends(np.array([[0, 1], [0, 2], [0, 1]]))["unique_words_high"]
+    6.0
+    """
+    ends: dict[str, float] = {}
+    for order, name in enumerate(("unique_words", *DIVERSITY)):
+        found = hill_interval(lists, order=order)
+        if found.low is not None and found.high is not None:
+            ends |= {f"{name}_low": found.low, f"{name}_high": found.high}
+    return ends
 
 
 def different(kinds: Sequence[frozenset[str]], lists: np.ndarray) -> np.ndarray:

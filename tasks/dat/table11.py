@@ -15,7 +15,8 @@ from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
 from sozo.scoring.guard import Gain, Guard, gain
-from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_numbers
+from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_interval, hill_numbers
+from sozo.scoring.statistics.means import Interval
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_table, valid_lists, valid_rows, valid_scores
 
@@ -42,6 +43,8 @@ class Table11Row:
     # Over the base, by the row's own encoder and by the guard; None where there is none (`with_gains`).
     gains: tuple[Gain | None, Gain | None] = (None, None)
     hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses; None where there is none
+
+    equal_words: Interval | None = None  # the expected unique words in as many, with their interval
 
     @property
     def equal_size_words(self) -> float | None:
@@ -78,19 +81,20 @@ def table11(
         paper = {row["method"]: Published(**{name: row[name] for name in names}) for row in shown}
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
     counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
-    equal_size = min((summary.valid for summary, _ in counted if summary.valid), default=0)
+    equal_size = min((summary.valid for summary, *_ in counted if summary.valid), default=0)
     rows = []
-    for summary, occurrences in counted:
+    for summary, occurrences, lists in counted:
         n = summary.valid
         sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
         curve = tuple((m, expected_unique_words(occurrences, n, m)) for m in sizes)
         hill = hill_numbers(occurrences, n, equal_size) if n else None
-        rows.append(Table11Row(summary, curve, paper.get(summary.source), hill=hill))
+        words = hill_interval(lists, equal_size) if n else None
+        rows.append(Table11Row(summary, curve, paper.get(summary.source), hill=hill, equal_words=words))
     return Table11(tuple(rows), equal_size, paper_model)
 
 
-def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, np.ndarray]:
-    """A row's summary, and of each word in how many valid responses it stands, shape (words,)."""
+def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, np.ndarray, list[list[str]]]:
+    """A row's summary, of each word in how many valid responses it stands, shape (words,), and the responses' words."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -102,7 +106,7 @@ def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, np.nda
     # The instruments need the scorer: they are what the run's own metrics.json has.
     metrics = path / "metrics.json"
     stored = read_json(metrics).get("instruments", {}) if metrics.is_file() else {}
-    return replace(summary_of(table, name), instruments=stored), occurrences
+    return replace(summary_of(table, name), instruments=stored), occurrences, lists.to_pylist()
 
 
 def with_gains(

@@ -11,7 +11,7 @@ from sozo.data.prompts import prompt
 from sozo.data.schema import utf8_safe
 from sozo.scoring.measure import Measure
 from sozo.tasks.dat.frontier import NounFrontier
-from sozo.tasks.dat.instruments import measure
+from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.summary import FinishedDat, summarise
 from sozo.tasks.dat.table import read_lists
@@ -104,4 +104,5 @@ class Dat(Task):
     def finish(self, run: Complete) -> Outcome:
         responses = run.folder / "responses"
         row = summarise(responses, source=run.source, trials=run.trials)
-        return Outcome(replace(row, instruments=measure(self.scorer, *read_lists(responses, run.trials))).metrics())
+        words, lists = read_lists(responses, run.trials)
+        return Outcome(replace(row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)).metrics())

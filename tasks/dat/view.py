@@ -7,7 +7,8 @@ from pathlib import Path
 from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import answer_state
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import share
+from sozo.scoring.numbers import COUNT, share
+from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.instrument_cells import cell, measured
 from sozo.tasks.dat.summary import DatSummary, FinishedDat
@@ -34,6 +35,7 @@ from sozo.tasks.view import (
     stored,
 )
 
+_ENDS = ("_se", "_low", "_high")  # of names of how far an instrument may be off
 _PAPER_RESPONSES = 131_072  # in all, of each row
 
 
@@ -53,20 +55,24 @@ class DatView(View[FinishedDat]):
         def std(run: FinishedDat) -> Cell:
             return Cell(run.summary.std, run.shown(score))
 
+        def unique(run: FinishedDat) -> Cell:
+            low, high = (run.summary.instruments.get(f"unique_words_{end}") for end in ("low", "high"))
+            return Cell(run.summary.unique_words, COUNT, low, high)
+
         def valid_share(run: FinishedDat) -> Cell:
             return Cell(run.summary.valid, of=run.summary.num_responses, below=(_valid_share(run.summary),))
 
         instruments = [
             RunColumn(name, _instrument(name), shown=NUMBERS) for name in measured([run.summary for run in runs])
         ]
-        errors = dict.fromkeys(name for run in runs for name in run.summary.instruments if name.endswith("_se"))
+        errors = dict.fromkeys(name for run in runs for name in run.summary.instruments if name.endswith(_ENDS))
         return [
             stored("num_answers", "trials", NUMBERS),
             RunColumn("valid", valid_share, shown=RESULT, change=valid, paper="valid", figure=_valid_in_the_paper),
             RunColumn("valid_rate", lambda run: run.summary.valid_rate, valid, WANDB | CARD),
             RunColumn("mean", mean, shown=RESULT, change=score, paper="mean"),
             RunColumn("std", std, shown=RESULT, paper="std"),
-            stored("unique_words", shown=RESULT, paper="unique_words", figure=lambda count: f"{int(count):,}"),
+            RunColumn("unique_words", unique, shown=RESULT, paper="unique_words", figure=lambda n: f"{int(n):,}"),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
             setting_of("embedding_model", "dat_encoder", FACTS | SCALE),
@@ -85,17 +91,20 @@ class DatView(View[FinishedDat]):
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
         # Unique words are compared within a study only: a small one must not take the words of another's rows.
-        words, sizes, planes = dict[Path, float | None](), dict[Path, int](), list[Scatter]()
+        words, sizes, planes = dict[Path, Interval | None](), dict[Path, int](), list[Scatter]()
         for study in dict.fromkeys(run.study for run in runs):
             own = [run for run in runs if run.study == study]
             trials = {str(run.folder): run.settings["trials"] for run in own if run.settings.get("trials")}
             table = table11({str(run.folder): run.folder for run in own}, trials=trials)
-            words |= {run.folder: row.equal_size_words for run, row in zip(own, table.rows, strict=True)}
+            words |= {run.folder: row.equal_words for run, row in zip(own, table.rows, strict=True)}
             sizes |= {run.folder: table.equal_size for run in own}
             planes.append(_plane(study, own, words, table.equal_size, len(planes)))
 
         def equal_words(run: FinishedDat) -> Cell:
-            return Cell(words[run.folder], n=sizes[run.folder])
+            found = words[run.folder]
+            if found is None:
+                return Cell(n=sizes[run.folder])
+            return Cell(found.mean, COUNT, found.low, found.high, sizes[run.folder])
 
         def attempts(run: FinishedDat) -> Cell:
             return Cell(run.summary.num_responses, below=(_valid_share(run.summary),))
@@ -131,14 +140,14 @@ class DatView(View[FinishedDat]):
 
 
 def _plane(
-    study: Path | None, runs: Sequence[FinishedDat], words: Mapping[Path, float | None], size: int, number: int
+    study: Path | None, runs: Sequence[FinishedDat], words: Mapping[Path, Interval | None], size: int, number: int
 ) -> Scatter:
     """Mean against unique words in as many valid responses as the study's smallest row has."""
     points = {}
     for run in runs:
-        row, count = run.summary, words[run.folder]
-        if row.mean is not None and count is not None:
-            points[run.folder] = Point(count, row.mean, *(row.ci95 or (None, None)))
+        row, found = run.summary, words[run.folder]
+        if row.mean is not None and found and found.mean is not None:
+            points[run.folder] = Point(found.mean, row.mean, *(row.ci95 or (None, None)))
     about = f"{study.name}, n = {size:,}" if study else f"n = {size:,}"
     encoder = runs[0].scale.get("embedding_model")
     return Scatter("words_chart", f"words{number}", "words_axis", "score_axis", points, about, size, encoder)

@@ -1,7 +1,7 @@
 """Finished JCQ runs: answers with their judgements."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import Any
@@ -87,6 +87,10 @@ class FinishedJcq(Finished):
         """
         answered = {answer.item for answer in self.written if _is_about(measure, self.questions[answer.item].task)}
         return {name: mean for name, mean in super().by_item(measure).items() if name in answered}
+
+    def strata(self, items: Sequence[str]) -> Sequence[str]:
+        """The tasks of these questions."""
+        return [self.questions[item].task for item in items]
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         asked = sum(_is_about(measure, answer.group) for answer in self.scored)

@@ -237,7 +237,31 @@ def test_max_cost_is_for_all_models_of_a_run(tmp_path):
     assert [ledger.count("\n") for ledger in ledgers] == [36, 14]
     assert json.loads((tmp_path / "out" / "a" / "jcq" / "metrics.json").read_text("utf-8"))["cost_at_most"] == 36
     assert not (tmp_path / "out" / "b" / "jcq" / "metrics.json").exists()
-    assert "not finished: the next judgement could bring the cost above 14" in done.stdout
+    assert "not finished: the next judgement could bring the cost above 50" in done.stdout
+
+
+def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
+    well = []
+
+    def counted(body):
+        asks_judge = "# 出力形式" in body["messages"][-1]["content"]
+        status, payload = completion("採点できません") if asks_judge and not well else both(body)
+        return status, payload | {"usage": {"prompt_tokens": 0, "completion_tokens": 1000, "total_tokens": 1000}}
+
+    def paid():
+        ledgers = [tmp_path / "out" / name / "jcq" / "judgements.jsonl" for name in "ab"]
+        return [ledger.read_text("utf-8").count("\n") for ledger in ledgers]  # each reply costs 1
+
+    with server(counted) as (url, _):
+        command = ("run", "--model", "a", "b", "--benchmarks", "jcq", "--base-url", url, "--trial", "--output", "out")
+        command += ("--judge-model", "j", "--judge-base-url", url, "--judge-max-tokens", "1000")
+        command += ("--price-in", "0", "--price-out", "1000")
+        assert evaluate(tmp_path, *command).returncode == 0
+        assert paid() == [70, 70]
+        well.append(True)
+        done = evaluate(tmp_path, *command, "--retry-failed", "--max-cost", "160")
+        assert done.returncode == 3, done.stderr
+    assert paid() == [90, 70]
 
 
 def test_run_mistakes_are_one_line(tmp_path):

@@ -22,6 +22,7 @@ from sozo.eval.terminal import print_changes, print_explained, print_lines, prin
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks import task_type, task_types
+from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
 
 _VARIADIC = {
@@ -83,6 +84,8 @@ def run(
     for target in targets:  # what is wrong with a name shows before the first model is loaded
         replace(generator, model=target.model).settled()
     write_studies(output, studies)
+    for judged in (task for task in tasks if isinstance(task, JudgedTask)):
+        judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in tasks]
     finished = []
     for target in targets:
         folder, writer = output / target.folder, replace(generator, model=target.model, source=target.source)

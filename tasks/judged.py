@@ -1,11 +1,15 @@
 """A task whose answers a judge scores."""
 
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 from sozo.scoring.judges.run import JudgeSession, check_budget
 from sozo.tasks.task import Task
+
+LEDGER = "judgements.jsonl"
 
 
 class JudgedTask(Task):
@@ -13,6 +17,7 @@ class JudgedTask(Task):
 
     scores_parts = False
     settings: JudgeSettings
+    ledgers: Sequence[Path] = ()  # of all runs of a command, also of those that come later: they have one budget
 
     def __init__(self, settings: Any = None) -> None:
         super().__init__(settings)
@@ -21,8 +26,8 @@ class JudgedTask(Task):
 
     @cached_property
     def session(self) -> JudgeSession:
-        """The judge, with a budget for all models of a command together."""
-        return JudgeSession(self.known_judge, self.settings)
+        """The judge, with a budget for all runs of a command together."""
+        return JudgeSession(self.known_judge, self.settings, self.ledgers)
 
     @property
     def known_judge(self) -> Judge:

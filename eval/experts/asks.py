@@ -5,7 +5,7 @@ What was answered before is in the ledger and asked no more.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from statistics import median_high, median_low
@@ -16,7 +16,7 @@ from sozo.data.rubrics import Criterion
 from sozo.eval.experts.histories import Plan
 from sozo.scoring.judges.criterion import Verdict, criterion_rubric, read_verdict
 from sozo.scoring.judges.ledger import Judgement, Ledger
-from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Rubric, Status, ToJudge
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_answers
 
 NO_VOTES, UNPARSEABLE, LOW_CONFIDENCE, TIE = "no_votes", "unparseable", "low_confidence", "tie"
@@ -96,24 +96,16 @@ def ask_for_all(plan: Plan, judges: Sequence[Judge], ledger: Path, settings: Jud
         def show(judgement: Judgement) -> None:
             advance(1, int(judgement.scores is not None))
 
-        spent = {rubric.name: _known_cost(lines, rubric, judges[0]) for _, rubric, _ in parts}
         for (seed, judge), (criterion, rubric, part) in product(enumerate(judges), parts):
-            limited = settings
-            if settings.max_cost is not None:
-                # An open ledger brings what this rubric has cost to the bill: the other ones' is left out of the limit.
-                others = sum(cost for name, cost in spent.items() if name != rubric.name)
-                limited = replace(settings, max_cost=max(0.0, settings.max_cost - others))
             questions = list(plan.asks(part, seed))
-            judged = judge_answers(judge, rubric, questions, lines, limited, on_judgement=show)
-            spent[rubric.name] = judged.cost_at_most
+            # An open ledger brings what this rubric has cost to the bill.
+            others = [line for line in lines.judgements if line.prompt != rubric.name]
+            how: dict[str, Any] = {"elsewhere": others, "on_judgement": show}
+            judged = judge_answers(judge, rubric, questions, lines, settings, **how)
             result.add(criterion, questions, judged)
             if result.bill.stopped:
                 break
     return result
-
-
-def _known_cost(lines: Ledger, rubric: Rubric, judge: Judge) -> float:
-    return sum(line.cost or 0.0 for line in lines.judgements if (line.judge, line.prompt) == (judge.name, rubric.name))
 
 
 @dataclass(frozen=True, slots=True)

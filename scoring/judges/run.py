@@ -15,7 +15,7 @@ from sozo.data.progress import responses_bar
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.pace import GIVE_UP_AFTER, Blame, for_each, run_to_end
 from sozo.scoring.final_text import Ending, ending
-from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest
+from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest, read_judgements
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Rubric, Scores, Status, ToJudge
 
 NOT_ASKED = "not_asked"
@@ -54,22 +54,23 @@ class Judging:
 class JudgeSession:
     """A judge as one command asks it, about the answers of several models: within one budget, with progress bars."""
 
-    def __init__(self, judge: Judge, settings: JudgeSettings) -> None:
+    def __init__(self, judge: Judge, settings: JudgeSettings, ledgers: Iterable[Path] = ()) -> None:
         self.judge, self.settings = judge, settings
-        self.left = settings.max_cost  # of the budget; None: no limit
+        # What the judge was ever paid for in any of them counts, also in those that come later.
+        self.ledgers = set(ledgers)
 
     def judge_answers(self, rubric: Rubric, answers: Sequence[ToJudge], ledger: Path) -> Judging:
         """What the function `judge_answers` does, for as much money as is left."""
-        settings = replace(self.settings, max_cost=self.left)
+        self.ledgers.add(ledger)
+        others = [path for path in self.ledgers - {ledger} if path.is_file()] if self.settings.max_cost else []
+        lines = [line for path in others for line in read_judgements(path, ())]
         with responses_bar(f"judging by {self.judge.name}", len(answers)) as advance:
 
             def show(judgement: Judgement) -> None:
                 advance(1, int(judgement.scores is not None))
 
-            judging = judge_answers(self.judge, rubric, answers, ledger, settings, on_judgement=show)
-        if self.left is not None:
-            self.left = max(0.0, self.left - judging.cost_at_most)
-        return judging
+            how: dict[str, Any] = {"on_judgement": show, "elsewhere": lines}
+            return judge_answers(self.judge, rubric, answers, ledger, self.settings, **how)
 
 
 def judge_answers(
@@ -79,6 +80,7 @@ def judge_answers(
     ledger: Path | Ledger,
     settings: JudgeSettings | None = None,
     *,
+    elsewhere: Iterable[Judgement] = (),
     on_judgement: Callable[[Judgement], None] | None = None,
 ) -> Judging:
     """Ask the judge about every answer that the ledger has no judgement for.
@@ -89,12 +91,13 @@ def judge_answers(
         ledger: The file (JSONL), which may hold other judgements too; or one that is open, for a run of many calls:
             then all that this judge was paid for by this rubric counts towards `max_cost`, whichever the answers.
         settings: The prices, and what follows.
-            max_cost: Nothing is sent that could bring the cost of these answers' judgements, earlier runs' included,
-            above this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server counted hold.
-            An attempt that never answered is not counted: only the server knows whether it was paid for.
+            max_cost: Nothing is sent that could bring the cost of this judge's judgements in the file, earlier runs'
+            included, above this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server
+            counted hold. An attempt that never answered is not counted: only the server knows whether it was paid for.
             retry_failed: Ask again for everything that has no scores.
             reparse: Ask nobody; read the replies in the ledger once more, as they would be read today, and reckon
             their cost by the prices.
+        elsewhere: Further judgements, of which those of this judge count towards `max_cost`.
         on_judgement: Called with each judgement as soon as it is in the ledger.
     """
     settings = settings or JudgeSettings()
@@ -105,11 +108,12 @@ def judge_answers(
         by_key.setdefault(key, answer)
     with Ledger(ledger, (rubric,)) if isinstance(ledger, Path) else nullcontext(ledger) as opened:
         lines = opened.judgements
-        if isinstance(ledger, Path):
-            paid = [line for line in lines if line.key in by_key]
-        else:
-            paid = [line for line in lines if (line.judge, line.prompt) == (judge.name, rubric.name)]
-        asking = _Asking(judge, rubric, opened, by_key, paid, settings, on_judgement)
+        alone = isinstance(ledger, Path)
+        mine = [line for line in lines if line.judge == judge.name and (alone or line.prompt == rubric.name)]
+        paid = [line for line in mine if not alone or line.key in by_key]
+        others = [line for line in mine if alone and line.key not in by_key]
+        others += [line for line in elsewhere if line.judge == judge.name]
+        asking = _Asking(judge, rubric, opened, by_key, paid, others, settings, on_judgement)
         if settings.reparse:
             asking.read_again(latest(lines))
         else:
@@ -190,7 +194,8 @@ def _due(lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_faile
 class _Asking:
     """As many workers as the judge takes prompts at once, and what they share: ledger, budget, the reason to stop.
 
-    `answers` are by their judgements' keys; `paid` are the earlier judgements that count towards `max_cost`.
+    `answers` are by their judgements' keys; `paid` are earlier judgements of theirs, which count towards `max_cost` as
+    `others` do.
     """
 
     def __init__(
@@ -200,6 +205,7 @@ class _Asking:
         ledger: Ledger,
         answers: Mapping[str, ToJudge],
         paid: Iterable[Judgement],
+        others: Iterable[Judgement],
         settings: JudgeSettings,
         on_judgement: Callable[[Judgement], None] | None,
     ) -> None:
@@ -208,7 +214,10 @@ class _Asking:
         self.requests = 0  # prompts asked so far
         self.stopped: str | None = None  # why not all are
         self._prompts = {key: rubric.prompt(answer.question, answer.answer) for key, answer in answers.items()}
-        self.limit, self.spent = settings.max_cost, sum(self._cost_for_sure(line) for line in paid)
+        self.limit, self.spent, self.elsewhere = (
+            settings.max_cost,
+            *(sum(map(self._cost_for_sure, lines)) for lines in (paid, others)),
+        )
         self._reserved, self._under_way = 0.0, 0  # the most that the requests under way can cost, and how many they are
         self._settled, self._failed, self._blame = asyncio.Event(), False, Blame()
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):
@@ -235,7 +244,7 @@ class _Asking:
 
     async def _ask(self, key: str) -> Status | None:
         most = self._most(key)
-        while self.limit is not None and self.spent + self._reserved + most > self.limit:
+        while self.limit is not None and self.elsewhere + self.spent + self._reserved + most > self.limit:
             if not self._under_way:  # waiting frees nothing
                 self.stopped = f"the next judgement could bring the cost above {self.limit:g}"
                 self._settled.set()

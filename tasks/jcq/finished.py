@@ -17,9 +17,9 @@ from sozo.tasks.jcq.files import read_answers
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, load_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
+from sozo.tasks.judged import LEDGER
 from sozo.tasks.task import Answer
 
-LEDGER = "judgements.jsonl"
 # What was asked and answered, so that a run's folder can be read without the hub: in the form of nlp-waseda/JCQ-judge.
 QUESTIONS, ANSWERS = "questions.jsonl", "answers.jsonl"
 ALL, MEAN = "All", "mean"

@@ -28,11 +28,11 @@ from sozo.tasks.jcq.files import (
     write_jcq_judgements,
     write_questions,
 )
-from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS, FinishedJcq
+from sozo.tasks.jcq.finished import ANSWERS, QUESTIONS, FinishedJcq
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, READERS
 from sozo.tasks.jcq.view import JcqView
-from sozo.tasks.judged import JudgedTask
+from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Answer, Complete, Item, Outcome
 
 

@@ -8,8 +8,9 @@ from sozo.scoring.final_text import answer_state, judged_part
 from sozo.scoring.measure import Measure, t_interval
 from sozo.scoring.numbers import SHARE, n_of, share
 from sozo.scoring.table import Cell, Row, Table
-from sozo.tasks.jcq.finished import ANSWERS, LEDGER, MEAN, QUESTIONS, FinishedJcq, measure_of
+from sozo.tasks.jcq.finished import ANSWERS, MEAN, QUESTIONS, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, DATASET, TASKS
+from sozo.tasks.judged import LEDGER
 from sozo.tasks.view import (
     CARD,
     FACTS,

@@ -10,7 +10,7 @@ from sozo.tasks.pbig.ideas import Patent, patent_text, read_patents
 from sozo.tasks.pbig.rows import DISTANCE, SAME_TITLE, JudgedIdea, read_rows
 from sozo.tasks.pbig.settings import LANGUAGES
 
-LEDGER, ROWS, PATENTS = "judgements.jsonl", "ideas.jsonl", "patents.jsonl"
+ROWS, PATENTS = "ideas.jsonl", "patents.jsonl"
 # Measures of a patent's ideas together: where `metrics.json` keeps them.
 TOGETHER = {DISTANCE: "distances", SAME_TITLE: "same_titles"}
 

@@ -23,9 +23,9 @@ from sozo.scoring.judges.run import Judging
 from sozo.scoring.measure import LEVEL
 from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.judged import JudgedTask
+from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts
-from sozo.tasks.pbig.finished import LEDGER, PATENTS, ROWS, TOGETHER, FinishedPbig
+from sozo.tasks.pbig.finished import PATENTS, ROWS, TOGETHER, FinishedPbig
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Patent,

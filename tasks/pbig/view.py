@@ -7,7 +7,8 @@ from typing import Any
 
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
-from sozo.tasks.pbig.finished import LEDGER, PATENTS, ROWS, FinishedPbig
+from sozo.tasks.judged import LEDGER
+from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig
 from sozo.tasks.pbig.ideas import LIMITS, trial_patents
 from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, SERVED, WORTH
 from sozo.tasks.pbig.settings import digest

@@ -61,21 +61,21 @@ def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, dict[str, Any]]
     hypothesis alone, by the premise alone, both as runs of characters, and by the form of the two: lengths, overlap,
     equality and last letters. They are cross-validated by premise, and premises of one story stay together.
     """
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for name, labels in (("controls", CONTROL), ("scale items", ENTAILMENT)):
-        own = [item for item in items if item.direction in labels]
-        answers, groups = [labels[item.direction] for item in own], [item.story or item.premise_id for item in own]
-        means = {part: without_reading(list(map(see, own)), answers, groups) for part, see in _PARTS.items()}
-        found[name] = {part: asdict(mean) for part, mean in means.items() if mean}
-    return found
+    return {"controls": _without_reading(items, CONTROL), "scale items": _without_reading(items, ENTAILMENT)}
+
+
+def _without_reading(items: Iterable[SipenItem], labels: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    own = [item for item in items if item.direction in labels]
+    answers, groups = [labels[item.direction] for item in own], [item.story or item.premise_id for item in own]
+    means = {part: without_reading(list(map(see, own)), answers, groups) for part, see in _PARTS.items()}
+    return {part: asdict(mean) for part, mean in means.items() if mean}
 
 
 def _form(item: SipenItem) -> set[str]:
-    premise, own = item.premise, n_grams(item.hypothesis)
-    overlap = 30 * len(n_grams(premise) & own) // len(own)
-    sizes = {"length": len(item.hypothesis), "premise": len(premise), "overlap": overlap}
-    steps = {f"{name} {k}" for name, size in sizes.items() for k in range(0, size, 2)}
-    return steps | {f"ends {item.hypothesis[-k:]}" for k in range(1, 5)} | {f"equal {premise == item.hypothesis}"}
+    own = n_grams(item.hypothesis)
+    sizes = len(item.hypothesis), len(item.premise), 30 * len(n_grams(item.premise) & own) // len(own)
+    steps = {f"size {k} from {step}" for k, size in enumerate(sizes) for step in range(0, size, 2)}
+    return steps | {item.hypothesis[-k:] for k in range(1, 5)} | {f"equal {item.premise == item.hypothesis}"}
 
 
 _PARTS: dict[str, Callable[[SipenItem], set[str]]] = {

@@ -270,6 +270,15 @@ def test_money_ends_judging_between_two_judgements(tmp_path):
     assert run.metrics["measures"]["pbig/specificity"]["n"] == 3
 
 
+def test_an_idea_is_as_long_as_its_final_text(tmp_path):
+    rows = [{"id": str(k), "item": patent.id, "text": json.dumps(IDEA)} for k, patent in enumerate(trial_patents())]
+    rows[0]["text"] = "<think>" + "案" * 5000 + "</think>" + rows[0]["text"]
+    (tmp_path / "ideas.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    run = scored(tmp_path / "run", FakeJudge(lambda prompt: verdict(2)), tmp_path / "ideas.jsonl")
+    shown = [answer for _, answer in Pbig.view.reader_answers(run.result)]
+    assert {answer.more["facts"]["length"] for answer in shown} == {len(json.dumps(IDEA))}
+
+
 def test_the_trial_never_enters_training():
     patent, idea = trial_patents()[3], trial_ideas()[8]
     asked, mine = (

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks.judged import LEDGER
@@ -103,7 +104,7 @@ class PbigView(View[FinishedPbig]):
                 for expert, opinion in row.opinions.items()
                 for criterion, note in opinion.notes.items()
             ]
-            facts = {"length": len(row.text), "extras": list(row.cut)}
+            facts = {"length": len(judged_part(row.text)), "extras": list(row.cut)}
             more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(row.cut)}
             yield row.item, ReaderAnswer(text, values.get(WORTH), row.status, more)
 

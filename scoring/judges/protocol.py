@@ -97,11 +97,6 @@ class Price:
     per_million_in: float
     per_million_out: float
 
-    def __post_init__(self) -> None:
-        for value in (self.per_million_in, self.per_million_out):
-            if not 0 <= value < float("inf"):
-                raise UserError(f"a price per million tokens cannot be {value}; give one of 0 or more")
-
     def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         """Of these tokens; None if their number is not known."""
         if prompt_tokens is None or completion_tokens is None:

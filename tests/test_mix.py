@@ -195,20 +195,20 @@ def rows_of(result):
     return [batch["advantages"].tolist() for batch in result]
 
 
-def test_micro_batches_hold_one_prompt_where_the_counts_allow():
+def test_micro_batches_hold_as_few_prompts_as_the_counts_allow():
     mixed = batches(*("abc", "b", "b", "abc", "c", "abc", "abc", "b", "c", "abc", "c", "b"), size=2)
     result = by_prompt(mixed, 6)
-    # Whole micro-batches of each prompt in the order of their first rows; what is left of "abc" and "c" comes together.
-    assert rows_of(result) == [[0, 3], [1, 2], [4, 8], [5, 6], [7, 11], [9, 10]]
-    assert result[1]["prompt_ids"].tolist() == [[0, 0, ord("b")]] * 2
-    assert result[5]["completion_ids"].tolist() == [[9], [10]]
+    # One prompt's rows behind each other, in their order; three rows of "c" and five of "abc" share one micro-batch.
+    assert rows_of(result) == [[1, 2], [7, 11], [4, 8], [10, 0], [3, 5], [6, 9]]
+    assert result[0]["prompt_ids"].tolist() == [[0, 0, ord("b")]] * 2
+    assert result[3]["completion_ids"].tolist() == [[10], [0]]
     assert (int(result[0]["num_items_in_batch"]), result[0]["ref_per_token_logps"]) == (7, None)
     assert sorted(row for rows in rows_of(result) for row in rows) == list(range(12))
 
 
 def test_one_prompt_is_left_as_it_is():
     alone = batches(*["ab"] * 6, size=2)
-    assert by_prompt(alone, 3) == alone
+    assert rows_of(by_prompt(alone, 3)) == rows_of(alone)
     single = batches("a", "b", size=2)
     assert by_prompt(single, 1) == single
 

@@ -82,42 +82,28 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
 
 
 def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]:
-    """The micro-batches of a generation, of one prompt each where the counts allow; `steps` make an optimizer step.
+    """The micro-batches of a generation, each of as few prompts as the counts allow; `steps` make an optimizer step.
 
     Completions move only within windows that no optimizer step ends in, so that each stays in its step.
     """
     window = math.gcd(len(batches), steps)
     windows = (batches[first : first + window] for first in range(0, len(batches), window))
-    return [batch for same_step in windows for batch in _regrouped(same_step)]
+    return [batch for same_step in windows for batch in _sorted(same_step)]
 
 
-def _regrouped(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """The same completions in as many micro-batches, of one prompt each where the counts allow.
-
-    What is left over of each prompt comes together in the order of the prompts. The micro-batches stand in the order in
-    which the shuffle put their first completions.
-    """
-    prompts = torch.cat([torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"]) for batch in batches])
-    size = len(prompts) // len(batches)
-    _, group = torch.unique(prompts, dim=0, return_inverse=True)
-    positions: dict[int, list[int]] = {}
-    for position, number in enumerate(group.tolist()):
-        positions.setdefault(number, []).append(position)
-    if len(batches) == 1 or len(positions) == 1 or any(isinstance(value, list) for value in batches[0].values()):
+def _sorted(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """The same completions in as many micro-batches, those of one prompt behind each other."""
+    if len(batches) == 1 or any(isinstance(value, list) for value in batches[0].values()):
         return batches
-    full, left = [], []
-    for same in positions.values():
-        filled = len(same) // size * size
-        full += [same[i : i + size] for i in range(0, filled, size)]
-        left += same[filled:]
-    chosen = sorted(full + [left[i : i + size] for i in range(0, len(left), size)], key=min)
+    prompts = torch.cat([torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"]) for batch in batches])
+    _, group = torch.unique(prompts, dim=0, return_inverse=True)
+    rows = group.argsort(stable=True).chunk(len(batches))
 
-    def picked(name: str, rows: torch.Tensor) -> Any:
+    def picked(name: str, mine: torch.Tensor) -> Any:
         value = batches[0][name]
         # num_items_in_batch is one number for all; what is not computed is None.
         if not isinstance(value, torch.Tensor) or value.ndim == 0:
             return value
-        return torch.cat([batch[name] for batch in batches])[rows]
+        return torch.cat([batch[name] for batch in batches])[mine]
 
-    on = group.device
-    return [{name: picked(name, torch.tensor(rows, device=on)) for name in batches[0]} for rows in chosen]
+    return [{name: picked(name, mine) for name in batches[0]} for mine in rows]

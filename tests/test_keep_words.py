@@ -47,7 +47,7 @@ def test_entropy_of_words_against_finite_differences(shared, tmp_path):
         assert share_prompt(trainer.model)
     inputs = generated(trainer)
     gained = loss_gradient(trainer, inputs)
-    trainer.word_entropy = 0.0
+    trainer._words.word_entropy = 0.0
     gained = (loss_gradient(trainer, inputs) - gained) / 0.3
     ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
     # Words stand at places 1, 3 and 5 of the answers of 18 valid lists: those that do not begin with 山.
@@ -133,10 +133,10 @@ def test_it_turns_rarity_and_entropy(tmp_path):
     rewards = [lambda completions, **_: [1.0, 1.0, 1.0, 0.0], rarity]
     trainer = scripted(tmp_path, texts, rewards, WordTrainer, told=told, keep=keep, **settings)
     generated(trainer)
-    assert (keep.multiplier, trainer.word_entropy) == (1.0, 0.1)
+    assert (keep.multiplier, trainer._multiplier) == (1.0, 1.0)
     keep._unique = 24
     inputs = generated(trainer)
-    assert (keep.multiplier, trainer.word_entropy) == (1.5, pytest.approx(0.15))
+    assert (keep.multiplier, trainer._multiplier) == (1.5, 1.5)
     assert trainer._weights.tolist() == pytest.approx([1.0, 0.3])
     words = inputs["advantages"][inputs["word_mask"]].reshape(3, 10)
     response = inputs["advantages"][:3, :1]

@@ -5,53 +5,44 @@ and renormalised. The sum of these entropies over a word's tokens is what its pl
 that a noun is written there. Mass on nouns is paid nothing: that is what validity pays.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import torch
 
-from sozo.training.word_targets import spell
-
-_END = -1  # the noun is whole: the token that follows the word
-Place = tuple[int, int]  # of a token in a row, and the number of what stands before it in the noun
+from sozo.models.nouns import read_nouns
+from sozo.training.word_targets import END, Spelled, spell
 
 
-class NounTrie:
-    """Nouns by the tokens with which `tokenizer` spells them in a list: which can follow which beginning.
+class NounEntropy(Spelled):
+    """How many listed nouns a model could have written in place of those that it wrote, in nats."""
 
-    Raises a UserError if the tokenizer spells two nouns alike, or joins one with the line break.
-    """
+    @classmethod
+    def of(cls, nouns: str | None, tokenizer: Any) -> Self:
+        """By the setting `entropy_nouns` and as `tokenizer` spells nouns in a list."""
+        return cls(spell(tokenizer, read_nouns(None if nouns == "jumandic" else nouns)))
 
-    def __init__(self, nouns: Sequence[str], tokenizer: Any) -> None:
-        self._spelling = dict(zip(nouns, spell(tokenizer, nouns), strict=True))
-        following = defaultdict(set)
-        for tokens in self._spelling.values():
-            for k, token in enumerate((*tokens, _END)):
-                following[tokens[:k]].add(token)
-        choices = {before: sorted(after) for before, after in following.items() if len(after) > 1}
-        self._number = {before: number for number, before in enumerate(choices)}
-        self._following = list(choices.values())
+    def listed(self, tokens: torch.Tensor, words: torch.Tensor) -> list[tuple[int, int, int]]:
+        """The words that are listed nouns: row, first token, number of the noun.
 
-    def places(self, ids: Sequence[int], word: str, last: int) -> list[Place] | None:
-        """Where a word that ends with the token `last` of `ids` had a choice; None if it is not listed, or cut."""
-        tokens = self._spelling.get(word, ())
-        first = last + 1 - len(tokens)
-        if not tokens or tuple(ids[max(first, 0) : last + 1]) != tokens or last + 1 >= len(ids):
-            return None
-        befores = ((first + k, tokens[:k]) for k in range(len(tokens) + 1))
-        return [(place, self._number[before]) for place, before in befores if before in self._number]
-
-    def entropy(self, logits: torch.Tensor, numbers: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
-        """The sum of the entropies in nats at places with `logits` (places, vocabulary).
-
-        `numbers` are as `places` has them, `ends` the tokens that follow the words: both of shape (places,).
+        `tokens` and `words`, whether each wrote a part of a word, have the shape (rows, tokens); negative: no token.
         """
-        total = 0.0 * logits.sum()  # without a place there is a gradient too, of zeros
-        for number in numbers.unique().tolist():
-            here = numbers == number
-            tokens = torch.tensor(self._following[number], device=logits.device)
-            tokens = torch.where(tokens == _END, ends[here][:, None], tokens)
-            likely = logits[here].gather(1, tokens).log_softmax(dim=1)
-            total = total - (likely.exp() * likely).sum()
+        hits = ((row, *hit) for row, ids in enumerate(tokens.tolist()) for hit in self.find(ids))
+        ends = ((hit, words[hit[0], hit[1] + self._length[hit[2]] - 1 :]) for hit in hits)
+        return [hit for hit, of_word in ends if of_word[0] and not of_word[1]]
+
+    def __call__(self, logits: torch.Tensor, tokens: torch.Tensor, words: torch.Tensor) -> Any:
+        """The sum over the tokens of the listed words; `logits` (rows, tokens, vocabulary), the rest as in `listed`."""
+        total = 0.0 * logits.sum()  # without such a word there is a gradient too, of zeros
+        row, start, noun = np.array(self.listed(tokens, words), int).reshape(-1, 3).T
+        end = tokens.cpu()[row, start + self._length[noun]]  # what follows a word
+        for depth, (before, several, following) in enumerate(self._levels):
+            at = np.flatnonzero((self._length[noun] >= depth) & several[noun])
+            # One of all nouns that go on alike behind the same beginning.
+            _, first = np.unique([before, following.numpy()], axis=1, return_index=True)
+            choices = torch.where(following[first] == END, end[at][:, None], following[first]).to(logits.device)
+            apart = torch.from_numpy(before[first] != before[noun[at]][:, None]).to(logits.device)
+            scores = logits[row[at], start[at] + depth].gather(1, choices)
+            likely = scores.masked_fill(apart, -torch.inf).log_softmax(dim=1)
+            total = total - (likely.exp() * likely.masked_fill(apart, 0.0)).sum()
         return total

@@ -19,23 +19,18 @@ from sozo.models.nouns import FrontierNouns, read_nouns
 from sozo.tasks import Dat, read_run
 from sozo.training.shared_prompt import response_logits
 
-_IGNORED, _END = -100, -1
+IGNORED, END = -100, -1
 _CHECKED = 64  # lists
 
 
-class WordTargets:
-    """Cross-entropy of logits with a word's own distribution, and with the one token everywhere else.
+class Spelled:
+    """Nouns by `spellings`, the tokens of each as lists write it: which are in a row, and how each could go on."""
 
-    `words` gives the distributions (`targets`, `bias`), `spellings` the tokens of each of its nouns as lists write it.
-    A row that does not hold just as many nouns as a list has (one that was cut) is imitated token by token.
-    """
-
-    def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
-        self._words, self._places = words, len(words.bias)
+    def __init__(self, spellings: Sequence[tuple[int, ...]]) -> None:
         self._noun = {spelling: number for number, spelling in enumerate(spellings)}
         self._length = np.array([len(spelling) for spelling in spellings])
         deepest = int(self._length.max()) + 1
-        table = pd.DataFrame([[*spelling, *[_END] * (deepest - len(spelling))] for spelling in spellings])
+        table = pd.DataFrame([[*spelling, *[END] * (deepest - len(spelling))] for spelling in spellings])
         # For each depth, of each noun: a number for its tokens before, whether several tokens can follow them, its own.
         self._levels: list[tuple[np.ndarray, np.ndarray, torch.Tensor]] = []
         before = np.zeros(len(spellings), np.int64)
@@ -55,6 +50,18 @@ class WordTargets:
                 nouns.append((place, self._noun[spelling]))
             place = max(end, place + 1)
         return nouns
+
+
+class WordTargets(Spelled):
+    """Cross-entropy of logits with a word's own distribution, and with the one token everywhere else.
+
+    `words` gives the distributions (`targets`, `bias`) of the nouns that `spellings` spell.
+    A row that does not hold just as many nouns as a list has (one that was cut) is imitated token by token.
+    """
+
+    def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
+        super().__init__(spellings)
+        self._words, self._places = words, len(words.bias)
 
     def __call__(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens)."""
@@ -76,12 +83,12 @@ class WordTargets:
                 continue
             likely = shares[at] * (before == before[noun[at]][:, None])
             likely /= likely.sum(axis=1, keepdims=True)
-            tokens = torch.where(following == _END, end[at][:, None], following)
+            tokens = torch.where(following == END, end[at][:, None], following)
             place = tuple(torch.from_numpy(index).to(logits.device) for index in (row[at], start[at] + depth))
             scores = logits[place[0][:, None], place[1][:, None], tokens.to(logits.device)]
             # Not in place: `wanted` is part of the graph.
             wanted = wanted.index_put(place, (torch.from_numpy(likely).to(scores) * scores).sum(dim=-1))
-        return (logits.logsumexp(dim=-1) - wanted)[labels != _IGNORED].sum()
+        return (logits.logsumexp(dim=-1) - wanted)[labels != IGNORED].sum()
 
 
 class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
@@ -96,7 +103,7 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
     ) -> Any:
         """The mean over the tokens of all processes and of all micro-batches of a step."""
         logits, labels = response_logits(model, inputs, self.accelerator.unwrap_model(model))
-        count = (labels != _IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
+        count = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
         loss = self._word_targets(logits, labels) / count
         if num_items_in_batch is not None and self.args.average_tokens_across_devices:
             loss = loss * self.accelerator.num_processes  # gradients are averaged over them
@@ -134,8 +141,8 @@ def spell(tokenizer: Any, nouns: Sequence[str]) -> list[tuple[int, ...]]:
         last = len(before) + 1 + len(noun)
         own = [(token, end) for token, (start, end) in zip(ids, spans, strict=True) if len(before) <= start < last]
         if not own or own[-1][1] != last:
-            raise UserError(f"word_targets: this tokenizer joins {noun} with the line break after it; leave it out")
+            raise UserError(f"this tokenizer joins {noun} with the line break after it; leave it out")
         spellings.append(tuple(token for token, _ in own))
     if len(set(spellings)) < len(nouns):
-        raise UserError("word_targets: this tokenizer spells several of the nouns alike (unknown characters)")
+        raise UserError("this tokenizer spells several of the nouns alike (unknown characters)")
     return spellings

@@ -22,6 +22,9 @@ from sozo.data.errors import UserError
 from sozo.data.processes import gather
 from sozo.rewards.reward import Part
 from sozo.training.grpo_trainer import MixTrainer
+from sozo.training.noun_entropy import NounEntropy
+from sozo.training.shared_prompt import response_logits
+from sozo.training.word_targets import IGNORED
 from sozo.training.words import KeepWords, WordArguments
 
 _EPSILON = 1e-4  # TRL's, beside a standard deviation
@@ -99,7 +102,8 @@ class WordTrainer(MixTrainer):
     def __init__(self, *args: Any, words: WordArguments, keep: KeepWords | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._by_word, self._words, self._keep = words.credit == "word", words, keep
-        self.word_entropy = words.word_entropy
+        self._multiplier = 1.0
+        self._nouns = NounEntropy.of(words.entropy_nouns, self.processing_class) if words.noun_entropy else None
         self._aligned = WordTokens(self.processing_class)
         self._in_parts = [k for k, f in enumerate(self.reward_funcs) if getattr(f.reward, "in_parts", False)]
         self._fixed = self._weights = self.reward_weights.clone()
@@ -110,13 +114,14 @@ class WordTrainer(MixTrainer):
         if self._keep and self.model.training:
             # The words of all processes' valid lists, in their order, as the first reward in parts tells them.
             last = self.reward_funcs[self._in_parts[0]].reward.last
-            unique, multiplier = self._keep.update(c.text[part.start : part.end] for c in last for part in c.parts)
-            self._log_metric("words/multiplier", multiplier)
+            unique, self._multiplier = self._keep.update(
+                c.text[part.start : part.end] for c in last for part in c.parts
+            )
+            self._log_metric("words/multiplier", self._multiplier)
             if unique is not None:
                 self._log_metric("words/unique", float(unique))
             turned = [getattr(f.reward, "keeps_words", False) for f in self.reward_funcs]
-            self._weights = torch.where(torch.tensor(turned), self._fixed * multiplier, self._fixed)
-            self.word_entropy = self._words.word_entropy * multiplier
+            self._weights = torch.where(torch.tensor(turned), self._fixed * self._multiplier, self._fixed)
         self.reward_weights = self._weights.clone()
         if self._by_word:
             # What is paid by the word is not paid by the response as well.
@@ -140,6 +145,12 @@ class WordTrainer(MixTrainer):
             output["advantages"] = output["advantages"][:, None] + torch.from_numpy(credit).to(device)
         output["word_mask"] = torch.from_numpy(words).to(device)
         output["num_word_tokens"] = self.accelerator.gather(output["word_mask"].sum()).sum()
+        if self._nouns:
+            listed = len(self._nouns.listed(_tokens(output), output["word_mask"]))
+            said = sum(len(completion.parts) for completion in scored if completion)
+            counts = self.accelerator.gather(torch.tensor([[listed, said]], device=device)).sum(dim=0)
+            output["num_nouns"], said = counts.clamp(min=1)
+            self._metrics["train"]["words/not_listed"].append(1 - (counts[0] / said).item())
         return output
 
     def _advantages(self, scored: Sequence[Any]) -> np.ndarray:
@@ -165,9 +176,29 @@ class WordTrainer(MixTrainer):
         self._entropies = None
         if not self.model.training:
             return loss
-        mean = self.accelerator.reduce(total.detach() * self.args.steps_per_generation, reduction="sum")
-        self._metrics["train"]["words/entropy"].append(mean.item())
-        if self.word_entropy == 0:
-            return loss  # a gradient of zeros would be computed like any other
+        pays = {"words/entropy": (total, self._words.word_entropy)}
+        if self._nouns:
+            total = self._nouns(self._logits(model, inputs), _tokens(inputs), inputs["word_mask"])
+            pays["words/noun_entropy"] = total / inputs["num_nouns"], self._words.noun_entropy
         share = self.args.steps_per_generation / self.current_gradient_accumulation_steps
-        return loss - self.word_entropy * total * self.accelerator.num_processes * share
+        for name, (total, weight) in pays.items():
+            mean = self.accelerator.reduce(total.detach() * self.args.steps_per_generation, reduction="sum")
+            self._metrics["train"][name].append(mean.item())
+            if weight:  # a gradient of zeros would be computed like any other
+                loss = loss - weight * self._multiplier * total * self.accelerator.num_processes * share
+        return loss
+
+    def _logits(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
+        """Of the completions: (rows, tokens, vocabulary), by a forward pass of their own."""
+        prompts, tokens, inner = inputs["prompt_ids"], _tokens(inputs), self.accelerator.unwrap_model(model)
+        call = {
+            "input_ids": torch.cat([prompts, inputs["completion_ids"]], dim=1),
+            "attention_mask": torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1),
+            "labels": torch.cat([torch.full_like(prompts, IGNORED), tokens], dim=1),
+        }
+        return response_logits(inner, call, inner)[0][:, -tokens.shape[1] :] / self.temperature
+
+
+def _tokens(inputs: dict[str, Any]) -> torch.Tensor:
+    """The completions' tokens without padding, which is IGNORED: (rows, tokens)."""
+    return inputs["completion_ids"].masked_fill(inputs["completion_mask"] == 0, IGNORED)

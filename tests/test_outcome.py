@@ -1,0 +1,232 @@
+"""Did training help, and at what price? Worlds in which one number alone would crown the wrong model."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from sozo.data.jumandic import load_nouns
+from sozo.eval.compare import compare_models
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.outcome import FELL, HELD, NOT_SHOWN, outcomes
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.run import score_answers
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.sat.stories import load_stories
+from test_evaluation_page import english_text
+from whole_runs import jcq_run, sat_run, write
+
+NOUNS = load_nouns()[:600]
+LISTS = 120
+
+
+class SecondEncoder:
+    """A guard that sees what it is told to see: the lists' scores are of words' lengths."""
+
+    class encoder:  # noqa: N801
+        name, revision = "second", "1"
+
+    def __init__(self, gain=0.0):
+        self.gain = gain
+        self.asked = 0
+
+    def scores(self, lists):
+        self.asked += 1
+        spread = np.array([len("".join(words)) % 7 for words in lists], np.float32)
+        return spread + self.gain * (self.asked > 1)  # the base is asked first
+
+
+@pytest.fixture(scope="module")
+def scored():
+    """Lists of the same nouns, the nearest first: a model's gain is to draw from the far end."""
+    random = np.random.default_rng(0)
+    lists = [[NOUNS[i] for i in random.choice(len(NOUNS), 10, replace=False)] for _ in range(8 * LISTS)]
+    rows = Dat(DatSettings(noun_checker="jumandic")).scorer.score([text_of(words) for words in lists])
+    valid = [k for k in np.argsort(rows.scores) if rows.codes[k] == 0]
+    return [lists[k] for k in valid]
+
+
+def text_of(words):
+    return "\n".join(f"{i}. {word}" for i, word in enumerate(words, 1))
+
+
+def lists_run(folder, source, lists, model=None):
+    file = write(folder.with_suffix(".texts"), [{"text": text_of(words)} for words in lists])
+    score_answers(Dat(DatSettings(noun_checker="jumandic")), file, folder, source=source)
+    if model:
+        config = json.loads((folder / "config.json").read_bytes())
+        config["settings"]["model"] = model
+        (folder / "config.json").write_text(json.dumps(config), "utf-8")
+
+
+def base_and(folder, scored, lists, n=LISTS):
+    lists_run(folder / "base", "base", np.random.default_rng(1).permutation(scored)[:n].tolist())
+    lists_run(folder / "model", "model", lists)
+    return folder
+
+
+def outcome(folder, guard=None, task="dat", model="model", base="base"):
+    found = outcomes(compare_models(find_evaluated([str(folder)]), base), guard)
+    return next(one for one in found if (one.task, one.model) == (task, model))
+
+
+def states(one):
+    return {guard.name: guard.state for guard in one.guards}
+
+
+def page_text(folder, tmp_path, **options):
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]), **options)
+    page = (tmp_path / "r.html").read_text("utf-8")
+    return english_text(page.split('id="answer"', 1)[1].split("<table>", 1)[0])
+
+
+def test_one_list_said_again_and_again_is_not_ahead(scored, tmp_path):
+    lists = [scored[-1]] * (7 * LISTS // 10) + scored[-3 * LISTS // 10 :]
+    base_and(tmp_path, scored, lists)
+    one = outcome(tmp_path, SecondEncoder())
+    assert one.higher
+    assert not one.ahead
+    assert states(one)["dat/unique_words"] == FELL
+    said = page_text(tmp_path, tmp_path, base="base", guard=SecondEncoder())
+    assert re.search(r"model: dat higher, \+0\.\d+ .*, but unique words −\d\d\.\d% \[−\d\d\.\d, −\d\d\.\d%\]", said)
+    assert "ahead (" not in said
+
+
+def test_a_gain_that_keeps_everything_is_ahead(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[4 * LISTS :], n=4 * LISTS)
+    one = outcome(folder, SecondEncoder(gain=0.5))
+    assert states(one) == dict.fromkeys(("dat/valid", "dat/unique_words", "guard"), HELD)
+    assert one.ahead
+    said = page_text(folder, tmp_path, base="base", guard=SecondEncoder(gain=0.5))
+    assert "model: dat ahead" in said
+    assert "one training run is one training run" in said
+
+
+def test_without_a_second_encoder_nobody_is_ahead_and_the_page_says_what_to_do(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[4 * LISTS :], n=4 * LISTS)
+    one = outcome(folder)
+    assert states(one)["guard"] == NOT_SHOWN
+    assert not one.ahead
+    assert "--guard" in page_text(folder, tmp_path, base="base")
+
+
+def test_a_second_encoder_that_loses_is_a_price(scored, tmp_path):
+    one = outcome(base_and(tmp_path, scored, scored[4 * LISTS :], n=4 * LISTS), SecondEncoder(gain=-2))
+    assert states(one)["guard"] == FELL
+    assert not one.ahead
+
+
+def test_ten_lists_cannot_say_whether_words_are_kept(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[-10:], n=10)
+    one = outcome(folder, SecondEncoder())
+    assert one.higher
+    assert states(one)["dat/valid"] == NOT_SHOWN
+    assert re.search(r"valid answers.* cannot be said from 10", page_text(folder, tmp_path, base="base"))
+
+
+def test_invalid_lists_are_a_price(scored, tmp_path):
+    broken = [words[:9] for words in scored[: LISTS // 2]]
+    one = outcome(base_and(tmp_path, scored, [*broken, *scored[-LISTS:]], n=2 * LISTS))
+    assert states(one)["dat/valid"] == FELL
+
+
+def test_dictionary_samplers_are_in_no_count(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[-LISTS:])
+    lists_run(folder / "top", "frontier 1000", scored[-10:], model="frontier")
+    lists_run(folder / "chance", "random", scored[:10], model="random")
+    found = outcomes(compare_models(find_evaluated([str(folder)]), "base"))
+    assert [one.model for one in found] == ["model"]
+    said = page_text(folder, tmp_path, base="base")
+    assert "frontier 1000:" not in said
+    # Without a model to compare, nobody is said to have the highest mean either.
+    alone = page_text(folder / "top", tmp_path)
+    assert "no model" in alone
+
+
+def test_the_base_is_a_model_even_if_a_sampler_comes_first(scored, tmp_path):
+    lists_run(tmp_path / "a", "a sampler", scored[-10:], model="random")
+    base_and(tmp_path, scored, scored[-LISTS:])
+    compared = compare_models(find_evaluated([str(tmp_path)]))
+    assert {name: method.name for name, method in compared.against.items()} == {"a sampler": "base", "model": "base"}
+
+
+def test_missing_stories_and_broken_conditions_are_prices(tmp_path):
+    far = "深夜の工場では、機械が静かに夢を見ていた。" * 20
+    kept = {story.id: k for k, story in enumerate(load_stories())}
+    sat_run(tmp_path / "base", "base", lambda story: story.text)
+    sat_run(tmp_path / "model", "model", lambda story: "" if kept[story.id] < 26 else far)
+    sat_run(tmp_path / "short", "short", lambda story: "夜の工場だ。")
+    one, short = (outcome(tmp_path, task="sat", model=name) for name in ("model", "short"))
+    assert one.higher
+    assert states(one)["sat/scored"] == FELL
+    assert short.higher
+    assert states(short)["sat/compliant"] != HELD
+    assert not one.ahead
+    assert not short.ahead
+
+
+def test_what_the_base_does_not_have_cannot_be_kept(tmp_path):
+    sat_run(tmp_path / "base", "base", lambda story: "昔の話。")
+    sat_run(tmp_path / "model", "model", lambda story: "夜の工場だ。")
+    one = outcome(tmp_path, task="sat")
+    assert states(one)["sat/compliant"] == NOT_SHOWN  # 0 of 113 on both sides: nothing was kept
+
+
+def jcq(folder, name, gain):
+    questions = trial_questions()
+    jcq_run(folder / name, name, str, lambda q: tuple(min(5, 3 + gain(questions.index(q))) for _ in range(4)))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.15, 0.2, 0.25, 0.3, 0.4])
+def test_p_is_below_5_percent_exactly_where_the_headline_interval_leaves_0(scored, tmp_path, share):
+    base_and(tmp_path, scored, scored[int(0.45 * len(scored)) :][:LISTS])
+    jcq(tmp_path, "base", lambda k: 0)
+    jcq(tmp_path, "model", lambda k: 2 * (k % 20 < 20 * share) - (k % 7 == 0))
+    for task in ("dat", "jcq"):
+        one = outcome(tmp_path, task=task)
+        assert one.level == pytest.approx(1 - 0.05 / 2)
+        assert (one.p < 0.05) == (one.change.low > 0 or one.change.high < 0)
+    assert "97.5%" in page_text(tmp_path, tmp_path, base="base")
+
+
+def test_what_jcq_cannot_see_is_said(tmp_path):
+    jcq(tmp_path, "base", lambda k: k % 3)
+    jcq(tmp_path, "model", lambda k: (k + 1) % 3)
+    said = page_text(tmp_path, tmp_path, base="base")
+    assert re.search(r"a difference of 0\.\d\d would be seen with 80% probability", said)
+    assert "the paper's" in said
+
+
+def test_the_furthest_of_many_was_chosen(scored, tmp_path):
+    base_and(tmp_path, scored, scored[-LISTS:])
+    for k in range(3):
+        lists_run(tmp_path / f"m{k}", f"m{k}", scored[-(k + 2) * LISTS :][:LISTS])
+    said = page_text(tmp_path, tmp_path, base="base")
+    assert "furthest of 4" in said
+    assert "chosen" in said
+
+
+def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[-LISTS:])
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]), base="base", title="My runs")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    first = english_text(page.split("<h1>", 1)[1].split("<h2", 1)[0])
+    assert first.startswith("My runs")
+    assert datetime.now(UTC).date().isoformat() in first
+    assert "Did training help, and at what price?" in first
+
+
+def test_the_papers_rows_are_read_by_the_same_rule(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[-LISTS:])
+    said = page_text(folder, tmp_path, base="base", with_published=True)
+    swallow = re.search(r"Swallow-8B, GRPO \(paper\): dat higher, \+0\.046 .*?\.", said)
+    assert swallow
+    assert "the paper does not say" in said  # of a second encoder
+    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): dat higher, .*, but valid answers −8\.3 pp", said)
+    # On no axis with ours.
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]

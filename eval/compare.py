@@ -3,7 +3,7 @@
 Of a method that was trained at several seeds changes are over the seeds: about the method, and not about one training.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from sozo.data.errors import UserError
@@ -11,8 +11,8 @@ from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
 from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
-from sozo.scoring.statistics import compare_independent, compare_paired, holm
 from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.statistics.means import LEVEL
 from sozo.scoring.statistics.seeds import difference
 from sozo.tasks import task_types
 
@@ -26,13 +26,14 @@ class Change(Comparison):
     model: str
     base: str  # what it is compared with
     column: str  # the measure's name
-    p_holm: float | None = None  # corrected over all cells of the model in the table
     seeds: str | None = None  # of a method of several seeds: which ones were subtracted
 
     @property
-    def significant(self) -> bool:
-        """Whether the corrected p-value is below 0.05."""
-        return self.p_holm is not None and self.p_holm < 0.05
+    def sign(self) -> int:
+        """1 or -1 where the interval lies on one side of 0, else 0."""
+        if self.low is None or self.high is None:
+            return 0
+        return int(self.low > 0) - int(self.high < 0)
 
 
 Changes = Mapping[tuple[str, str], Change]  # by model and measure's name
@@ -69,16 +70,25 @@ def compare_models(models: Sequence[Evaluated], base: str | None = None) -> Comp
     methods = fold(models)
     compared = Compared(methods, _bases(methods, base), {}, {})
     each, changes = dict[tuple[str, str], Change](), dict[tuple[str, str], Change]()
-    for measures in groups().values():
-        # A measure that neither side has gives no cell.
-        of_models = [(*pair, m) for pair in compared.pairs for m in measures if any(side.run(m.task) for side in pair)]
-        each |= _corrected([_change(*cell) for cell in of_models])
-        cells = []
+    bounds = [bound.measure for task in task_types().values() for bound in task.bounds()]
+    measures = {measure.name: measure for group in (*groups().values(), bounds) for measure in group}
+    for measure in measures.values():
+        for before, after in compared.pairs:
+            if before.run(measure.task) or after.run(measure.task):  # one that neither side has gives no cell
+                each[after.name, measure.name] = _change(before, after, measure)
         for method in (method for method in methods if method.name in compared.against):
-            shown = [m for m in measures if any((run.name, m.name) in each for run in method.runs.values())]
-            cells += [_over_seeds(method, compared.against[method.name], measure, each) for measure in shown]
-        changes |= _corrected(cells)
+            if any((run.name, measure.name) in each for run in method.runs.values()):
+                changes[method.name, measure.name] = _over_seeds(method, compared.against[method.name], measure, each)
     return replace(compared, changes=changes, each=each)
+
+
+def change_at(compared: Compared, method: Method, measure: Measure, level: float) -> Change:
+    """The change of a method that is compared, with an interval of another level than 95%."""
+    base = compared.against[method.name]
+    if method.several:
+        return _over_seeds(method, base, measure, compared.each, level)
+    ((seed, model),) = method.runs.items()
+    return _change(base.at(seed), model, measure, level)
 
 
 def groups() -> dict[str, list[Measure]]:
@@ -96,37 +106,22 @@ def _bases(methods: Sequence[Method], name: str | None) -> dict[str, Method]:
     if name is not None and name not in by_name:
         raise UserError(f"there is no model {name}; there are {', '.join(by_name)}")
     of_study = {method.first.study: method for method in methods if method.first.method == "base"}
-    against = {m.name: of_study.get(m.first.study, methods[0]) if name is None else by_name[name] for m in methods}
+    first = next((method for method in methods if not method.reference), methods[0])
+    against = {m.name: of_study.get(m.first.study, first) if name is None else by_name[name] for m in methods}
     return {method.name: against[method.name] for method in methods if against[method.name] is not method}
 
 
-def _corrected(cells: Iterable[Change]) -> dict[tuple[str, str], Change]:
-    """The cells of a table; p-values are corrected model by model: that others are there makes none less certain."""
-    by_model: dict[str, list[Change]] = {}
-    for cell in cells:
-        by_model.setdefault(cell.model, []).append(cell)
-    corrected = {}
-    for own in by_model.values():
-        for cell, p in zip(own, holm([cell.p for cell in own]), strict=True):
-            corrected[cell.model, cell.column] = replace(cell, p_holm=p)
-    return corrected
-
-
-def _change(base: Evaluated, other: Evaluated, measure: Measure) -> Change:
+def _change(base: Evaluated, other: Evaluated, measure: Measure, level: float = LEVEL) -> Change:
     change = Change(model=other.name, base=base.name, column=measure.name)
     before, after = base.run(measure.task), other.run(measure.task)
     if before is None or after is None:
         return replace(change, reason=_no_run(base if before is None else other))
     if (reason := not_alike(before, after)) is not None:
         return replace(change, reason=said("not on one scale: {reason}", reason=reason))
-    if measure.per_item:
-        result = compare_paired(before.by_item(measure), after.by_item(measure), share=measure.share)
-    else:
-        result = compare_independent(before.by_answer(measure), after.by_answer(measure), share=measure.share)
-    return replace(change, **asdict(result))
+    return replace(change, **asdict(after.against(before, measure, level)))
 
 
-def _over_seeds(method: Method, base: Method, measure: Measure, each: Changes) -> Change:
+def _over_seeds(method: Method, base: Method, measure: Measure, each: Changes, level: float = LEVEL) -> Change:
     """Of the differences at the seeds that the base has too, or from its one run; else of two samples of seeds."""
     if not method.several:
         return each[method.first.name, measure.name]
@@ -138,14 +133,14 @@ def _over_seeds(method: Method, base: Method, measure: Measure, each: Changes) -
     gaps = {seed: cell.difference for seed, cell in own.items() if cell and cell.difference is not None}
     shared = [seed for seed in gaps if seed in base.runs]
     if not base.several:
-        result, how = difference(gaps, dict.fromkeys(gaps, 0.0)), FROM_ONE
+        result, how = difference(gaps, dict.fromkeys(gaps, 0.0), level=level), FROM_ONE
     elif len(shared) > 1:
-        result, how = difference({seed: gaps[seed] for seed in shared}, dict.fromkeys(shared, 0.0)), PAIRED
+        result, how = difference({seed: gaps[seed] for seed in shared}, dict.fromkeys(shared, 0.0), level=level), PAIRED
     else:
         sides = [_means(side, measure) for side in (method, base)]
         if not all(sides):
             return replace(change, reason="no values")
-        result, how = difference(*sides), APART
+        result, how = difference(*sides, level=level), APART
     effects = [cell.effect for cell in own.values() if cell and cell.effect is not None]
     effect = sum(effects) / len(effects) if len(effects) == len(own) else None
     return replace(

@@ -32,9 +32,9 @@ HERE = Path(__file__).parent
 LISTS = "--model frontier --nouns tiny --strength 1100 --word_strength 260 --frontier_encoder ja-ginza+categories"
 LISTS += " --noun_checker jumandic"
 SAYS = """\
-Words: different words in all valid lists. Combined: the part of the mean that disappears when the same words are
-shuffled among the lists. Kinds: JumanDIC's semantic categories among the ten words of a list. Random nouns are drawn
-from the whole dictionary, all other lists from the model's 6,144 nouns."""
+Unique words: different words in all valid lists. Combination: the part of the mean that disappears when the same words
+are shuffled among the lists. Categories: JumanDIC's semantic categories among the ten words of a list. Random nouns are
+drawn from the whole dictionary, all other lists from the model's 6,144 nouns."""
 
 
 def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = None) -> None:
@@ -75,7 +75,11 @@ def show(args: argparse.Namespace) -> None:
     import yaml
     from transformers.utils import logging
 
+    from sozo.eval.compare import compare_models
     from sozo.eval.draw import SamplingOptions
+    from sozo.eval.evaluated import find_evaluated
+    from sozo.eval.outcome import outcomes
+    from sozo.eval.report.answer import answer
     from sozo.eval.report.charts import Curve
     from sozo.eval.run import run_task
     from sozo.models.settings import GeneratorSettings
@@ -105,6 +109,9 @@ def show(args: argparse.Namespace) -> None:
     table = table11(folders)
     print(markdown(short_table(table)))
     print(SAYS)
+    found = outcomes(compare_models(find_evaluated([str(args.output_dir / "responses")]), "before"))
+    learned = [f"{model}: {said}." for model, (said, _) in answer(found, {})]
+    print(*learned, sep="\n")
     random_row, *_ = table.rows
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
     logged = [entry for entry in history if "dat/valid_rate" in entry]
@@ -126,7 +133,7 @@ def show(args: argparse.Namespace) -> None:
     }
     curves = [Curve(name, steps, [e.get(key) for e in logged], baselines.get(key)) for key, name in names.items()]
     title = "sozo quickstart: a tiny model learns the Divergent Association Task"
-    write_page(page, Result(title, folders, table, facts, curves=curves, samples=10))
+    write_page(page, Result(title, folders, table, facts, answer=learned, curves=curves, samples=10))
     print(f"The page with curves, distributions and responses: {page}")
 
 

@@ -23,6 +23,7 @@ class Measure:
     better: int = 1  # 1 if more is better, -1 if less is, 0 if neither
     group: str | None = "changes"  # the table of changes in which it stands; None for one that is only correlated
     paper: str = ""  # its column in the papers' tables; by default the last part of its name
+    ratio: bool = False  # whether its differences are log ratios, ln(model / base), which are shown in percent
 
     @property
     def task(self) -> str:

@@ -1,5 +1,7 @@
 """How a number is written for people: each kind in one function, in one style."""
 
+import math
+
 from sozo.scoring.measure import DASH, Measure
 
 COUNT, SHARE = Measure("count", 0), Measure("share", share=True)
@@ -13,6 +15,8 @@ def number(value: float | None, measure: Measure, *, signed: bool = False) -> st
     ('50.00%', '−1.50', '–')
     >>> number(0.05, SHARE, signed=True), number(1234, COUNT), number(0.0004, P_VALUE)
     ('+5.00 pp', '1,234', '< 0.001')
+    >>> number(math.log(11 / 31), Measure("words", 0, ratio=True), signed=True)
+    '−64.5%'
     """
     if value is None:
         return DASH
@@ -77,14 +81,19 @@ def cost_line(prompt_tokens: int, completion_tokens: int, cost: float, unknown_c
 
 def _digits(value: float, measure: Measure, signed: bool) -> str:
     """Without the unit; what rounds to 0 is not negative."""
-    # The decimals are those of the number itself: of a percentage two fewer.
-    value, digits = (100 * value, max(measure.digits - 2, 0)) if measure.share else (value, measure.digits)
+    if signed and measure.ratio:
+        value, digits = 100 * math.expm1(value), 1
+    else:
+        # The decimals are those of the number itself: of a percentage two fewer.
+        value, digits = (100 * value, max(measure.digits - 2, 0)) if measure.share else (value, measure.digits)
     rounded = round(value, digits) + 0.0
     sign = "−" if rounded < 0 else "+" if signed else ""
     return f"{sign}{abs(rounded):,.{digits}f}"
 
 
 def _unit(measure: Measure, signed: bool) -> str:
+    if signed and measure.ratio:
+        return "%"
     if not measure.share:
         return ""
     return " pp" if signed else "%"

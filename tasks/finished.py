@@ -7,19 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
 from sozo.data.schema import iter_tables
-from sozo.scoring.final_text import judged_part
+from sozo.scoring.final_text import answer_state, judged_part
 from sozo.scoring.judges.protocol import Rubric, ToJudge
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.said import said
-from sozo.scoring.statistics import mean_interval
+from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
+from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.statistics.means import LEVEL
 from sozo.scoring.table import Cell
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ class ScoredAnswer:
     values: Mapping[str, float]
     reason: str | None
     group: str = ""  # its kind of item, of a task with a grid
+    whole: bool = True  # whether it came to its end: it was not cut off, and its reasoning ended
 
 
 def item_of(answer_id: str) -> str:
@@ -111,7 +114,8 @@ class Finished:
                 if row["score"] is not None:
                     values.setdefault(self.main.name, row["score"])
                 item = item_of(row["id"]) or only
-                yield ScoredAnswer(row["id"], item, row["text"], values, row["reason"])
+                whole = answer_state(row["text"], row.get("finish_reason")) == "whole"
+                yield ScoredAnswer(row["id"], item, row["text"], values, row["reason"], whole=whole)
 
     def table(self) -> "pa.Table":
         """All answers in columns: id, item, text, score (of the first measure; null without one) and reason."""
@@ -123,17 +127,31 @@ class Finished:
         columns["reason"] = pa.array([row.reason for row in rows], pa.string())
         return pa.table(columns)
 
+    def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
+        """An answer's value of a measure; of `TASK/scored` and `TASK/whole`, which any task has, 1 or 0."""
+        if measure.short == "scored":
+            return float(self.main.name in answer.values)
+        return float(answer.whole) if measure.short == "whole" else answer.values.get(measure.name)
+
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Item -> mean over its answers that have a value; None where none has. Every item is there, in order."""
         values: dict[str, list[float]] = {item: [] for item in self.prompts}
         for answer in self.answers():
-            if measure.name in answer.values:
-                values[answer.item].append(answer.values[measure.name])
+            if (value := self.value(answer, measure)) is not None:
+                values[answer.item].append(value)
         return {item: math.fsum(scored) / len(scored) if scored else None for item, scored in values.items()}
 
     def by_answer(self, measure: Measure) -> np.ndarray:
         """The values of all answers that have one, shape (answers with a value,)."""
-        return np.array([a.values[measure.name] for a in self.answers() if measure.name in a.values], np.float64)
+        values = (self.value(answer, measure) for answer in self.answers())
+        return np.array([value for value in values if value is not None], np.float64)
+
+    def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Comparison:
+        """This run's answers against the base's by a measure: paired by item, or not at all."""
+        if measure.per_item:
+            sides = base.by_item(measure), self.by_item(measure)
+            return compare_paired(*sides, share=measure.share, level=level)
+        return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
 
     def digest(self) -> str:
         """SHA-256 of the files that hold the answers and their worth."""

@@ -66,14 +66,23 @@ class Outcome:
     stopped: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
-    """By which a study sees whether training cost a model its understanding (`sozo.eval.control`)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What a gain of a task's first measure must not cost (`sozo.eval.outcome`)."""
 
-    measure: Measure  # a share that a model with understanding has, whatever its creativity
+    measure: Measure
+    margin: float  # a loss of less is none; in the units of the measure's differences
+    least: int  # answers or items on each side: with fewer, nothing is said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control(Bound):
+    """By which a study sees whether training cost a model its understanding (`sozo.eval.control`).
+
+    Its measure is a share that a model with understanding has, whatever its creativity.
+    """
+
     chance: float  # the share of who guesses, or always says the same
-    margin: float  # a loss of less is none
-    least: int  # answers: with fewer, nothing is said
     errors: Measure | None = None  # a share of other answers, wrong however they are read: it must not grow by `margin`
 
 
@@ -98,6 +107,7 @@ class Task:
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
     control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
+    second: ClassVar[Bound | None] = None  # of the mean by a second encoder, in the base's standard deviations by it
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
     Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
@@ -116,6 +126,13 @@ class Task:
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
+
+    @classmethod
+    def bounds(cls) -> tuple[Bound, ...]:
+        """What a gain of the first measure must not cost; of any task shares of answers: with a score, and whole."""
+        per_item = cls.measures[0].per_item
+        shares = (Measure(f"{cls.name}/{name}", share=True, per_item=per_item) for name in ("scored", "whole"))
+        return tuple(Bound(measure=measure, margin=0.05, least=30) for measure in shares)
 
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, cost_line, share
+from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.table import Cell, Content, Table
 from sozo.tasks.finished import Finished
 
@@ -266,6 +267,10 @@ class View(Generic[Run]):
     def section(self, measures: Sequence[Measure], runs: Sequence[Run]) -> Section:
         """Tables and pictures of the page; `runs` are the models' best ones."""
         return (ModelTable(measures[0].task, tuple(map(measured, measures))),), ()
+
+    def published_changes(self, base: Mapping[str, str], model: Mapping[str, str]) -> Mapping[str, Comparison]:
+        """Measure's name -> change from a model of the paper to one that it trained, by what is printed of them."""
+        return {}
 
     def scale_text(self, measures: Sequence[Measure], run: Run) -> str:
         """What the run's numbers rest on, in a sentence beside correlations."""

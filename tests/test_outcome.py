@@ -10,6 +10,7 @@ import pytest
 from sozo.data.jumandic import load_nouns
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
+from sozo.eval.guarded import guard_gains
 from sozo.eval.outcome import FELL, HELD, NOT_SHOWN, outcomes
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
@@ -70,7 +71,8 @@ def base_and(folder, scored, lists, n=LISTS):
 
 
 def outcome(folder, guard=None, task="dat", model="model", base="base"):
-    found = outcomes(compare_models(find_evaluated([str(folder)]), base), guard)
+    compared = compare_models(find_evaluated([str(folder)]), base)
+    found = outcomes(compared, guard_gains(compared, guard) if guard else ())
     return next(one for one in found if (one.task, one.model) == (task, model))
 
 
@@ -92,31 +94,31 @@ def test_one_list_said_again_and_again_is_not_ahead(scored, tmp_path):
     assert not one.ahead
     assert states(one)["dat/unique_words"] == FELL
     said = page_text(tmp_path, tmp_path, base="base", guard=SecondEncoder())
-    assert re.search(r"model: dat higher, \+0\.\d+ .*, but unique words −\d\d\.\d% \[−\d\d\.\d, −\d\d\.\d%\]", said)
+    assert re.search(r"model: DAT higher, \+0\.\d+ .*, but unique words −\d\d\.\d% \[−\d\d\.\d, −\d\d\.\d%\]", said)
     assert "ahead (" not in said
 
 
 def test_a_gain_that_keeps_everything_is_ahead(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[4 * LISTS :], n=4 * LISTS)
     one = outcome(folder, SecondEncoder(gain=0.5))
-    assert states(one) == dict.fromkeys(("dat/valid", "dat/unique_words", "guard"), HELD)
+    assert states(one) == dict.fromkeys(("dat/valid", "dat/unique_words", "dat/guard"), HELD)
     assert one.ahead
     said = page_text(folder, tmp_path, base="base", guard=SecondEncoder(gain=0.5))
-    assert "model: dat ahead" in said
+    assert "model: DAT ahead" in said
     assert "one training run is one training run" in said
 
 
 def test_without_a_second_encoder_nobody_is_ahead_and_the_page_says_what_to_do(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[4 * LISTS :], n=4 * LISTS)
     one = outcome(folder)
-    assert states(one)["guard"] == NOT_SHOWN
+    assert states(one)["dat/guard"] == NOT_SHOWN
     assert not one.ahead
     assert "--guard" in page_text(folder, tmp_path, base="base")
 
 
 def test_a_second_encoder_that_loses_is_a_price(scored, tmp_path):
     one = outcome(base_and(tmp_path, scored, scored[4 * LISTS :], n=4 * LISTS), SecondEncoder(gain=-2))
-    assert states(one)["guard"] == FELL
+    assert states(one)["dat/guard"] == FELL
     assert not one.ahead
 
 
@@ -223,10 +225,10 @@ def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
 def test_the_papers_rows_are_read_by_the_same_rule(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[-LISTS:])
     said = page_text(folder, tmp_path, base="base", with_published=True)
-    swallow = re.search(r"Swallow-8B, GRPO \(paper\): dat higher, \+0\.046 .*?\.", said)
+    swallow = re.search(r"Swallow-8B, GRPO \(paper\): DAT higher, \+0\.046 .*?\.", said)
     assert swallow
     assert "the paper does not say" in said  # of a second encoder
-    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): dat higher, .*, but valid answers −8\.3 pp", said)
+    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT higher, .*, but valid answers −8\.3 pp", said)
     # On no axis with ours.
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]

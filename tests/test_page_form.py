@@ -60,7 +60,7 @@ def test_latex_says_what_the_page_says_and_runs_nothing():
     assert "& $-$0.50 & $-$0.10$^{*}$ \\\\\n" in text
     small = "{\\scriptsize from b\\_c} & {\\scriptsize {[}$-$1.00, 0.00]} & {\\scriptsize {[}$-$0.20, $-$0.10]} \\\\\n"
     assert small in text
-    assert "corrected p below 0.05" in text
+    assert "the 95\\% interval leaves 0" in text
     assert "\\begin{tabular}{lrr}" in text
     rows = [line for line in text.splitlines() if line.endswith("\\\\")]
     assert all(line.count(" & ") == 2 or "\\& 50" in line for line in rows)

@@ -20,10 +20,10 @@ from sozo.tasks.sat.compliance import Extra
 SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/copied", 2, better=-1)
 
 
-def change(difference, *, effect, p_holm=0.001):
-    ends = (difference - 0.01, difference + 0.01)
+def change(difference, *, effect, half=0.01):
+    ends = (difference - half, difference + half)
     names = {"model": "after", "base": "before", "column": "a"}
-    return Change(9, 9, difference, *ends, effect=effect, p_holm=p_holm, **names)
+    return Change(9, 9, difference, *ends, effect=effect, **names)
 
 
 def test_a_difference_of_shares_is_percentage_points():
@@ -35,18 +35,18 @@ def test_a_difference_of_shares_is_percentage_points():
 
 
 @pytest.mark.parametrize(
-    ("effect", "p_holm", "measure", "mark"),
+    ("effect", "half", "measure", "mark"),
     [
-        (0.9, 0.001, SCORE, "up good deep"),
-        (0.3, 0.001, SCORE, "up good"),
-        (0.1, 0.001, SCORE, "up"),  # certain, and negligible: an arrow, no colour
+        (0.9, 0.01, SCORE, "up good deep"),
+        (0.3, 0.01, SCORE, "up good"),
+        (0.1, 0.01, SCORE, "up"),  # certain, and negligible: an arrow, no colour
         (0.9, 0.06, SCORE, ""),  # large, and not certain
-        (0.3, 0.001, LESS, "up bad"),
-        (0.3, 0.001, Measure("a", 2, better=0), "up"),
+        (0.3, 0.01, LESS, "up bad"),
+        (0.3, 0.01, Measure("a", 2, better=0), "up"),
     ],
 )
-def test_colour_is_for_effect_and_significance_together(effect, p_holm, measure, mark):
-    assert change_cell(change(0.02, effect=effect, p_holm=p_holm), measure).mark == mark
+def test_colour_is_for_effect_and_certainty_together(effect, half, measure, mark):
+    assert change_cell(change(0.02, effect=effect, half=half), measure).mark == mark
 
 
 def test_in_a_heat_map_intervals_are_for_who_points_at_the_cell():

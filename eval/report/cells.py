@@ -6,7 +6,7 @@ from dataclasses import replace
 from sozo.eval.compare import Change
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import n_of, p_value, signed
+from sozo.scoring.numbers import n_of, signed
 from sozo.scoring.said import said
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
@@ -16,7 +16,7 @@ _NEGLIGIBLE, _LARGE = 0.2, 0.8  # below and from on, in Cohen's d
 
 
 def change_cell(change: Change | None, measure: Measure) -> Cell:
-    """A difference with interval, effect size, corrected p-value and n; where there is none, why."""
+    """A difference with interval, effect size and n; where there is none, why."""
     if change is None:
         return Cell(why="no_run")
     if change.difference is None:
@@ -24,13 +24,11 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
     below = []
     if change.effect is not None:
         below.append(f"d = {signed(change.effect, _EFFECT)}")
-    if change.p_holm is not None:
-        below.append(p_value(change.p_holm))
     if change.reason is not None:
         below.append(change.reason)
     if change.seeds:
         below.append(said("over seeds, {how}", how=change.seeds))
-    numbers = {"effect": change.effect, "p": change.p, "p_holm": change.p_holm, "reason": change.reason}
+    numbers = {"effect": change.effect, "p": change.p, "reason": change.reason}
     more = {name: number for name, number in numbers.items() if number is not None}
     return Cell(
         change.difference,
@@ -50,19 +48,18 @@ def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
     """The cell with its difference from the base below it."""
     if change is None or change.difference is None:
         return cell
-    more = {} if change.p_holm is None else {"p_holm": change.p_holm}
-    shown = replace(change_cell(change, measure), n=None, of=None, below=(), more=more)
+    shown = replace(change_cell(change, measure), n=None, of=None, below=(), more={})
     return replace(cell, change=shown)
 
 
 def _mark(change: Change, measure: Measure) -> str:
-    """An arrow for what is significant; a colour if the effect is not negligible (Cohen, 1988), deep if it is large."""
-    if not change.significant or not change.difference:
+    """An arrow where the interval leaves 0; a colour if the effect is not negligible, deep if large (Cohen, 1988)."""
+    if not change.sign:
         return ""
     size = abs(change.effect or 0.0)
-    marks = ["up" if change.difference > 0 else "down"]
+    marks = ["up" if change.sign > 0 else "down"]
     if size >= _NEGLIGIBLE and measure.better:
-        marks.append("good" if change.difference * measure.better > 0 else "bad")
+        marks.append("good" if change.sign * measure.better > 0 else "bad")
         marks += ["deep"] * (size >= _LARGE)
     return " ".join(marks)
 

@@ -2,19 +2,23 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sozo.data.record import write_json, write_whole
 from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated
+from sozo.eval.guarded import Guarded, guard_gains
+from sozo.eval.outcome import Outcome, outcomes
+from sozo.eval.report.answer import answer, clause
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import facts
-from sozo.eval.report.guard import Guarded, guard_gains, guard_tables
+from sozo.eval.report.guard import guard_tables
 from sozo.eval.report.lead import lead
-from sozo.eval.report.pictures import Figure, plane, radars, ridge
-from sozo.eval.report.published import published_values
+from sozo.eval.report.pictures import Figure, independent_words, plane, radars, ridge
+from sozo.eval.report.published import published_outcomes, published_values
 from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
@@ -55,6 +59,7 @@ def write_evaluation(
         "scripts": ("tables.js", "reader.js"),
         "bilingual": True,
         "title": title,
+        "today": f"{datetime.now(UTC):%Y-%m-%d}",
         "names": [(model.name, n % SERIES) for n, method in enumerate(methods) for model in method.runs.values()],
         "ticked": {method.first.name for method in methods if method.name not in compared.against} | {models[-1].name},
         "once": any(not method.several for method in methods if method.name in trained),
@@ -65,9 +70,10 @@ def write_evaluation(
         "kinds": [task.name for task in reading_order(tasks)],
         "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
     }
-    first = _sections(compared, tasks, with_published)
-    gains = guard_gains(tasks, compared, guard) if guard else None
-    changed = [*map(without_empty, change_tables(compared)), *guard_tables(gains or [], compared)]
+    gains = guard_gains(compared, guard) if guard else []
+    found = outcomes(compared, gains)
+    first = _sections(compared, tasks, found, with_published)
+    changed = [*map(without_empty, change_tables(compared)), *guard_tables(gains, compared)]
     first |= {"changed": changed, "facts": facts(models, tasks)}
     write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed])
     # The first page last: when it is there, all are.
@@ -75,12 +81,14 @@ def write_evaluation(
         values = first if number == 0 else dict.fromkeys(first, ())
         page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number])
         write_whole(pages[number], page)
-    write_json(path.with_suffix(".json"), _numbers(compared, tasks, gains))
+    write_json(path.with_suffix(".json"), _numbers(compared, tasks, gains, found))
     return pages
 
 
-def _numbers(compared: Compared, tasks: Sequence[type[Task]], gains: Sequence[Guarded] | None) -> dict[str, Any]:
-    """The content of `report.json`: what came out of every run, and what changed; gains where there is a guard."""
+def _numbers(
+    compared: Compared, tasks: Sequence[type[Task]], gains: Sequence[Guarded], found: Sequence[Outcome]
+) -> dict[str, Any]:
+    """The content of `report.json`: what came out of every run, what changed, and who is ahead; gains by a guard."""
     runs = []
     for model in compared.models:
         for run in (run for task in tasks for run in model.of_task(task.name)):
@@ -89,14 +97,18 @@ def _numbers(compared: Compared, tasks: Sequence[type[Task]], gains: Sequence[Gu
     numbers = {"runs": runs, "changes": list(map(asdict, compared.each.values()))}
     if over_seeds:
         numbers["over_seeds"] = over_seeds
-    if gains is not None:
+    numbers["outcomes"] = [asdict(one) | {"kind": one.kind} for one in found]
+    if gains:
         numbers["gains"] = [asdict(gain) for gain in gains]
     return numbers
 
 
-def _sections(compared: Compared, tasks: Sequence[type[Task]], with_published: bool) -> dict[str, Sequence[Any]]:
-    """Of each task its answer in a sentence and pictures; then what its view declares, tables after an overview."""
-    leads, every_radar = [], []
+def _sections(
+    compared: Compared, tasks: Sequence[type[Task]], found: Sequence[Outcome], with_published: bool
+) -> dict[str, Sequence[Any]]:
+    """The answer over all tasks; of each its sentence and pictures; what its view declares, after an overview."""
+    leads, every_radar, every_gain = [], [], dict[str, list[float]]()
+    of_paper: list[Outcome] = []
     tables: list[Table] = []
     charts: list[Figure] = []
     means: dict[str, dict[str, float]] = {}  # of the paper's models
@@ -105,8 +117,12 @@ def _sections(compared: Compared, tasks: Sequence[type[Task]], with_published: b
         if not runs:
             continue
         declared, pictures = task.view.section(task.measures, runs)
-        theirs = published_values(declared, task.measures[:1]) if with_published else []
-        means[task.name] = {model.name: values[0] for model, values in theirs}
+        theirs = published_values(declared, task.measures[:1])
+        trained = list(published_outcomes(task, theirs))
+        every_gain[task.name] = gains = [d for one in trained if (d := one.change.difference or 0.0) > 0]
+        if with_published:
+            means[task.name] = {model.name: values[0] for model, values in theirs}
+            of_paper += trained
         shown = section_tables(task, compared, declared, with_published=with_published)
         tables += map(without_empty, on_one_scale(shown))
         planes: list[Figure] = []
@@ -119,6 +135,12 @@ def _sections(compared: Compared, tasks: Sequence[type[Task]], with_published: b
                 charts += filter(None, [ridge(picture, task, compared.methods)])
             else:
                 planes += filter(None, [plane(picture, task, compared.methods)])
-        leads.append((lead(task, compared, theirs), planes))
+                words = independent_words(picture, task, compared.methods)
+                found = [
+                    replace(one, independent_words=words.get(one.model)) if one.task == task.name else one
+                    for one in found
+                ]
+        leads.append((lead(task, compared, found, gains), planes))
     tables.insert(0, without_empty(overview(compared, tasks, means)))
-    return {"leads": leads, "tables": tables, "charts": charts, "radars": every_radar}
+    answers = {"answer": answer(found, every_gain), "papers": [(one.model, clause(one)) for one in of_paper]}
+    return {**answers, "leads": leads, "tables": tables, "charts": charts, "radars": every_radar}

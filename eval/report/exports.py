@@ -110,7 +110,7 @@ def _in_one_line(text: str) -> str:
 def latex(table: Table, name: str) -> str:
     """A `table` of the package booktabs: each cell's number, and below it in small what stands below it on the page."""
     starred = any(_star(cell) or _star(cell.change) for row in table.rows for cell in row.cells)
-    note = " $^{*}$: corrected p below 0.05." if starred else ""
+    note = " $^{*}$: the 95\\% interval leaves 0." if starred else ""
     lines = [
         "% \\usepackage{booktabs}; where there is Japanese, LuaLaTeX or upLaTeX with a Japanese class",
         "\\begin{table}\n\\centering",

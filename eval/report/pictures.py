@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sozo.eval.compare import Compared
-from sozo.eval.frontier import curves_beside
+from sozo.eval.frontier import NAMES, curves_beside
 from sozo.eval.report.charts import radar_points, ridge_chart
 from sozo.eval.report.labels import english, translate_chart, wording
 from sozo.eval.report.plane import Spot, plane_chart
@@ -74,6 +74,19 @@ def plane(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> Figu
         note = None if curves else wording("no_frontier", lists=picture.lists)
     svg = plane_chart(spots, curves, english(picture.across), english(picture.up), picture.salt)
     return Figure(picture.name, translate_chart(svg), picture.about, note=note)
+
+
+def independent_words(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> dict[str, int]:
+    """Method -> unique words of lists of independent words with its mean, by a frontier beside the runs."""
+    if picture.lists is None:
+        return {}
+    curve = curves_beside(picture.points, picture.lists, picture.encoder).get(NAMES["independent"], ())
+    found = {}
+    for method in methods:
+        means = [point.y for run in method.of_task(task.name) if (point := picture.points.get(run.folder))]
+        if means and curve and curve[0][1] <= (mean := sum(means) / len(means)) <= curve[-1][1]:
+            found[method.name] = round(float(np.interp(mean, *np.array(curve).T[::-1])))
+    return found
 
 
 def radars(

@@ -1,13 +1,19 @@
 """The paper's figures on the page: beside the rows of a study of its models, below tables, or as rows of these."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from sozo.data.published import load_text
+from sozo.eval.compare import Change
 from sozo.eval.evaluated import Evaluated
+from sozo.eval.outcome import Outcome, judged
 from sozo.scoring.measure import Measure
+from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.table import Cell, Row, Table
+from sozo.tasks.task import Task
 from sozo.tasks.view import ModelTable, RowTable, RunColumn
+
+_UNSAID = "the paper does not say"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,11 @@ def paper_table(name: str | None) -> Table | None:
     return Table("papers_models", tuple(column.replace("_", " ") for column in lines[0]), tuple(rows))
 
 
+def in_the_paper(measure: Measure) -> Measure:
+    """The measure with the paper's decimals."""
+    return replace(measure, digits=min(measure.digits, 3))
+
+
 def printed(text: str, heat: bool = False) -> Cell:
     """What a paper prints, digit for digit."""
     try:
@@ -86,3 +97,22 @@ def figure(column: RunColumn, row: Mapping[str, str]) -> str:
     """The paper's figure in a column; empty where there is none."""
     text = row.get(column.paper)
     return column.figure(text) if text else ""
+
+
+def published_outcomes(task: type[Task], models: Sequence[tuple[Published, tuple[float, ...]]]) -> Iterator[Outcome]:
+    """What the paper's trainings came out as in a task by what is printed of them; `models` have their means."""
+    by_name = {model.name: (model, values[0]) for model, values in models}
+    measure = in_the_paper(task.measures[0])
+    for model, mean in by_name.values():
+        if model.base not in by_name:
+            continue
+        base, before = by_name[model.base]
+        changes = task.view.published_changes(base.figures, model.figures)
+        known = changes.get(measure.name, Comparison(reason="printed without an interval"))
+        named = Change(model=model.name, base=base.name, column=measure.name)
+        change = replace(named, **asdict(known) | {"difference": mean - before})
+        guards = [
+            judged(bound, changes.get(bound.measure.name, Comparison(reason=_UNSAID)))
+            for bound in (*task.bounds(), *([task.second] if task.second else ()))
+        ]
+        yield Outcome(task.name, model.name, base.name, measure, change, p=change.p, guards=tuple(guards))

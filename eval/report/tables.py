@@ -7,7 +7,7 @@ from sozo.eval.compare import Changes, Compared, groups
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.report.cells import change_cell, seed_cell, with_change
 from sozo.eval.report.labels import labels
-from sozo.eval.report.published import figure, paper_row, paper_table, published_rows
+from sozo.eval.report.published import figure, in_the_paper, paper_row, paper_table, published_rows
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks.finished import Finished
@@ -85,11 +85,6 @@ def overview(compared: Compared, tasks: Sequence[type[Task]], papers: Mapping[st
     return fold_rows(Table("overview", ("model", *(task.name for task in tasks)), tuple(rows)), compared)
 
 
-def in_the_paper(measure: Measure) -> Measure:
-    """The measure with the paper's decimals."""
-    return replace(measure, digits=min(measure.digits, 3))
-
-
 def section_tables(
     task: type[Task], compared: Compared, declared: Sequence[ModelTable | RowTable], *, with_published: bool = False
 ) -> list[Table]:
@@ -134,7 +129,7 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
 
 
 def change_tables(compared: Compared) -> list[Table]:
-    """Every difference from the base with its interval, effect size and corrected p-value: the tables that have any."""
+    """Every difference from the base with its interval and effect size: the tables that have any."""
     methods = {method.name: len(method.runs) for method in compared.methods}
     seeds = {model.name: 1 for method in compared.methods if method.several for model in method.runs.values()}
     tables = []

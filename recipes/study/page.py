@@ -118,6 +118,8 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
     for name, shown in summary_cells(row.summary).items():
         cells[name] = replace(shown, paper=paper.get(name, ""))
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
+    if result.study is None:
+        cells |= _two_instruments(row)
     if table.guard:
         own, second = map(_gain_cell, row.gains)
         cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
@@ -125,6 +127,11 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
         verdict = by_row.get(row.summary.source)
         cells[heading(task)] = verdict.text() if verdict else None
     return cells
+
+
+def _two_instruments(row: Table11Row) -> dict[str, Content]:
+    measures = (MEASURES[name] for name in ("combination", "categories"))
+    return {measure.heading: Cell(measure.value(row), measure.measure) for measure in measures}
 
 
 def _gain_cell(gain: Gain | None) -> Cell:
@@ -178,13 +185,11 @@ def short_table(table: Table11) -> Table:
     """Of each row what fits a terminal: what it is made of is explained in recipes/quickstart.py."""
     rows = []
     for row in table.rows:
-        summary = row.summary
-        mean, combined, kinds = (
-            Cell(MEASURES[name].value(row), MEASURES[name].measure) for name in (MEAN, "combination", "categories")
-        )
+        summary, mean = row.summary, MEASURES[MEAN]
         valid = Cell.share(summary.valid, summary.num_responses)
-        cells: dict[str, Content] = {"Source": summary.source, "Valid": valid, "Mean": mean}
-        rows.append(cells | {"Words": summary.unique_words, "Combined": combined, "Kinds": kinds})
+        cells: dict[str, Content] = {"Source": summary.source, "Valid": valid}
+        cells |= {"Mean": Cell(mean.value(row), mean.measure), "Unique words": summary.unique_words}
+        rows.append(cells | _two_instruments(row))
     return tabulate("DAT scores", rows)
 
 

@@ -38,6 +38,7 @@ class Result:
     facts: Mapping[str, str] = field(default_factory=dict)  # what else a reader should know (model, seed)
     controls: Verdicts = field(default_factory=dict)  # what the control tasks say of the rows
     evaluations: Mapping[str, Mapping[str, Steps]] = field(default_factory=dict)  # measure -> row -> step -> value
+    answer: Sequence[str] = ()  # what was learned, in sentences
     curves: Sequence[Curve] = ()  # of learning
     samples: int = 3  # responses of each row that are shown
     study: Study | None = None  # where it has arms or several seeds

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sozo.scoring.statistics.hill import hill_ratio
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.data.schema import FAILED, Reason, iter_tables
 from sozo.scoring.embeddings import DEFAULT_ENCODER
 from sozo.scoring.measure import Estimate, Measure, t_interval
+from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.statistics.means import LEVEL
 from sozo.tasks.dat.table import read_table, valid_lists, valid_scores
 from sozo.tasks.finished import Finished
 
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sozo.scoring.guard import Guard
+
+
+UNIQUE_WORDS = Measure("dat/unique_words", 0, per_item=False, group=None, ratio=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +166,16 @@ class FinishedDat(Finished):
         if measure.short == "valid":
             return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.came - self.summary.valid])
         return valid_scores(self.folder)[: self.summary.valid]
+
+    def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Comparison:
+        """Of unique words the log ratio at equal n."""
+        if measure.name != UNIQUE_WORDS.name:
+            return super().against(base, measure, level)
+        sides = [valid_lists(run.folder, run.settings.get("trials")) for run in (base, self)]
+        ratio = hill_ratio(*sides, level=level)
+        return Comparison(
+            ratio.n, max(map(len, sides)), ratio.mean, ratio.low, ratio.high, p=ratio.p, reason=ratio.reason
+        )
 
     def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
         from sozo.tasks.dat.deal import dealt_badly

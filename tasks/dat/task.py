@@ -1,5 +1,6 @@
 """The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a score is a distance."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,10 +14,10 @@ from sozo.scoring.measure import Measure
 from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
-from sozo.tasks.dat.summary import FinishedDat, summarise
+from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
 from sozo.tasks.dat.table import read_lists
 from sozo.tasks.dat.view import DatView
-from sozo.tasks.task import Answer, Complete, Item, Outcome, Row, Task
+from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, Row, Task
 
 if TYPE_CHECKING:
     from sozo.scoring.guard import Guard
@@ -33,11 +34,18 @@ class Dat(Task):
     title = "Divergent Association Task"
     Settings = DatSettings
     measures = (Measure("dat", per_item=False, paper="mean"), Measure("dat/valid", share=True, per_item=False))
+    second = Bound(measure=Measure("dat/guard", 2), margin=0.1, least=100)
     max_new_tokens = 256
     batch_size = 1024
     Finished = FinishedDat
     view = DatView()
     settings: DatSettings
+
+    @classmethod
+    def bounds(cls) -> tuple[Bound, ...]:
+        """Valid responses, and different words at equal n."""
+        words = Bound(measure=UNIQUE_WORDS, margin=-math.log(0.95), least=20)
+        return (Bound(measure=cls.measures[1], margin=0.05, least=100), words)
 
     def __init__(self, settings: DatSettings | None = None) -> None:
         super().__init__((settings or DatSettings()).settled())

@@ -9,10 +9,11 @@ from sozo.scoring.final_text import answer_state
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, share
 from sozo.scoring.statistics.means import Interval
+from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.instrument_cells import cell, measured
 from sozo.tasks.dat.summary import DatSummary, FinishedDat
-from sozo.tasks.dat.table11 import table11
+from sozo.tasks.dat.table11 import PAPER_RESPONSES, changes_in_the_paper, table11
 from sozo.tasks.view import (
     CARD,
     FACTS,
@@ -36,7 +37,6 @@ from sozo.tasks.view import (
 )
 
 _ENDS = ("_se", "_low", "_high")  # of names of how far an instrument may be off
-_PAPER_RESPONSES = 131_072  # in all, of each row
 
 
 class DatView(View[FinishedDat]):
@@ -127,6 +127,10 @@ class DatView(View[FinishedDat]):
             tables.insert(1, ModelTable("instruments", pick(columns, names), says))
         return tables, (Ridge("dat_chart", "ridges", "score_axis", measures[0]), *planes)
 
+    def published_changes(self, base: Mapping[str, str], model: Mapping[str, str]) -> Mapping[str, Comparison]:
+        trained = all(row.get("std") and row.get("valid") for row in (base, model))
+        return changes_in_the_paper(base, model) if trained else {}
+
     def reader_answers(self, run: FinishedDat) -> Iterator[tuple[str, ReaderAnswer]]:
         for table in iter_tables(run.folder, ("text", "score", "reason", "finish_reason")):
             for row in table.to_pylist():
@@ -167,7 +171,7 @@ def _range(run: FinishedDat) -> str:
 
 def _valid_in_the_paper(valid: str) -> str:
     """The paper's count of valid responses, as `valid` is shown."""
-    return f"{int(valid):,} ({share(int(valid), _PAPER_RESPONSES)})"
+    return f"{int(valid):,} ({share(int(valid), PAPER_RESPONSES)})"
 
 
 def _valid_share(summary: DatSummary) -> str:

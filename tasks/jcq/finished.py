@@ -74,7 +74,8 @@ class FinishedJcq(Finished):
                 values |= {f"jcq/{task}": mean} | {f"jcq/{task}/{name}": value for name, value in scores.items()}
             why_not = FAILED if never_came(answer) else NOT_ASKED
             reason = None if values else str(judgement.status) if judgement else why_not
-            rows.append(ScoredAnswer(answer.id, answer.item, answer.text, values, reason, task))
+            whole = answer_state(answer.text, answer.finish_reason) == "whole"
+            rows.append(ScoredAnswer(answer.id, answer.item, answer.text, values, reason, task, whole))
         return tuple(rows)
 
     def answers(self) -> Iterator[ScoredAnswer]:

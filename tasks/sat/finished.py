@@ -15,7 +15,7 @@ import numpy as np
 
 from sozo.data.prompts import fill, prompt
 from sozo.scoring.embeddings import make_encoder
-from sozo.scoring.final_text import final_text
+from sozo.scoring.final_text import answer_state, final_text
 from sozo.scoring.judges.protocol import Rubric, Scores, ToJudge
 from sozo.scoring.measure import Estimate
 from sozo.tasks.finished import Finished, ScoredAnswer
@@ -68,7 +68,8 @@ class FinishedSat(Finished):
 
     def answers(self) -> Iterator[ScoredAnswer]:
         for row in self.rewrites:
-            yield ScoredAnswer(row.id, row.story_id, row.text, rewrite_values(row), row.reason)
+            whole = answer_state(row.text, row.finish_reason) == "whole"
+            yield ScoredAnswer(row.id, row.story_id, row.text, rewrite_values(row), row.reason, whole=whole)
 
     def to_judge(self) -> Iterator[ToJudge]:
         """What is judged is what is embedded: a judge that reads the reasoning too judges something else."""

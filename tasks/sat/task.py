@@ -15,7 +15,7 @@ from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, rewrite_
 from sozo.tasks.sat.score import SatScorer, SatSettings
 from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
 from sozo.tasks.sat.view import SatView
-from sozo.tasks.task import Answer, Complete, Item, Outcome, Row, Task
+from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, Row, Task
 
 
 class Sat(Task):
@@ -34,6 +34,10 @@ class Sat(Task):
     Finished = FinishedSat
     view = SatView()
     settings: SatSettings
+
+    @classmethod
+    def bounds(cls) -> tuple[Bound, ...]:
+        return (*super().bounds(), Bound(measure=cls.measures[1], margin=0.05, least=30))
 
     @cached_property
     def stories(self) -> tuple[Story, ...]:

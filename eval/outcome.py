@@ -1,0 +1,232 @@
+"""Did training help, and at what price? A task's first measure against the base, and what it must not have cost."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sozo.eval.compare import Change, Compared, change_at
+from sozo.eval.control import KEPT, LOST, ControlVerdict, judge_control
+from sozo.eval.evaluated import not_alike
+from sozo.eval.guarded import Guarded
+from sozo.eval.seeds import Method
+from sozo.scoring.measure import Measure
+from sozo.scoring.said import said
+from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.statistics.means import LEVEL
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.tasks import task_types
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Bound, Task
+
+HELD, FELL, NOT_SHOWN = "held", "fell", "not shown"
+_POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class GuardState:
+    """Whether a gain cost what it must not cost; `state` is HELD, FELL or NOT_SHOWN."""
+
+    measure: Measure
+    state: str
+    change: Comparison  # of its measure, with a 95% interval
+    why: str = ""  # why it is not shown
+    encoder: str = ""  # of a second encoder its name
+
+    @property
+    def name(self) -> str:
+        """The measure's name."""
+        return self.measure.name
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a method came out as in a task."""
+
+    task: str
+    model: str
+    base: str
+    measure: Measure
+    change: Change  # of the task's first measure, with an interval of `level`
+    level: float = LEVEL  # 1 - 0.05 / m of a method with m tasks
+    p: float | None = None  # m times that of the change: below 0.05 exactly where the interval leaves 0
+    guards: tuple[GuardState, ...] = ()
+    independent_words: int | None = None  # as many as lists of words drawn independently have at its mean, if known
+    judge_noise: float = 0.0  # standard deviation of a mean from one judging to the next; it is in the interval
+    control: ControlVerdict | None = None  # of a task that is a control: nothing is won there
+
+    @property
+    def higher(self) -> bool:
+        """Whether the first measure is better than the base's, whatever it cost."""
+        return self.control is None and self.change.sign * (self.measure.better or 1) > 0
+
+    @property
+    def lower(self) -> bool:
+        """Whether it is worse."""
+        return self.control is None and self.change.sign * (self.measure.better or 1) < 0
+
+    def of_state(self, state: str) -> list[GuardState]:
+        """The guards of a state."""
+        return [guard for guard in self.guards if guard.state == state]
+
+    @property
+    def ahead(self) -> bool:
+        """Whether it is better and every guard held. No guard needs a correction: all of them must hold."""
+        return self.higher and not any(guard.state != HELD for guard in self.guards)
+
+    @property
+    def kind(self) -> str:
+        """In a word: ahead, price, unsure, lower, same or none."""
+        if self.change.low is None:
+            return "none"
+        if self.higher:
+            return "ahead" if self.ahead else "price" if self.of_state(FELL) else "unsure"
+        return "lower" if self.lower else "same"
+
+    def detectable(self) -> float | None:
+        """The least true difference whose interval would leave 0 with a probability of 80%."""
+        if self.change.low is None or self.change.n < 2:
+            return None
+        quantiles = (_quantile(self.change, share) for share in ((1 + self.level) / 2, _POWER))
+        return _error(self.change, self.level) * sum(quantiles)
+
+
+def outcomes(compared: Compared, gains: Sequence[Guarded] = ()) -> list[Outcome]:
+    """Of each method that is compared, task by task; lists of nouns that were drawn from a dictionary are no methods.
+
+    `gains` are those by a second encoder; without any nobody can be ahead in a task that asks for one.
+    """
+    found: list[Outcome] = []
+    for method in compared.methods:
+        if method.name in compared.against and not method.reference:
+            tasks = [task for task in task_types().values() if (method.name, task.measures[0].name) in compared.changes]
+            found += _of_method(compared, method, tasks, gains)
+    return found
+
+
+def _of_method(
+    compared: Compared, method: Method, tasks: Sequence[type[Task]], gains: Sequence[Guarded]
+) -> Iterator[Outcome]:
+    base = compared.against[method.name]
+    targets = [task.measures[0].name for task in tasks if task.control is None]
+    family = max(1, sum(compared.changes[method.name, name].p is not None for name in targets))
+    for task in tasks:
+        measure = task.measures[0]
+        change = compared.changes[method.name, measure.name]
+        one = Outcome(task.name, method.name, base.name, measure, change)
+        if task.control is not None:
+            yield replace(one, control=_control(compared, method, task))
+            continue
+        level = 1 - (1 - LEVEL) / family
+        change, noise = change_at(compared, method, measure, level), judge_noise(compared, task)
+        if noise and not method.several:
+            change = _widened(change, level, noise)
+        guards = [_guard(bound, compared, method) for bound in task.bounds()]
+        if task.second is not None:
+            guards.append(_second(task.second, task, method, gains))
+        p = None if change.p is None else min(1.0, family * change.p)
+        yield replace(one, change=change, level=level, p=p, guards=tuple(guards), judge_noise=noise)
+
+
+def judge_noise(compared: Compared, task: type[Task]) -> float:
+    """By how much a mean of a judged task moves if the same answers are judged again; 0 where none were.
+
+    The root of the mean of (d² - e²) / 2 over the models whose answers are another's: d is their difference, e the
+    standard error that single answers give it, which is in every interval already.
+    """
+    twice: dict[tuple[tuple[str, str], ...], list[Finished]] = {}
+    for run in (run for model in compared.models if (run := model.run(task.name))):
+        if "judge" in run.settings:
+            twice.setdefault(tuple((answer.id, answer.text) for answer in run.answers()), []).append(run)
+    squares = []
+    for first, *others in twice.values():
+        for run in (run for run in others if not not_alike(first, run)):
+            change = run.against(first, task.measures[0])
+            if change.difference is not None:
+                error = _error(change) if change.low is not None else 0.0
+                squares.append(max(0.0, change.difference**2 - error**2) / 2)
+    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
+
+
+def _error(change: Comparison, level: float = LEVEL) -> float:
+    """The standard error whose Student's interval a change has."""
+    assert change.low is not None
+    assert change.high is not None
+    return (change.high - change.low) / 2 / _quantile(change, (1 + level) / 2)
+
+
+def _quantile(change: Comparison, share: float) -> float:
+    """Student's quantile for as many values as a change has."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(change.n - 1, share))
+
+
+def _widened(change: Change, level: float, noise: float) -> Change:
+    """The change of two means, each of which moves by the judge's noise too."""
+    if change.low is None or change.difference is None:
+        return change
+    from scipy.special import stdtr
+
+    error = math.hypot(_error(change, level), math.sqrt(2) * noise)
+    margin = _quantile(change, (1 + level) / 2) * error
+    p = 2 * float(stdtr(change.n - 1, -abs(change.difference) / error))
+    return replace(change, low=change.difference - margin, high=change.difference + margin, p=p)
+
+
+def _control(compared: Compared, method: Method, task: type[Task]) -> ControlVerdict | None:
+    """The verdict on a method's understanding; of several seeds the worst."""
+    verdicts = []
+    for base, model in compared.pairs:
+        before, after = base.run(task.name), model.run(task.name)
+        if model in method.runs.values() and before and after and task.control:
+            verdicts.append(judge_control(task.control, before, after))
+    verdicts.sort(key=lambda verdict: (verdict.verdict != LOST, verdict.verdict == KEPT))
+    return verdicts[0] if verdicts else None
+
+
+def _guard(bound: Bound, compared: Compared, method: Method) -> GuardState:
+    measure = bound.measure
+    change = compared.changes.get((method.name, measure.name), Comparison(reason="no_run"))
+    held = judged(bound, change, several=method.several)
+    before = [run.estimate(measure).mean for run in compared.against[method.name].of_task(measure.task)]
+    if measure.share and held.state == HELD and any(mean is not None and mean < bound.margin for mean in before):
+        return replace(held, state=NOT_SHOWN, why="the base has next to none")
+    return held
+
+
+def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Guarded]) -> GuardState:
+    """The gain by a second encoder, in the base's standard deviations; over a method's seeds."""
+    names = {model.name for model in method.runs.values()}
+    own = [gained for gained in gains if gained.task == task.name and gained.model in names]
+    known = [gained.guard for gained in own if gained.guard]
+    if not known or len(known) < len(names):
+        why = "the second encoder scores too few" if gains else "no second encoder was asked: --guard"
+        return GuardState(bound.measure, NOT_SHOWN, Comparison(), why)
+    if method.several:
+        mean = over_seeds({k: gain.deviations for k, gain in enumerate(known)})
+        change = Comparison(mean.n, mean.n, mean.mean, mean.low, mean.high, reason=mean.reason)
+    else:
+        (gain,) = known
+        change = Comparison(min(gain.n, gain.base_n), gain.n, gain.deviations, gain.low, gain.high)
+    return replace(judged(bound, change, several=method.several), encoder=own[0].encoder)
+
+
+def judged(bound: Bound, change: Comparison, *, several: bool = False) -> GuardState:
+    """Held: the whole 95% interval of the change is above minus the margin. Fell: all of it is below 0. Else neither.
+
+    >>> valid = Bound(measure=Measure("valid", share=True), margin=0.05, least=30)
+    >>> changes = [Comparison(99, 99, 0, *ends) for ends in ((-0.01, 0.01), (-0.3, -0.1), (-0.1, 0.1))]
+    >>> [judged(valid, change).state for change in changes]
+    ['held', 'fell', 'not shown']
+    """
+    one = GuardState(bound.measure, NOT_SHOWN, change)
+    if change.low is None or change.high is None:
+        return replace(one, why=change.reason or "no interval")
+    if change.n < bound.least and not several:
+        return replace(one, why=said("cannot be said from {n}", n=change.n))
+    if change.low > -bound.margin:
+        return replace(one, state=HELD)
+    if change.high < 0:
+        return replace(one, state=FELL)
+    seeds = "cannot be said from {n} seeds" if several else "cannot be said from {n}"
+    return replace(one, why=said(seeds, n=change.n))

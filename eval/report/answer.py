@@ -1,0 +1,109 @@
+"""Did training help, and at what price? What every method came out as, in words that no number stands in alone."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sozo.eval.outcome import FELL, HELD, NOT_SHOWN, GuardState, Outcome
+from sozo.eval.report.labels import labels, wording
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import interval, number, p_value, signed
+
+Pair = tuple[str, str]  # in English and in Japanese
+
+_MOST = 6  # methods that the first sentence names; more are counted
+_PERCENT = Measure("percent", 4, share=True)
+_COMMAS = (", ", "、")
+
+
+def answer(found: Sequence[Outcome], gains: Mapping[str, Sequence[float]]) -> list[tuple[str, Pair]]:
+    """Method -> its clauses, one a task; of many methods one clause without a name, of how many came out as what.
+
+    `gains` are what the paper's trainings gained, by task.
+    """
+    methods = list(dict.fromkeys(one.model for one in found))
+    if len(methods) > _MOST:
+        return [("", _counts(found))]
+    said = []
+    for model in methods:
+        clauses = [clause(one, gains.get(one.task, ())) for one in found if one.model == model]
+        said.append((model, _joined(clauses, ("; ", "；"))))
+    return said
+
+
+def clause(one: Outcome, gains: Sequence[float] = ()) -> Pair:
+    """What a method came out as in a task."""
+    if one.control is not None:
+        return wording("answer_control", task=wording(one.task), verdict=one.control.text())
+    values = {"task": wording(one.task), "number": difference(one)}
+    if one.kind == "none":
+        why = one.change.reason or "no interval"
+        return wording("answer_none", task=values["task"], number=values["number"], why=wording(why))
+    if one.kind == "price":
+        price = [_guard(state) for state in one.of_state(FELL)]
+        if one.independent_words is not None:
+            price.append(wording("answer_independent", n=f"{one.independent_words:,}"))
+        return wording("answer_price", **values, price=_joined(price))
+    if one.kind == "unsure":
+        return wording("answer_unsure", **values, open=_joined([_guard(state) for state in one.of_state(NOT_SHOWN)]))
+    said = wording(f"answer_{one.kind}", **values)
+    if one.judge_noise:
+        finer = replace(one.measure, digits=one.measure.digits + 1)
+        noise = wording("answer_noise", noise=number(one.judge_noise, finer))
+        said = _joined([said, noise], ("; ", "；"))
+    if one.kind != "same" or (least := one.detectable()) is None:
+        return said
+    parts = [said, wording("answer_power", least=number(least, one.measure), n=f"{one.change.n:,}")]
+    if gains:
+        ends = {name: number(end, one.measure) for name, end in (("low", min(gains)), ("high", max(gains)))}
+        parts.append(wording("answer_paper", **ends))
+    return _joined(parts, ("; ", "；"))
+
+
+def difference(one: Outcome) -> str:
+    """A method's difference with its interval, the interval's level and p."""
+    change, parts = one.change, []
+    if ends := interval(change.low, change.high, one.measure, signed=True):
+        parts.append(f"{ends} ({number(one.level, _PERCENT).rstrip('%').rstrip('0').rstrip('.')}%)")
+    if one.p is not None:
+        parts.append(p_value(one.p))
+    return " ".join((signed(change.difference, one.measure), ", ".join(parts))).strip()
+
+
+def guards(one: Outcome) -> Pair:
+    """All guards of a method's gain, each with its state."""
+    held = [_guard(state) for state in one.guards if state.state == HELD]
+    others = [_guard(state) for state in one.guards if state.state != HELD]
+    return _joined([*(wording("guard_held", guard=text) for text in held), *others])
+
+
+def _guard(state: GuardState) -> Pair:
+    """A guard's name with its change; why it is not shown, where it is not."""
+    key = f"guard_{state.measure.short}"
+    name = wording(key if key in labels() else state.measure.short, encoder=state.encoder or "–")
+    change = state.change
+    parts = [name]
+    figures = [signed(change.difference, state.measure)] if change.difference is not None else []
+    figures += filter(None, [interval(change.low, change.high, state.measure, signed=True)])
+    parts += [(text, text) for text in figures]
+    if state.why:
+        why = wording(state.why)
+        parts.append((f"({why[0]})", f"（{why[1]}）"))
+    return _joined(parts, (" ", ""))
+
+
+def _counts(found: Sequence[Outcome]) -> Pair:
+    """How many of the methods came out as what; of each method its best task."""
+    order = ("ahead", "price", "unsure", "same", "lower", "none")
+    best: dict[str, str] = {}
+    for one in found:
+        if one.control is None:
+            best[one.model] = min(best.get(one.model, "none"), one.kind, key=order.index)
+    counts = Counter(best.values())
+    values = {kind: counts[kind] for kind in order} | {"lower": len({one.model for one in found if one.lower})}
+    return wording("answer_counts", n=len(best), **values)
+
+
+def _joined(parts: Sequence[Pair], between: Pair = _COMMAS) -> Pair:
+    english, japanese = (between[k].join(part[k] for part in parts) for k in range(2))
+    return english, japanese

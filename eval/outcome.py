@@ -229,4 +229,4 @@ def judged(bound: Bound, change: Comparison, *, several: bool = False) -> GuardS
     if change.high < 0:
         return replace(one, state=FELL)
     seeds = "cannot be said from {n} seeds" if several else "cannot be said from {n}"
-    return replace(one, why=said(seeds, n=change.n))
+    return replace(one, why=change.reason or said(seeds, n=change.n))

@@ -80,9 +80,9 @@ def guards(one: Outcome) -> Pair:
 def _guard(state: GuardState) -> Pair:
     """A guard's name with its change; why it is not shown, where it is not."""
     key = f"guard_{state.measure.short}"
-    name = wording(key if key in labels() else state.measure.short, encoder=state.encoder or "–")
-    change = state.change
-    parts = [name]
+    change, parts = state.change, [wording(key if key in labels() else state.measure.short)]
+    if state.encoder:
+        parts.append((state.encoder, state.encoder))
     figures = [signed(change.difference, state.measure)] if change.difference is not None else []
     figures += filter(None, [interval(change.low, change.high, state.measure, signed=True)])
     parts += [(text, text) for text in figures]

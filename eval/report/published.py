@@ -102,7 +102,7 @@ def figure(column: RunColumn, row: Mapping[str, str]) -> str:
 def published_outcomes(task: type[Task], models: Sequence[tuple[Published, tuple[float, ...]]]) -> Iterator[Outcome]:
     """What the paper's trainings came out as in a task by what is printed of them; `models` have their means."""
     by_name = {model.name: (model, values[0]) for model, values in models}
-    measure = in_the_paper(task.measures[0])
+    measure = task.measures[0]
     for model, mean in by_name.values():
         if model.base not in by_name:
             continue

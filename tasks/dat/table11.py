@@ -25,6 +25,7 @@ from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_table, valid_lists, valid_rows, valid_scores
 
 _CURVE_POINTS = 40
+_AT_ALL = "printed for unequal numbers of responses"
 PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
 
 
@@ -85,7 +86,7 @@ def changes_in_the_paper(base: Mapping[str, str], model: Mapping[str, str]) -> d
     return {
         "dat": _normal(size, other - mean, math.hypot(std / math.sqrt(n), spread / math.sqrt(m))),
         "dat/valid": _normal(PAPER_RESPONSES, shares[1] - shares[0], share_error),
-        "dat/unique_words": Comparison(size, max(n, m), None, least - Z95 * error, most + Z95 * error),
+        "dat/unique_words": Comparison(size, max(n, m), None, least - Z95 * error, most + Z95 * error, reason=_AT_ALL),
     }
 
 

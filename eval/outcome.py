@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sozo.eval.compare import Change, Compared, change_at
 from sozo.eval.control import KEPT, LOST, ControlVerdict, judge_control
@@ -19,6 +20,7 @@ from sozo.tasks.finished import Finished
 from sozo.tasks.task import Bound, Task
 
 HELD, FELL, NOT_SHOWN = "held", "fell", "not shown"
+KINDS = ("ahead", "price", "unsure", "same", "lower", "none")  # of outcomes, the best first
 _POWER = 0.8
 
 
@@ -75,7 +77,7 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """In a word: ahead, price, unsure, lower, same or none."""
+        """One of KINDS."""
         if self.change.low is None:
             return "none"
         if self.higher:
@@ -130,13 +132,14 @@ def _of_method(
 def judge_noise(compared: Compared, task: type[Task]) -> float:
     """By how much a mean of a judged task moves if the same answers are judged again; 0 where none were.
 
-    The root of the mean of (d² - e²) / 2 over the models whose answers are another's: d is their difference, e the
-    standard error that single answers give it, which is in every interval already.
+    The root of the mean of (d² - e²) / 2 over the runs that hold one source's very answers again: d is their
+    difference, e the standard error that single answers give it, which is in every interval already.
     """
-    twice: dict[tuple[tuple[str, str], ...], list[Finished]] = {}
+    twice: dict[tuple[Any, ...], list[Finished]] = {}
     for run in (run for model in compared.models if (run := model.run(task.name))):
         if "judge" in run.settings:
-            twice.setdefault(tuple((answer.id, answer.text) for answer in run.answers()), []).append(run)
+            answers = ((answer.id, answer.text) for answer in run.answers())
+            twice.setdefault((run.metrics["source"], *answers), []).append(run)
     squares = []
     for first, *others in twice.values():
         for run in (run for run in others if not not_alike(first, run)):

@@ -209,8 +209,8 @@ def test_the_furthest_of_many_was_chosen(scored, tmp_path):
         lists_run(tmp_path / f"m{k}", f"m{k}", scored[-(k + 2) * LISTS :][:LISTS])
     page_text(tmp_path, tmp_path, base="base")
     said = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert "is the furthest of 4: DAT higher" in said
-    assert "It was chosen for that" in said
+    assert "is the furthest: DAT higher" in said
+    assert "It was chosen from 4 for that" in said
 
 
 def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
@@ -226,10 +226,26 @@ def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
 def test_the_papers_rows_are_read_by_the_same_rule(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[-LISTS:])
     said = page_text(folder, tmp_path, base="base", with_published=True)
-    swallow = re.search(r"Swallow-8B, GRPO \(paper\): DAT higher, \+0\.046 .*?\.", said)
+    swallow = re.search(r"Swallow-8B, GRPO \(paper\): DAT higher, \+0\.0460 .*?\.", said)
     assert swallow
     assert "the paper does not say" in said  # of a second encoder
     assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT higher, .*, but valid answers −8\.31 pp", said)
     # On no axis with ours.
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
+
+
+def test_the_judges_own_noise_is_in_the_interval_where_the_same_answers_were_judged_twice(tmp_path):
+    def scores(shift):
+        return lambda q: (3, 3, 3 + (trial_questions().index(q) % 3 == 0) + shift(trial_questions().index(q)), 3)
+
+    for name, source, shift in (("a", "base", lambda k: 0), ("b", "model", lambda k: k % 2)):
+        jcq_run(tmp_path / name, source, lambda q, source=source: f"{source}の答え", scores(shift))
+    alone = outcome(tmp_path, task="jcq")
+    jcq_run(tmp_path / "c" / "again", "base", lambda q: "baseの答え", scores(lambda k: 2 - (k % 5 == 0)))
+    places = [str(tmp_path / "a"), str(tmp_path / "b"), f"again={tmp_path / 'c'}"]
+    found = outcomes(compare_models(find_evaluated(places), "base"))
+    judged = next(one for one in found if one.model == "model")
+    assert judged.judge_noise == pytest.approx(0.45 / 2**0.5, abs=0.03)  # 1.8 of four criteria, of a mean
+    assert judged.change.low < alone.change.low
+    assert judged.p > alone.p

@@ -1,10 +1,10 @@
 """Did training help, and at what price? What every method came out as, in words that no number stands in alone."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sozo.eval.outcome import FELL, HELD, NOT_SHOWN, GuardState, Outcome
+from sozo.eval.outcome import FELL, HELD, KINDS, NOT_SHOWN, GuardState, Outcome
 from sozo.eval.report.labels import labels, wording
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import interval, number, p_value, signed
@@ -23,7 +23,7 @@ def answer(found: Sequence[Outcome], gains: Mapping[str, Sequence[float]]) -> li
     """
     methods = list(dict.fromkeys(one.model for one in found))
     if len(methods) > _MOST:
-        return [("", _counts(found))]
+        return [("", _of_many(found))]
     said = []
     for model in methods:
         clauses = [clause(one, gains.get(one.task, ())) for one in found if one.model == model]
@@ -92,16 +92,18 @@ def _guard(state: GuardState) -> Pair:
     return _joined(parts, (" ", ""))
 
 
-def _counts(found: Sequence[Outcome]) -> Pair:
-    """How many of the methods came out as what; of each method its best task."""
-    order = ("ahead", "price", "unsure", "same", "lower", "none")
+def _of_many(found: Sequence[Outcome]) -> Pair:
+    """How many methods came out as what, each by its best task."""
     best: dict[str, str] = {}
-    for one in found:
-        if one.control is None:
-            best[one.model] = min(best.get(one.model, "none"), one.kind, key=order.index)
-    counts = Counter(best.values())
-    values = {kind: counts[kind] for kind in order} | {"lower": len({one.model for one in found if one.lower})}
-    return wording("answer_counts", n=len(best), **values)
+    for one in (one for one in found if one.control is None):
+        best[one.model] = min(best.get(one.model, KINDS[-1]), one.kind, key=KINDS.index)
+    return wording("answer_counts", n=len(best), counts=counts(best.values()))
+
+
+def counts(kinds: Iterable[str]) -> Pair:
+    """How often which kind of outcome."""
+    count = Counter(kinds)
+    return _joined([wording(f"count_{kind}", n=count[kind]) for kind in KINDS if count[kind]])
 
 
 def _joined(parts: Sequence[Pair], between: Pair = _COMMAS) -> Pair:

@@ -1,12 +1,11 @@
 """What the page says of each task: a sentence, and a picture of how far the models are from their base."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sozo.eval.compare import Compared
 from sozo.eval.outcome import Outcome
-from sozo.eval.report.answer import Pair, clause, guards
+from sozo.eval.report.answer import Pair, clause, counts, guards
 from sozo.eval.report.cells import change_cell, method_cell
 from sozo.eval.report.labels import wording
 from sozo.scoring.measure import DASH, Measure
@@ -74,9 +73,7 @@ def _compared(rows: Sequence[Row], contestants: Sequence[Outcome], gains: Sequen
     values = {"model": best.model, "clause": clause(best, gains)}
     if len(contestants) == 1:
         return wording("lead_compared", **values)
-    counts = Counter(one.kind for one in contestants)
-    kinds = {kind: counts[kind] for kind in ("ahead", "price", "unsure", "lower", "same")}
-    return wording("lead_furthest", n=len(contestants), **kinds, **values)
+    return wording("lead_furthest", n=len(contestants), counts=counts(one.kind for one in contestants), **values)
 
 
 def _alone(rows: Sequence[Row], models: Sequence[str], task: type[Task], compared: Compared) -> Pair:

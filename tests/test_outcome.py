@@ -94,7 +94,7 @@ def test_one_list_said_again_and_again_is_not_ahead(scored, tmp_path):
     assert not one.ahead
     assert states(one)["dat/unique_words"] == FELL
     said = page_text(tmp_path, tmp_path, base="base", guard=SecondEncoder())
-    assert re.search(r"model: DAT higher, \+0\.\d+ .*, but unique words −\d\d\.\d% \[−\d\d\.\d, −\d\d\.\d%\]", said)
+    assert re.search(r"model: DAT higher, \+0\.\d+ .*, but unique words \(−\d\d\.\d% \[−\d\d\.\d, −\d\d\.\d%\]\)", said)
     assert "ahead (" not in said
 
 
@@ -229,7 +229,7 @@ def test_the_papers_rows_are_read_by_the_same_rule(scored, tmp_path):
     swallow = re.search(r"Swallow-8B, GRPO \(paper\): DAT higher, \+0\.0460 .*?\.", said)
     assert swallow
     assert "the paper does not say" in said  # of a second encoder
-    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT higher, .*, but valid answers −8\.31 pp", said)
+    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT higher, .*, but valid answers \(−8\.31 pp", said)
     # On no axis with ours.
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]

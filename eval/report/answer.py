@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sozo.eval.outcome import FELL, HELD, KINDS, NOT_SHOWN, GuardState, Outcome
+from sozo.eval.outcome import FELL, KINDS, NOT_SHOWN, GuardState, Outcome
 from sozo.eval.report.labels import labels, wording
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import interval, number, p_value, signed
@@ -70,26 +70,21 @@ def difference(one: Outcome) -> str:
     return " ".join((signed(change.difference, one.measure), ", ".join(parts))).strip()
 
 
-def guards(one: Outcome) -> Pair:
-    """All guards of a method's gain, each with its state."""
-    held = [_guard(state) for state in one.guards if state.state == HELD]
-    others = [_guard(state) for state in one.guards if state.state != HELD]
-    return _joined([*(wording("guard_held", guard=text) for text in held), *others])
+def guards(one: Outcome) -> list[Pair]:
+    """All guards of a method's gain, each with its change and state."""
+    return [_guard(state, with_state=True) for state in one.guards]
 
 
-def _guard(state: GuardState) -> Pair:
-    """A guard's name with its change; why it is not shown, where it is not."""
-    key = f"guard_{state.measure.short}"
-    change, parts = state.change, [wording(key if key in labels() else state.measure.short)]
-    if state.encoder:
-        parts.append((state.encoder, state.encoder))
+def _guard(state: GuardState, *, with_state: bool = False) -> Pair:
+    """A guard's name with its change, and why it is not shown, where it is not."""
+    key, change = f"guard_{state.measure.short}", state.change
+    name = wording(key if key in labels() else state.measure.short)
     figures = [signed(change.difference, state.measure)] if change.difference is not None else []
-    figures += filter(None, [interval(change.low, change.high, state.measure, signed=True)])
-    parts += [(text, text) for text in figures]
-    if state.why:
-        why = wording(state.why)
-        parts.append((f"({why[0]})", f"（{why[1]}）"))
-    return _joined(parts, (" ", ""))
+    figures += filter(None, [interval(change.low, change.high, state.measure, signed=True), state.encoder])
+    facts = [(" ".join(figures),) * 2] if figures else []
+    facts += [wording(f"state_{state.state}")] if with_state else []
+    facts += [wording(state.why)] if state.why else []
+    return wording("guard_of", name=name, facts=_joined(facts)) if facts else name
 
 
 def _of_many(found: Sequence[Outcome]) -> Pair:

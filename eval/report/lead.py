@@ -1,15 +1,15 @@
 """What the page says of each task: a sentence, and a picture of how far the models are from their base."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sozo.eval.compare import Compared
+from sozo.eval.compare import Change, Compared
 from sozo.eval.outcome import Outcome
 from sozo.eval.report.answer import Pair, clause, counts, guards
 from sozo.eval.report.cells import change_cell, method_cell
 from sozo.eval.report.labels import wording
 from sozo.scoring.measure import DASH, Measure
-from sozo.scoring.table import Row
+from sozo.scoring.table import Cell, Row
 from sozo.tasks.task import Task
 
 
@@ -20,7 +20,7 @@ class Lead:
     task: str
     sentence: Pair
     rows: Sequence[Row]  # the furthest first, each with one cell: its mean, or its difference from the base
-    notes: Mapping[str, Pair]  # of a model: its guards
+    notes: Mapping[str, tuple[str, Sequence[Pair]]]  # of a model: the label of what it came out as, its guards
     colours: Mapping[str, int]  # of a model
     compared: bool  # whether they are differences
 
@@ -47,17 +47,25 @@ def lead(task: type[Task], compared: Compared, found: Sequence[Outcome], gains: 
         shown = {method.name: method.of_task(task.name)[0].shown(measure) for method in own}
         changes = [compared.changes.get((name, measure.name)) for name in compared.against]
         known = [change for change in changes if change and change.difference is not None]
-        at_level = {one.model: one.change for one in contestants}
+        of_model = {one.model: one for one in contestants}
         rows = [
-            Row(change.model, (change_cell(at_level.get(change.model, change), shown[change.model]),), change.base)
+            Row(change.model, (_cell(change, of_model.get(change.model), shown[change.model]),), change.base)
             for change in known
         ]
         sentence = _compared(_furthest_first(rows, measure), contestants, gains)
     else:
         rows = [Row(method.name, (method_cell(method, measure),)) for method in own]
         sentence = _alone(rows, [method.name for method in own if not method.reference], task, compared)
-    notes = {one.model: guards(one) for one in contestants}
+    notes = {one.model: (f"kind_{one.kind}", guards(one)) for one in contestants}
     return Lead(task.name, sentence, _furthest_first(rows, measure), notes, compared.colours, bool(contestants))
+
+
+def _cell(change: Change, outcome: Outcome | None, measure: Measure) -> Cell:
+    """A difference at the level of the answer, in the colour of a gain only if it is one with every guard held."""
+    if outcome is None:
+        return replace(change_cell(change, measure), mark="")
+    cell = change_cell(outcome.change, measure)
+    return cell if outcome.kind in ("ahead", "lower") else replace(cell, mark="")
 
 
 def _furthest_first(rows: Sequence[Row], measure: Measure) -> list[Row]:

@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import LEVEL, Measure
 from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
-from sozo.scoring.statistics.means import LEVEL
 from sozo.scoring.statistics.seeds import difference
 from sozo.tasks import task_types
 

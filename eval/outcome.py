@@ -10,10 +10,9 @@ from sozo.eval.control import KEPT, LOST, ControlVerdict, judge_control
 from sozo.eval.evaluated import not_alike
 from sozo.eval.guarded import Guarded
 from sozo.eval.seeds import Method
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import LEVEL, Measure
 from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
-from sozo.scoring.statistics.means import LEVEL
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished

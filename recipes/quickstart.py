@@ -36,6 +36,13 @@ Unique words: different words in all valid lists. Combination: the part of the m
 are shuffled among the lists. Categories: JumanDIC's semantic categories among the ten words of a list. Random nouns are
 drawn from the whole dictionary, all other lists from the model's 6,144 nouns."""
 
+CURVES = {
+    "dat/mean_score": "Mean DAT score of valid responses",
+    "dat/valid_rate": "Valid rate",
+    "dat/unique_words": "Unique words per 64 responses",
+    "reward": "Reward (10 x score, 0 if invalid or seen before)",
+}
+
 
 def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = None) -> None:
     """Start recipes one after the other, each in its own process, as a user would; with `log` they write there."""
@@ -112,16 +119,7 @@ def show(args: argparse.Namespace) -> None:
     found = outcomes(compare_models(find_evaluated([str(args.output_dir / "responses")]), "before"))
     learned = [f"{model}: {said}." for model, (said, _) in answer(found, {})]
     print(*learned, sep="\n")
-    random_row, *_ = table.rows
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
-    logged = [entry for entry in history if "dat/valid_rate" in entry]
-    names = {
-        "dat/mean_score": "Mean DAT score of valid responses",
-        "dat/valid_rate": "Valid rate",
-        "dat/unique_words": "Unique words per 64 responses",
-        "reward": "Reward (10 x score, 0 if invalid or seen before)",
-    }
-    steps, baselines = [entry["step"] for entry in logged], {"dat/mean_score": random_row.summary.mean}
     encoder, page = task.scorer.vectors.encoder, args.output_dir / "report.html"
     facts = {
         "Model": "tiny: 2-layer Llama over 6,144 dictionary nouns",
@@ -131,7 +129,12 @@ def show(args: argparse.Namespace) -> None:
         "Embedding model": f"{encoder.name} {encoder.revision}",
         "Seed": str(args.seed),
     }
-    curves = [Curve(name, steps, [e.get(key) for e in logged], baselines.get(key)) for key, name in names.items()]
+    logged, baselines = (
+        [e for e in history if CURVES.keys() <= e.keys()],
+        {"dat/mean_score": table.rows[0].summary.mean},
+    )
+    steps = [entry["step"] for entry in logged]
+    curves = [Curve(name, steps, [e[key] for e in logged], baselines.get(key)) for key, name in CURVES.items()]
     title = "sozo quickstart: a tiny model learns the Divergent Association Task"
     write_page(page, Result(title, folders, table, facts, answer=learned, curves=curves, samples=10))
     print(f"The page with curves, distributions and responses: {page}")

@@ -16,12 +16,11 @@ from sozo.data.jsonl import read_objects
 from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import answer_state, judged_part
 from sozo.scoring.judges.protocol import Rubric, ToJudge
-from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.measure import LEVEL, Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
 from sozo.scoring.statistics.comparison import Comparison
-from sozo.scoring.statistics.means import LEVEL
 from sozo.scoring.table import Cell
 
 if TYPE_CHECKING:

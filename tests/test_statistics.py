@@ -120,6 +120,16 @@ def test_words_of_answers_of_unequal_length_and_repeated_words():
     assert (found.mean, found.low) == (6, pytest.approx(max(6 * math.exp(-margin), 9 / 4)))
 
 
+def test_one_list_said_always_has_fewer_words_for_certain():
+    """Every answer is alike: no spread, and yet another one might differ."""
+    always = [ANSWERS[0]] * 100
+    varied = [[f"{k}", f"{k}b", f"{k}c"] for k in range(100)]
+    found = hill_ratio(varied, always)
+    assert found.mean == pytest.approx(math.log(1 / 100))
+    assert found.high < math.log(1 / 10)
+    assert hill_ratio(ANSWERS * 20, always).high < 0
+
+
 def test_numbers_in_place_of_words_are_the_same():
     numbers = np.array([[0, 1, 2], [0, 3, 4], [2, 5, 6], [0, 1, 5], [0, 2, 7]])
     assert hill_interval(numbers, 4) == hill_interval(ANSWERS, 4)

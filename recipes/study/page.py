@@ -118,7 +118,7 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
     for name, shown in summary_cells(row.summary).items():
         cells[name] = replace(shown, paper=paper.get(name, ""))
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
-    if result.study is None:
+    if result.study is None and measured([row.summary for row in table.rows]):
         cells |= _two_instruments(row)
     if table.guard:
         own, second = map(_gain_cell, row.gains)

@@ -101,8 +101,10 @@ def hill_ratio(
     (-0.182, 2)
     """
     n = min(len(base), len(other))
-    (a, error_a, _, n_a), (b, error_b, _, n_b) = (_log_hill(side, n, order) for side in (base, other))
+    (a, error_a, each, n_a), (b, error_b, _, n_b) = (_log_hill(side, n, order) for side in (base, other))
     mean = None if a is None or b is None else b - a
+    if mean and b is not None and error_a == error_b == 0:  # one list said always, beside lists that share no word
+        error_b = math.log1p(each / math.exp(min(b, b - mean)))  # that of one answer with new words only
     if mean is None or error_a is None or error_b is None or not (error := math.hypot(error_a, error_b)):
         return Interval(mean, None, None, n, _why_none(n))
     freedom = welch_freedom((error_a**2, error_b**2), (n_a, n_b))

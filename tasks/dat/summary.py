@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sozo.scoring.statistics.hill import hill_ratio
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.data.schema import FAILED, Reason, iter_tables
 from sozo.scoring.embeddings import DEFAULT_ENCODER
-from sozo.scoring.measure import Estimate, Measure, t_interval
+from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.statistics.comparison import Comparison
-from sozo.scoring.statistics.means import LEVEL
+from sozo.scoring.statistics.hill import hill_ratio
 from sozo.tasks.dat.table import read_table, valid_lists, valid_scores
 from sozo.tasks.finished import Finished
 

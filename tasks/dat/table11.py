@@ -21,6 +21,7 @@ from sozo.scoring.statistics.means import Interval
 from sozo.scoring.measure import Z95
 from sozo.scoring.parse import NUM_WORDS
 from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_numbers
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_table, valid_lists, valid_rows, valid_scores
 

@@ -127,7 +127,6 @@ def test_one_list_said_always_has_fewer_words_for_certain():
     found = hill_ratio(varied, always)
     assert found.mean == pytest.approx(math.log(1 / 100))
     assert found.high < math.log(1 / 10)
-    assert hill_ratio(ANSWERS * 20, always).high < 0
 
 
 def test_numbers_in_place_of_words_are_the_same():

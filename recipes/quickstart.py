@@ -129,10 +129,8 @@ def show(args: argparse.Namespace) -> None:
         "Embedding model": f"{encoder.name} {encoder.revision}",
         "Seed": str(args.seed),
     }
-    logged, baselines = (
-        [e for e in history if CURVES.keys() <= e.keys()],
-        {"dat/mean_score": table.rows[0].summary.mean},
-    )
+    logged = [entry for entry in history if CURVES.keys() <= entry.keys()]
+    baselines = {"dat/mean_score": table.rows[0].summary.mean}
     steps = [entry["step"] for entry in logged]
     curves = [Curve(name, steps, [e[key] for e in logged], baselines.get(key)) for key, name in CURVES.items()]
     title = "sozo quickstart: a tiny model learns the Divergent Association Task"

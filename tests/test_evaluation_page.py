@@ -93,7 +93,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     summary = find_evaluated([str(runs / "before")])[0].run("dat").summary
     assert 20 < summary.valid <= 36
     assert dat[1][1:3] == ["40", f"{summary.valid} of 40 {summary.valid / 40:.2%}"]
-    assert "p = " in changed[1][1]
+    assert "d = " in changed[1][1]
     sat = cells_of(page, labels()["table14"][0])
     assert "113 of 113" in sat[1][1]
     assert "0.527" in page  # GPT-4o's DAT score of the paper

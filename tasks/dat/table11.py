@@ -16,12 +16,11 @@ from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
 from sozo.scoring.guard import Gain, Guard, gain
-from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_interval, hill_numbers
-from sozo.scoring.statistics.means import Interval
 from sozo.scoring.measure import Z95
 from sozo.scoring.parse import NUM_WORDS
 from sozo.scoring.statistics.comparison import Comparison
-from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_numbers
+from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_interval, hill_numbers
+from sozo.scoring.statistics.means import Interval
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_table, valid_lists, valid_rows, valid_scores
 

@@ -8,8 +8,8 @@ from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import answer_state
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, share
-from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.instrument_cells import cell, measured
 from sozo.tasks.dat.summary import DatSummary, FinishedDat

@@ -95,16 +95,13 @@ class RunRecorder(TrainerCallback):
 
 
 def saved_bytes(trainer: Any, *, states: bool) -> int:
-    """At least so many bytes does the saved model take; with `states` a checkpoint, which has the optimizer's too."""
-    adapter, total = hasattr(trainer.model, "peft_config"), 0
+    """At least so many bytes do the trained weights take when saved; with `states` beside the optimizer's."""
     states &= trainer.args.optim.startswith("adamw_torch") and not trainer.args.save_only_model
-    for weight in trainer.model.parameters():
-        count, size = getattr(weight, "ds_numel", weight.numel()), weight.element_size()  # ZeRO-3 keeps a part here
-        saved = weight.requires_grad or not adapter
-        # Two moments; DeepSpeed's are float32, as are the weights beside them.
-        moments = states and weight.requires_grad and (12 if trainer.is_deepspeed_enabled else 2 * size)
-        total += count * (saved * size + moments)
-    return total
+    trained = (weight for weight in trainer.model.parameters() if weight.requires_grad)
+    # ZeRO-3 keeps a part of each weight here.
+    sizes = [(getattr(weight, "ds_numel", weight.numel()), weight.element_size()) for weight in trained]
+    # Two moments; DeepSpeed's are float32, as are the weights beside them.
+    return sum(count * (size + states * (12 if trainer.is_deepspeed_enabled else 2 * size)) for count, size in sizes)
 
 
 class BarOnly(ProgressCallback):

@@ -146,7 +146,8 @@ class WordTrainer(MixTrainer):
         output["word_mask"] = torch.from_numpy(words).to(device)
         output["num_word_tokens"] = self.accelerator.gather(output["word_mask"].sum()).sum()
         if self._nouns:
-            listed = len(self._nouns.listed(_tokens(output), output["word_mask"]))
+            tokens = output["completion_ids"].masked_fill(output["completion_mask"] == 0, IGNORED)
+            output["word_labels"], listed = tokens, len(self._nouns.listed(tokens, output["word_mask"]))
             said = sum(len(completion.parts) for completion in scored if completion)
             counts = self.accelerator.gather(torch.tensor([[listed, said]], device=device)).sum(dim=0)
             output["num_nouns"], said = counts.clamp(min=1)
@@ -178,7 +179,7 @@ class WordTrainer(MixTrainer):
             return loss
         pays = {"words/entropy": (total, self._words.word_entropy)}
         if self._nouns:
-            total = self._nouns(self._logits(model, inputs), _tokens(inputs), inputs["word_mask"])
+            total = self._nouns(self._logits(model, inputs), inputs["word_labels"], inputs["word_mask"])
             pays["words/noun_entropy"] = total / inputs["num_nouns"], self._words.noun_entropy
         share = self.args.steps_per_generation / self.current_gradient_accumulation_steps
         for name, (total, weight) in pays.items():
@@ -190,15 +191,10 @@ class WordTrainer(MixTrainer):
 
     def _logits(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
         """Of the completions: (rows, tokens, vocabulary), by a forward pass of their own."""
-        prompts, tokens, inner = inputs["prompt_ids"], _tokens(inputs), self.accelerator.unwrap_model(model)
+        prompts, labels, inner = inputs["prompt_ids"], inputs["word_labels"], self.accelerator.unwrap_model(model)
         call = {
             "input_ids": torch.cat([prompts, inputs["completion_ids"]], dim=1),
             "attention_mask": torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1),
-            "labels": torch.cat([torch.full_like(prompts, IGNORED), tokens], dim=1),
+            "labels": torch.cat([torch.full_like(prompts, IGNORED), labels], dim=1),
         }
-        return response_logits(inner, call, inner)[0][:, -tokens.shape[1] :] / self.temperature
-
-
-def _tokens(inputs: dict[str, Any]) -> torch.Tensor:
-    """The completions' tokens without padding, which is IGNORED: (rows, tokens)."""
-    return inputs["completion_ids"].masked_fill(inputs["completion_mask"] == 0, IGNORED)
+        return response_logits(inner, call, inner)[0][:, -labels.shape[1] :] / self.temperature

@@ -28,12 +28,8 @@ class WordArguments(CommonArguments):
     @property
     def about_words(self) -> bool:
         """Whether any of these settings differs from TRL's GRPO."""
-        return self.credit != "response" or self.pays_entropy or self.unique_words is not None
-
-    @property
-    def pays_entropy(self) -> bool:
-        """Whether any entropy is paid for."""
-        return self.word_entropy != 0 or self.noun_entropy != 0
+        entropy = self.word_entropy or self.noun_entropy
+        return bool(entropy) or self.credit != "response" or self.unique_words is not None
 
     def check_words(self, of_entries: Sequence[Sequence[Any]], training: Any) -> None:
         """Refuse what cannot work together with the rewards of a run's entries and with TRL's settings."""
@@ -64,7 +60,9 @@ class WordArguments(CommonArguments):
             return
         if not 0 < unique <= window:
             raise UserError(f"unique_words {unique} must be 1 to unique_words_of {window}")
-        if not self.pays_entropy and not any(getattr(reward, "keeps_words", False) for reward in rewards):
+        if not (self.word_entropy or self.noun_entropy) and not any(
+            getattr(reward, "keeps_words", False) for reward in rewards
+        ):
             raise UserError("unique_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity")
 
 

@@ -36,7 +36,7 @@ class Spelled:
         before = np.zeros(len(spellings), np.int64)
         for depth in table:
             several = table[depth].groupby(before).transform("nunique") > 1
-            self._levels.append((before, several.to_numpy(), torch.from_numpy(table[depth].to_numpy())))
+            self._levels.append((before, several.to_numpy(), torch.from_numpy(table[depth].to_numpy(copy=True))))
             before = table.groupby([before, table[depth]]).ngroup().to_numpy()
 
     def find(self, tokens: Sequence[int]) -> list[tuple[int, int]]:

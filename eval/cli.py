@@ -116,13 +116,17 @@ def report(
 
 
 def compare(runs: Runs, base: Base = None) -> None:
-    """What changed from one model to the others: the report's tables of changes, here in the terminal."""
+    """Did training help, and at what price? The report's answer and its tables of changes, here in the terminal."""
     from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
+    from sozo.eval.outcome import outcomes
+    from sozo.eval.report.answer import in_english
     from sozo.eval.report.tables import change_tables
 
-    if not (tables := change_tables(compare_models(find_evaluated(runs), base))):
+    compared = compare_models(find_evaluated(runs), base)
+    if not (tables := change_tables(compared)):
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
+    print_lines(in_english(outcomes(compared)))
     print_changes(tables)
 
 

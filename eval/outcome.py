@@ -202,7 +202,7 @@ def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Guar
     own = [gained for gained in gains if gained.task == task.name and gained.model in names]
     known = [gained.guard for gained in own if gained.guard]
     if not known or len(known) < len(names):
-        why = "the second encoder scores too few" if gains else "no second encoder was asked: --guard"
+        why = "the second encoder scores too few" if gains else "none was asked: sozo report --guard"
         return GuardState(bound.measure, NOT_SHOWN, Comparison(), why)
     if method.several:
         mean = over_seeds({k: gain.deviations for k, gain in enumerate(known)})

@@ -86,7 +86,7 @@ def show(args: argparse.Namespace) -> None:
     from sozo.eval.draw import SamplingOptions
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.outcome import outcomes
-    from sozo.eval.report.answer import answer
+    from sozo.eval.report.answer import in_english
     from sozo.eval.report.charts import Curve
     from sozo.eval.run import run_task
     from sozo.models.settings import GeneratorSettings
@@ -116,8 +116,7 @@ def show(args: argparse.Namespace) -> None:
     table = table11(folders)
     print(markdown(short_table(table)))
     print(SAYS)
-    found = outcomes(compare_models(find_evaluated([str(args.output_dir / "responses")]), "before"))
-    learned = [f"{model}: {said}." for model, (said, _) in answer(found, {})]
+    learned = in_english(outcomes(compare_models(find_evaluated([str(args.output_dir / "responses")]), "before")))
     print(*learned, sep="\n")
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
     encoder, page = task.scorer.vectors.encoder, args.output_dir / "report.html"

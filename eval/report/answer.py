@@ -31,6 +31,11 @@ def answer(found: Sequence[Outcome], gains: Mapping[str, Sequence[float]]) -> li
     return said
 
 
+def in_english(found: Sequence[Outcome]) -> list[str]:
+    """The answer as lines, one a method."""
+    return [f"{model}: {said}." if model else said for model, (said, _) in answer(found, {})]
+
+
 def clause(one: Outcome, gains: Sequence[float] = ()) -> Pair:
     """What a method came out as in a task."""
     if one.control is not None:

@@ -249,3 +249,24 @@ def test_the_judges_own_noise_is_in_the_interval_where_the_same_answers_were_jud
     assert judged.judge_noise == pytest.approx(0.45 / 2**0.5, abs=0.03)  # 1.8 of four criteria, of a mean
     assert judged.change.low < alone.change.low
     assert judged.p > alone.p
+
+
+def test_over_seeds_guards_are_over_the_seeds(scored, tmp_path):
+    half = len(scored) // 2
+    lists_run(tmp_path / "base", "base", np.random.default_rng(1).permutation(scored)[:half].tolist())
+    for seed in range(3):
+        lists_run(tmp_path / f"A{seed}", f"A@{seed}", scored[half - 20 * seed :][:half])
+    one = outcome(tmp_path, SecondEncoder(gain=0.5), model="A")
+    assert one.higher
+    assert {guard.change.n for guard in one.guards} == {3}
+    assert states(one)["dat/guard"] == HELD
+    assert "A: DAT " in page_text(tmp_path, tmp_path, base="base", guard=SecondEncoder(gain=0.5))
+
+
+def test_of_many_methods_the_first_sentence_says_how_many_came_out_as_what(scored, tmp_path):
+    lists_run(tmp_path / "base", "base", np.random.default_rng(1).permutation(scored)[:LISTS].tolist())
+    for k in range(7):
+        lists_run(tmp_path / f"m{k}", f"m{k}", [scored[-1]] * 40 + scored[-LISTS + 40 :])
+    said = page_text(tmp_path, tmp_path, base="base")
+    assert "Of 7 methods compared with their base, each by its best task: 7 higher at a price." in said
+    assert "m3" not in said

@@ -50,7 +50,7 @@ def gain(base: np.ndarray, scores: np.ndarray) -> Gain | None:
 
     >>> result = gain(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0]))
     >>> round(result.deviations, 3), round(result.low, 3)
-    (1.162, -0.448)
+    (1.162, -1.193)
     """
     a, b = (side.astype(np.float64) for side in (base, scores))
     n, m = len(b), len(a)

@@ -33,7 +33,7 @@ def answer(found: Sequence[Outcome], gains: Mapping[str, Sequence[float]]) -> li
 
 def in_english(found: Sequence[Outcome]) -> list[str]:
     """The answer as lines, one a method."""
-    return [f"{model}: {said}." if model else said for model, (said, _) in answer(found, {})]
+    return [f"{model}: {said}." if model else f"{said}." for model, (said, _) in answer(found, {})]
 
 
 def clause(one: Outcome, gains: Sequence[float] = ()) -> Pair:
@@ -76,8 +76,8 @@ def difference(one: Outcome) -> str:
 
 
 def guards(one: Outcome) -> list[Pair]:
-    """All guards of a method's gain, each with its change and state."""
-    return [_guard(state, with_state=True) for state in one.guards]
+    """The guards of a method's gain, each with its change and state; of one without a gain those that fell."""
+    return [_guard(state, with_state=True) for state in (one.guards if one.higher else one.of_state(FELL))]
 
 
 def _guard(state: GuardState, *, with_state: bool = False) -> Pair:

@@ -26,9 +26,17 @@ class Spot:
 
 
 def plane_chart(
-    spots: Sequence[Spot], curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str, salt: str
+    spots: Sequence[Spot],
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    across: str,
+    up: str,
+    salt: str,
+    groups: Mapping[int, str] | None = None,
 ) -> str:
-    """Spots by name, and curves to compare with, the first one solid, as an SVG element; `across` and `up` are axes."""
+    """Spots by name, and curves to compare with, the first one solid, as an SVG element; `across` and `up` are axes.
+
+    `groups` say what a colour means, where it means more than the spot's name.
+    """
 
     def draw(axes: Any) -> None:
         for (name, points), style in zip(curves.items(), _STYLES * len(curves), strict=False):
@@ -50,7 +58,11 @@ def plane_chart(
         axes.margins(x=0.14, y=0.08)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.xaxis.set_major_formatter("{x:,.0f}")
-        if curves:
+        dots = [(series(colour), 9, name) for colour, name in (groups or {}).items()]
+        dots += [(TEXT, 3, "one training each")] * any(len(spot.seeds) > 1 for spot in spots)
+        for colour, size, name in dots:
+            axes.plot([], [], color=colour, marker="o", markersize=size, alpha=0.85, linestyle="none", label=name)
+        if curves or dots:
             axes.legend(loc="lower left", frameon=False, labelcolor=TEXT)
         for spot, (right, above, side) in zip(spots, _places(axes, spots), strict=True):
             axes.annotate(

@@ -3,6 +3,7 @@
 import html
 import io
 import re
+import warnings
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
@@ -21,7 +22,7 @@ _STYLE: Any = {
     "axes.axisbelow": True,
     "ytick.major.size": 0,
     "svg.fonttype": "none",
-    "font.size": 10,
+    "font.size": 11,
 }
 
 
@@ -45,7 +46,9 @@ def svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label
         figure = Figure(figsize=size, layout="constrained")
         draw(figure.add_subplot())
         file = io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # text stays text: the browser has the letters
+            figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     text = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
     text = re.sub(rf'<g id="{_TIP}([^"]*)">', r"<g><title>\1</title>", text)
     text = re.sub(r'<g id="[^"]*"', "<g", text)

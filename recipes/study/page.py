@@ -54,7 +54,7 @@ def plane(result: Result) -> str:
             colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
             spots.append(Spot(arm.name, (words.mean, mean.mean), seeds, colour))
     across = f"Unique words in {result.table.equal_size:,} valid responses"
-    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane") if spots else ""
+    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane", GROUPS) if spots else ""
 
 
 def measure_heading(result: Result, name: str) -> str:
@@ -225,7 +225,6 @@ def write_page(path: Path, result: Result) -> None:
         title=result.title,
         result=result,
         plane=plane(result),
-        groups=GROUPS,
         tables=tables,
         hints={measure_heading(result, name): MEASURES[name].sentence for name in result.measures} | REASONS,
         controls=[explanation(task) for task in result.controls],

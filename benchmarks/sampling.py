@@ -1,8 +1,11 @@
-"""Sampling one prompt: the shared-prefix sampler against `model.generate` with the prompt repeated, interleaved.
+"""Sampling: the shared-prefix sampler against `model.generate` with each prompt repeated, interleaved.
 
     python benchmarks/sampling.py tiny
+    python benchmarks/sampling.py tiny --prompts 32 --counts 256
     python benchmarks/sampling.py runs/gemma-3-270m/warm
 
+With --prompts the completions are shared out among prompts of unequal length: the DAT prompt and up to 63 random tokens
+behind it. The sampler is timed with all of them together and with one after the other, as GRPO asked it before.
 Both draw from the model's own distribution (top_k 0, top_p 1), with the same length limit and the same end tokens.
 Completions of both count the same: how long they are is drawn, too, so tokens/s are printed beside completions/s.
 The matrix-product limit is what the weights' products alone would take, at the speed of a large product measured here.
@@ -19,20 +22,22 @@ from transformers.utils import logging
 
 from sozo.data.prompts import prompt
 from sozo.models.processes import freed_memory_kept
-from sozo.models.shared_prefix import sample_tokens
+from sozo.models.shared_prefix import sample_each, sample_tokens
 from sozo.models.tiny import ensure_tiny
 from sozo.models.traits import encode_text, end_tokens
 
 
-def plain(model: object, ids: list[int], n: int, most: int, ends: list[int]) -> int:
-    """New tokens, end token included, of `n` completions by `model.generate`."""
+def plain(model: object, prompts: list[list[int]], most: int, ends: list[int]) -> int:
+    """New tokens, end token included, of a completion of each prompt by `model.generate`."""
     settings = GenerationConfig(
         do_sample=True, top_k=0, top_p=1.0, max_new_tokens=most, eos_token_id=ends, pad_token_id=ends[0]
     )
-    prompts = torch.tensor([ids]).expand(n, -1)
+    longest = max(map(len, prompts))
+    ids = torch.tensor([[ends[0]] * (longest - len(row)) + row for row in prompts])
+    mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts])
     with torch.no_grad():
-        new = model.generate(input_ids=prompts, attention_mask=torch.ones_like(prompts), generation_config=settings)
-    ended = torch.isin(new[:, len(ids) :], torch.tensor(ends)).cumsum(1)
+        new = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+    ended = torch.isin(new[:, longest:], torch.tensor(ends)).cumsum(1)
     return int((ended == 0).sum() + (ended.amax(1) > 0).sum())
 
 
@@ -50,12 +55,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a folder, or tiny")
     parser.add_argument("--counts", type=int, nargs="+", default=[64, 256], help="completions at once")
+    parser.add_argument("--prompts", type=int, default=1, help="of unequal length; counts are multiples of it")
+    parser.add_argument("--dtype", default="auto")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--max_new_tokens", type=int, default=64)
     args = parser.parse_args()
     logging.disable_progress_bar()
     folder = str(ensure_tiny()) if args.model == "tiny" else args.model
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=args.dtype).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     ids, ends = encode_text(tokenizer, prompt("dat")), end_tokens(model, tokenizer)
     vocabulary = model.get_output_embeddings().weight.shape[0]
@@ -65,19 +72,31 @@ def main() -> None:
     per_token = 2 * (weights + vocabulary * model.config.hidden_size)
     print(f"{args.model}: {model.dtype}, prompt of {len(ids)} tokens, vocabulary of {vocabulary}, {args.rounds} rounds")
 
+    random_tokens = np.random.default_rng(8).integers(2, vocabulary, (args.prompts, 63)).tolist()
+    several = [ids + more[: 63 * k // max(1, args.prompts - 1)] for k, more in enumerate(random_tokens)]
+
     sample_tokens(model, ids, np.random.default_rng(9).random((8, 8)), ends=ends)
-    plain(model, ids, 8, 8, ends)
+    plain(model, [ids] * 8, 8, ends)
     for n in args.counts:
-        ours, theirs, limits = [], [], []
+        ours, theirs, limits, apart = [], [], [], []
+        prompts = [each for each in several for _ in range(n // args.prompts)]
         for number in range(args.rounds):
             random = np.random.default_rng([number, n]).random((n, args.max_new_tokens))
             start = time.perf_counter()
             with freed_memory_kept():  # as sozo's generator does on a CPU
-                tokens = sum(map(len, sample_tokens(model, ids, random, ends=ends, slots=n)))
-            ours.append((time.perf_counter() - start, tokens))
+                responses = sample_each(model, prompts, random, ends=ends, slots=n)
+            ours.append((time.perf_counter() - start, sum(map(len, responses))))
+            if args.prompts > 1:
+                start, same = time.perf_counter(), 0
+                with freed_memory_kept():
+                    for first in range(0, n, n // args.prompts):
+                        rows = slice(first, first + n // args.prompts)
+                        alone = sample_tokens(model, prompts[first], random[rows], ends=ends, slots=n)
+                        same += sum(a == b for a, b in zip(alone, responses[rows], strict=True))
+                apart.append((time.perf_counter() - start, n - same))
             torch.manual_seed(number)
             start = time.perf_counter()
-            tokens = plain(model, ids, n, args.max_new_tokens, ends)
+            tokens = plain(model, prompts, args.max_new_tokens, ends)
             theirs.append((time.perf_counter() - start, tokens))
             limits.append(product_speed(model.dtype))
         ratios = [b[0] / a[0] for a, b in zip(ours, theirs, strict=True)]
@@ -90,6 +109,13 @@ def main() -> None:
             f"{statistics.median(ratios):.1f} times ({min(ratios):.1f}-{max(ratios):.1f}); "
             f"{statistics.median(shares):.0%} of the matrix-product limit"
         )
+        if apart:
+            ratios = [b[0] / a[0] for a, b in zip(ours, apart, strict=True)]
+            print(
+                f"        against one prompt after the other: {statistics.median(ratios):.1f} times "
+                f"({min(ratios):.1f}-{max(ratios):.1f}); {sum(parted for _, parted in apart)} of {n * args.rounds} "
+                f"responses part"
+            )
 
 
 if __name__ == "__main__":

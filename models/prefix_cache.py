@@ -1,6 +1,6 @@
-"""Cache and attention of `sozo.models.shared_prefix`: the prompt once for all slots, their own tokens behind it."""
+"""Cache and attention of `sozo.models.shared_prefix`: each prompt once for its slots, their own tokens behind it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,28 +16,54 @@ from sozo.models.traits import without_adapter
 _NAME = "sozo_shared_prefix"
 
 
-class SharedPrefixCache(Cache):
-    """Keys and values of one prompt, stored once, and of every slot's own tokens behind it (`lengths` of them).
+class Prefixes:
+    """Keys and values of prompts of any lengths, each filled by its prompt's forward pass, padded to the longest one.
 
-    The prompt's forward pass has filled `prefix`. At first `slots` are live, none with a token of its own, later up to
-    `room`; a response may have `most` tokens in the cache.
+    `lengths` are the prompts' tokens; `padding` says which columns (prompts, 1, 1, longest) are none of a prompt's, and
+    is None where all are equally long.
     """
 
-    def __init__(self, prefix: DynamicCache, slots: int, most: int, *, room: int | None = None) -> None:
-        if not all(type(layer) is DynamicLayer for layer in prefix.layers):
+    def __init__(self, filled: Sequence[DynamicCache]) -> None:
+        if not all(type(layer) is DynamicLayer for cache in filled for layer in cache.layers):
             raise UserError("a layer's cache is more than keys and values")
-        super().__init__(layers=[_Layer(self, layer.keys, layer.values, room or slots) for layer in prefix.layers])
-        self.lengths = torch.zeros(slots, dtype=torch.long, device=prefix.layers[0].keys.device)
+        sizes = [cache.get_seq_length() for cache in filled]
+        by_layer = list(zip(*(cache.layers for cache in filled), strict=True))
+        device = by_layer[0][0].keys.device
+        self.lengths, columns = torch.tensor(sizes, device=device), torch.arange(max(sizes), device=device)
+        uneven = min(sizes) < max(sizes)
+        self.padding = (columns >= self.lengths[:, None])[:, None, None] if uneven else None
+        # What is not written is zero: 0 times NaN is no 0.
+        self.layers = [
+            [
+                torch.cat([pad(part, (0, 0, 0, max(sizes) - part.shape[2])) for part in parts])
+                for parts in ([layer.keys for layer in same], [layer.values for layer in same])
+            ]
+            for same in by_layer
+        ]
+
+
+class SharedPrefixCache(Cache):
+    """Keys and values of prompts, stored once, and of every slot's own tokens behind its prompt (`lengths` of them).
+
+    At first a slot is live for each of `prompts` (numbers of prompts), none with a token of its own, later up to `room`
+    slots; a response may have `most` tokens in the cache.
+    """
+
+    def __init__(self, prefixes: Prefixes, prompts: Tensor, most: int, *, room: int | None = None) -> None:
+        slots = room or len(prompts)
+        super().__init__(layers=[_Layer(self, keys, values, slots) for keys, values in prefixes.layers])
+        self.lengths, self.prompts = torch.zeros_like(prompts), prompts
         self.used = self.room = 0
         # What the host must know of `lengths` in each step, so that no step waits for the device.
         self.longest, self._even = 0, True
         self.hidden: Tensor | None = None
         self.slots = self.lengths  # of the live ones their numbers, from `begin_step` on
-        self._prefix, self._most, self._stem = prefix, most, self
+        self.prefixes, self._most, self._stem = prefixes, most, self
+        self._seat()
 
     def branch(self, parents: Tensor) -> "SharedPrefixCache":
         """A cache with a slot for each of `parents`, slots of this one, that begins with its parent's tokens."""
-        child = SharedPrefixCache(self._prefix, len(parents), self._most)
+        child = SharedPrefixCache(self.prefixes, self.prompts[parents], self._most)
         child._stem = self
         child._reserve(self.used)
         child.longest = self.longest  # before a cache is branched from, its slots are equally long
@@ -60,7 +86,7 @@ class SharedPrefixCache(Cache):
         added = torch.arange(live, live + max(0, len(more) - len(free)), device=parents.device)
         places = parents.clone()
         places[more] = torch.cat([free, added])[: len(more)]
-        self.lengths = torch.cat([self.lengths, self.lengths.new_zeros(len(added))])
+        self.lengths, self.prompts = (pad(part, (0, len(added))) for part in (self.lengths, self.prompts))
         self._copy(self, places[more], parents[more])
         held = self._close(free[len(more) :])
         now = torch.zeros(live + len(added), dtype=torch.long, device=parents.device)
@@ -70,7 +96,8 @@ class SharedPrefixCache(Cache):
     def _copy(self, source: "SharedPrefixCache", slots: Tensor, parents: Tensor) -> None:
         if not len(slots):
             return  # not even an empty copy: each would be two launches a layer
-        self.lengths[slots], used = source.lengths[parents], source.used
+        self.lengths[slots], self.prompts[slots] = source.lengths[parents], source.prompts[parents]
+        used = source.used
         for layer, other in zip(self.layers, source.layers, strict=True):
             layer.keys[slots, :, :used] = other.keys[parents, :, :used]
             layer.values[slots, :, :used] = other.values[parents, :, :used]
@@ -85,8 +112,30 @@ class SharedPrefixCache(Cache):
             gaps, last = free[free < live], torch.nonzero(keep[live:])[:, 0] + live
             self._copy(self, gaps, last)
             was[gaps] = last
-            self.lengths = self.lengths[:live]
+            self.lengths, self.prompts = self.lengths[:live], self.prompts[:live]
+        self._seat()
         return was
+
+    def _seat(self) -> None:
+        """Give each live slot a seat in a table (prompts, most slots of a prompt): what shares keys is one product.
+
+        `seats` are the slots' seats and `occupants` the seats' slots, some slot at an empty one. Both are None where
+        there is one prompt, whose slots sit in their own order.
+        """
+        self.seats = self.occupants = None
+        if (count := len(self.prefixes.lengths)) > 1 and len(self.prompts):
+            taken = torch.zeros_like(self.prefixes.lengths).scatter_add_(0, self.prompts, torch.ones_like(self.prompts))
+            row, width = self.prompts.argsort(stable=True), int(taken.max())
+            prompts, slots = self.prompts[row], torch.arange(len(row), device=row.device)
+            self.seats = torch.empty_like(row)
+            self.seats[row] = prompts * width + slots - (taken.cumsum(0) - taken)[prompts]
+            self.occupants = row.new_zeros(count * width)
+            self.occupants[self.seats] = slots
+
+    @property
+    def positions(self) -> Tensor:
+        """Of each live slot the position of its next token."""
+        return self.prefixes.lengths[self.prompts] + self.lengths
 
     def _reserve(self, used: int) -> None:
         self.used = used
@@ -128,11 +177,11 @@ class SharedPrefixCache(Cache):
 
 
 class _Layer(DynamicLayer):
-    """One layer: the prompt's keys and values (heads, prompt, size), and (slots, heads, room, size) behind it."""
+    """One layer: keys and values of prompts (prompts, heads, longest, size) and of slots (slots, heads, room, size)."""
 
     def __init__(self, cache: SharedPrefixCache, keys: Tensor, values: Tensor, slots: int) -> None:
         super().__init__()
-        self.cache, self.prefix_keys, self.prefix_values = cache, keys[0], values[0]
+        self.cache, self.prefix_keys, self.prefix_values = cache, keys, values
         self.keys, self.values = (part.new_zeros((slots, part.shape[1], 0, part.shape[3])) for part in (keys, values))
         self.is_initialized = True
 
@@ -144,28 +193,38 @@ class _Layer(DynamicLayer):
         return self, self
 
     def attend(self, query: Tensor, scaling: float | None) -> Tensor:
-        """Attention of one query per slot (live, query heads, 1, size) to the prompt and the slot's own tokens."""
+        """Attention of one query per slot (live, query heads, 1, size) to its prompt and the slot's own tokens."""
         live, query_heads, _, size = query.shape
-        heads, length = self.prefix_keys.shape[:2]
+        heads, length = self.prefix_keys.shape[1:3]
         group, used = query_heads // heads, self.cache.used
         keys, values = self.keys[:live, :, :used], self.values[:live, :, :used]
         query = (query * (size**-0.5 if scaling is None else scaling)).view(live, heads, group, size)
-        # One matrix product per head for all slots: this is where the shared prompt pays.
-        together = query.transpose(0, 1).reshape(heads, live * group, size)
-        to_prefix = torch.bmm(together, self.prefix_keys.transpose(1, 2)).view(heads, live, group, length)
+        # One matrix product per head for all slots of a prompt: this is where the shared prompt pays.
+        to_prefix = self._by_prompt(query) @ self.prefix_keys.transpose(2, 3)
+        if self.cache.prefixes.padding is not None:
+            to_prefix.masked_fill_(self.cache.prefixes.padding, -torch.inf)
         to_own = (keys @ query.transpose(2, 3)).transpose(2, 3)  # twice as fast as query @ keys on a CPU
         if self.cache.hidden is not None:
             to_own = to_own.masked_fill(self.cache.hidden, -torch.inf)
-        logits = torch.cat([to_prefix.transpose(0, 1), to_own], dim=-1)
+        logits = torch.cat([self._by_slot(to_prefix, group), to_own], dim=-1)
         weights = logits.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-        from_prefix = weights[..., :length].transpose(0, 1).reshape(heads, live * group, length)
-        output = torch.bmm(from_prefix, self.prefix_values).view(heads, live, group, -1).transpose(0, 1)
+        output = self._by_slot(self._by_prompt(weights[..., :length]) @ self.prefix_values, group)
         output = output + weights[..., length:] @ values
         return output.reshape(live, 1, query_heads, -1)
 
+    def _by_prompt(self, part: Tensor) -> Tensor:
+        """(live, heads, group, columns) -> (prompts, heads, slots of a prompt * group, columns)."""
+        seated = part if self.cache.occupants is None else part[self.cache.occupants]
+        return seated.unflatten(0, (len(self.prefix_keys), -1)).transpose(1, 2).flatten(2, 3)
+
+    def _by_slot(self, part: Tensor, group: int) -> Tensor:
+        """(prompts, heads, slots of a prompt * group, columns) -> (live, heads, group, columns)."""
+        seated = part.unflatten(2, (-1, group)).transpose(1, 2).flatten(0, 1)
+        return seated if self.cache.seats is None else seated[self.cache.seats]
+
     def get_seq_length(self) -> int:
         """Longest length in the cache."""
-        return self.prefix_keys.shape[1] + self.cache.used
+        return self.prefix_keys.shape[2] + self.cache.used
 
 
 def _attend(

@@ -1,9 +1,10 @@
-"""Many samples of one prompt: the prompt is computed once, finished rows make room at once, nothing is sorted.
+"""Many samples of a few prompts: each prompt is computed once, finished rows make room at once, nothing is sorted.
 
-`model.generate` with the prompt repeated computes and stores it for every row, decodes padding until the longest row
+`model.generate` with a prompt repeated computes and stores it for every row, decodes padding until the longest row
 ends, and draws with `torch.multinomial`, which over a vocabulary of 262,144 costs more than the model. Here the keys
-and values of the prompt are stored once and attended to by all rows in one matrix product; each row has its own ones
+and values of a prompt are stored once and attended to by all its rows in one matrix product; each row has its own ones
 behind them; a slot whose row has ended takes the next row; a token costs one uniform number and two short searches.
+Several prompts go through the model in one step: a row's tokens are those that it would have without the others.
 """
 
 import sys
@@ -17,8 +18,8 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from sozo.data.errors import UserError
-from sozo.models.prefix_cache import SharedPrefixCache, shared_attention
-from sozo.models.traits import why_not_equal, why_not_shared, window_of, without_adapter
+from sozo.models.prefix_cache import Prefixes, SharedPrefixCache, shared_attention
+from sozo.models.traits import cache_bytes, free_bytes, why_not_equal, why_not_shared, window_of, without_adapter
 
 _BLOCK = 512
 _BROKEN = -1  # the token of logits that are not finite: asking at once would wait for the device
@@ -38,24 +39,34 @@ def why_not_sampled(model: Any, length: int) -> str | None:
 
 
 def _trial(model: Any) -> str | None:
-    """Two tokens of each of two slots behind a prompt of four, beside the forward pass of both rows."""
+    """Two tokens of each of three slots behind prompts of four, four and three, beside the forward pass of the rows."""
     device, vocabulary = next(model.parameters()).device, model.config.get_text_config().vocab_size
-    prompt, own = torch.arange(4, 8, device=device), torch.arange(8, 12, device=device).view(2, 2)
-    rows = torch.cat([prompt.expand(2, -1), own], dim=1) % vocabulary
+    rows, sizes = torch.arange(4, 22, device=device).view(3, 6) % vocabulary, torch.tensor([4, 4, 3], device=device)
+    rows[1, :4] = rows[0, :4]
+    slots = torch.arange(3, device=device)
 
     def steps() -> Tensor:
-        filled = DynamicCache()
-        model(input_ids=rows[:1, :4], past_key_values=filled, use_cache=True, logits_to_keep=1)
-        cache = SharedPrefixCache(filled, 2, 2)
+        prefixes = Prefixes([_fill(model, row[:size].tolist())[0] for row, size in ((rows[0], 4), (rows[2], 3))])
+        cache = SharedPrefixCache(prefixes, torch.tensor([0, 0, 1], device=device), 2)
         with shared_attention(model):
-            return torch.stack([_step(model, cache, rows[:, 4 + k], 4) for k in range(2)], dim=1)
+            return torch.stack([_step(model, cache, rows[slots, sizes + k]) for k in range(2)], dim=1)
 
-    return why_not_equal(model, lambda: model(input_ids=rows, use_cache=False).logits[:, 4:], steps)
+    def plain() -> Tensor:
+        logits = model(input_ids=rows, use_cache=False).logits
+        return torch.stack([logits[slots, sizes + k] for k in range(2)], dim=1)
+
+    return why_not_equal(model, plain, steps)
 
 
-def _step(model: Any, cache: SharedPrefixCache, tokens: Tensor, prompt: int) -> Tensor:
-    """Logits (slots, vocabulary) behind one more token of each slot; `prompt` is the prompt's length."""
-    inputs = {"input_ids": tokens[:, None], "position_ids": (prompt + cache.lengths)[:, None]}
+def _fill(model: Any, prompt: Sequence[int]) -> tuple[DynamicCache, Tensor]:
+    """A prompt's keys and values, and the logits (1, vocabulary) behind it."""
+    cache, ids = DynamicCache(), torch.tensor([list(prompt)], device=next(model.parameters()).device)
+    return cache, model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+
+
+def _step(model: Any, cache: SharedPrefixCache, tokens: Tensor) -> Tensor:
+    """Logits (slots, vocabulary) behind one more token of each slot."""
+    inputs = {"input_ids": tokens[:, None], "position_ids": cache.positions[:, None]}
     cache.begin_step()
     logits: Tensor = model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
     cache.end_step()
@@ -65,9 +76,9 @@ def _step(model: Any, cache: SharedPrefixCache, tokens: Tensor, prompt: int) -> 
 class _Responses:
     """The tokens of all responses, shape (responses, most new tokens), and what draws the next ones."""
 
-    def __init__(self, model: Any, prompt: int, uniforms: np.ndarray, ends: Sequence[int], temperature: float) -> None:
+    def __init__(self, model: Any, uniforms: np.ndarray, ends: Sequence[int], temperature: float) -> None:
         device = next(model.parameters()).device
-        self.model, self.prompt, self.temperature = model, prompt, temperature
+        self.model, self.temperature = model, temperature
         self.random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
         self.stop = torch.tensor([_BROKEN, *ends], dtype=torch.long, device=device)
         self.tokens = torch.zeros(uniforms.shape, dtype=torch.long, device=device)
@@ -88,40 +99,109 @@ class _Responses:
         return rows
 
 
+def sample_tokens(model: Any, prompt: Sequence[int], uniforms: np.ndarray, **options: Any) -> list[list[int]]:
+    """Responses to one prompt: `sample_each` of it repeated for every row of `uniforms`."""
+    return sample_each(model, [prompt] * len(uniforms), uniforms, **options)
+
+
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def sample_tokens(
+def sample_each(
     model: Any,
-    prompt: Sequence[int],
+    prompts: Sequence[Sequence[int]],
     uniforms: np.ndarray,
     *,
     ends: Sequence[int],
     temperature: float = 1.0,
     slots: int = 256,
     check_every: int | None = None,
+    free: int | None = None,
 ) -> list[list[int]]:
-    """Draw one response per row of `uniforms` from the model's own distribution, nothing truncated: its new token ids.
+    """Draw a response to each of `prompts` from the model's own distribution, nothing truncated: its new token ids.
 
+    `prompts` are token ids, equal or not: equal ones are computed once, and all go through the model together.
     `model` is a causal language model in evaluation mode (see `why_not_sampled`), a PEFT model too.
     `uniforms` are numbers in [0, 1), shape (responses, most new tokens): `uniforms[r, t]` decides r's token t.
-    A response keeps its end token, one of `ends`. `slots` are decoded at once; as each ends, the next takes its place.
+    A response keeps its end token, one of `ends`, and goes on no further than the model's window.
+    `slots` are decoded at once; as each ends, the next takes its place.
     Whether one has ended is asked every `check_every` tokens (default: 1 on a CPU, 4 elsewhere, where asking waits for
     the device): the tokens are the same, and what is drawn behind an end is dropped.
+    Half of `free` bytes (default: what a GPU has) are for keys, values and logits: where not all prompts fit, fewer are
+    decoded at once, and where not even one response does, a UserError says so before anything is computed.
     A FloatingPointError if the model's logits are not finite.
     """
-    n, most = uniforms.shape
-    if n == 0:
-        return []
-    if reason := why_not_sampled(model, len(prompt) + most):
+    window, by_most = window_of(model) or sys.maxsize, dict[int, dict[tuple[int, ...], list[int]]]()
+    for row, prompt in enumerate(prompts):
+        most = min(uniforms.shape[1], max(1, window - len(prompt)))
+        by_most.setdefault(most, {}).setdefault(tuple(prompt), []).append(row)
+    if reason := by_most and why_not_sampled(model, max(most + max(map(len, of)) for most, of in by_most.items())):
         name = type(without_adapter(model)).__name__
         raise UserError(f"{name} cannot share its prompt among samples: {reason}")
-    responses = _Responses(model, len(prompt), uniforms, ends, temperature)
-    device, filled = responses.tokens.device, DynamicCache()
-    ids = torch.tensor([list(prompt)], device=device)
-    logits = model(input_ids=ids, past_key_values=filled, use_cache=True, logits_to_keep=1).logits[:, -1]
-    stem = SharedPrefixCache(filled, 1, most - 1, room=min(n, slots))
-    history = torch.zeros(n, dtype=torch.long, device=device)  # the slot of `stem` that holds a response's tokens
-    ended = responses.write(logits, slice(None), 0, history)
-    with shared_attention(model):
+    device = next(model.parameters()).device
+    free = free_bytes(device) if free is None else free
+    responses: list[list[int]] = [[] for _ in prompts]
+    waves = [
+        (most, rows_of, *wave)
+        for most, rows_of in by_most.items()
+        for wave in _waves(model, rows_of, most, slots, free)
+    ]
+    for most, rows_of, wave, slots_there in waves:
+        rows = [row for prompt in wave for row in rows_of[prompt]]
+        drawn = _Responses(model, uniforms[rows, :most], ends, temperature)
+        check = check_every or (1 if device.type == "cpu" else 4)
+        _sample(drawn, wave, [len(rows_of[prompt]) for prompt in wave], slots_there, check)
+        for row, response in zip(rows, drawn.texts(), strict=True):
+            responses[row] = response
+    return responses
+
+
+def _waves(
+    model: Any, rows_of: dict[tuple[int, ...], list[int]], most: int, slots: int, free: int | None
+) -> list[tuple[list[tuple[int, ...]], int]]:
+    """Which prompts are decoded together, and in how many slots.
+
+    What is padded stays small: seats for as many slots as the most frequent prompt has are at most twice the slots, and
+    prompts as long as the longest take no more tokens than the responses may.
+    """
+
+    def fitting(prompts: int, longest: int, rows: int) -> int:
+        """Slots for `rows` that memory has room for behind so many prompts."""
+        if free is None:
+            return min(rows, slots)
+        room = free // 2 - cache_bytes(model, prompts * longest, 0)
+        return min(rows, slots, room // cache_bytes(model, most, 1))
+
+    waves: list[tuple[list[tuple[int, ...]], int]] = []
+    rows = 0
+    for prompt in sorted(rows_of, key=lambda prompt: (len(rows_of[prompt]), len(prompt))):
+        count, wave = len(rows_of[prompt]), waves[-1][0] if waves else []
+        longest, live = max(map(len, [*wave, prompt])), min(rows + count, slots)
+        padded = (len(wave) + 1) * count > 2 * live or (len(wave) + 1) * longest > slots * most
+        if wave and not padded and fitting(len(wave) + 1, longest, rows + count) == live:
+            rows += count
+            waves[-1] = ([*wave, prompt], live)
+            continue
+        rows = count
+        waves.append(([prompt], fitting(1, len(prompt), count)))
+        if free is not None and waves[-1][1] < 1:
+            needed = 2 * cache_bytes(model, len(prompt) + most, 1) / 2**30
+            raise UserError(
+                f"a prompt of {len(prompt)} tokens and a response of up to {most} need {needed:.2g} GiB beside the "
+                f"model, and {free / 2**30:.2g} GiB are free; allow fewer new tokens"
+            )
+    return waves
+
+
+def _sample(responses: _Responses, prompts: Sequence[Sequence[int]], counts: list[int], slots: int, check: int) -> None:
+    """Draw the responses, so many of each prompt one behind the other."""
+    n, most = responses.tokens.shape
+    device = responses.tokens.device
+    filled, logits = zip(*(_fill(responses.model, prompt) for prompt in prompts), strict=True)
+    numbers = torch.arange(len(prompts), device=device)
+    stem = SharedPrefixCache(Prefixes(filled), numbers, most - 1, room=min(n, max(slots, len(prompts))))
+    # The slot of `stem` that holds a response's tokens.
+    history = numbers.repeat_interleave(torch.tensor(counts, device=device))
+    ended = responses.write(torch.cat(logits), slice(None), 0, history)
+    with shared_attention(responses.model):
         live, alone = _share_beginnings(responses, stem, history, torch.nonzero(~ended)[:, 0], slots)
         # Each slot holds one response from here on: nothing is sorted, and nothing waits for the device but `nonzero`.
         rows, waiting, cache = live[:slots], live[slots:], stem
@@ -129,9 +209,7 @@ def sample_tokens(
             rows = torch.empty_like(live).scatter_(0, history[live], live)
         else:
             cache = stem.branch(history[rows])
-        check_every = check_every or (1 if device.type == "cpu" else 4)
-        _fill_slots(responses, cache, rows, waiting, history, check_every)
-    return responses.texts()
+        _fill_slots(responses, cache, rows, waiting, history, check)
 
 
 def _share_beginnings(
@@ -151,7 +229,7 @@ def _share_beginnings(
         places = stem.follow(starts[0])
         step = torch.empty_like(starts[1])
         step[places], history[live] = starts[1], places[which]
-        logits = _step(responses.model, stem, step, responses.prompt)
+        logits = _step(responses.model, stem, step)
         ended = responses.write(logits, live, t, history[live])
         if starts.shape[1] == len(live):  # and so for good: histories that have parted never meet again
             return live, True
@@ -173,25 +251,8 @@ def _fill_slots(
             over = torch.zeros_like(rows, dtype=torch.bool)
         for _ in range(min(check_every, most - cache.longest) if len(rows) else 0):
             step = responses.tokens[rows, cache.lengths].clamp(min=0)
-            logits = _step(responses.model, cache, step, responses.prompt)
+            logits = _step(responses.model, cache, step)
             over |= responses.write(logits, rows, cache.lengths)
-
-
-def sample_each(model: Any, prompts: Sequence[Sequence[int]], uniforms: np.ndarray, **options: Any) -> list[list[int]]:
-    """One response to each of `prompts`, equal or not; equal ones are computed once. Otherwise as `sample_tokens`.
-
-    None goes on behind the model's window.
-    """
-    window = window_of(model) or sys.maxsize
-    rows_of: dict[tuple[int, ...], list[int]] = {}
-    for row, prompt in enumerate(prompts):
-        rows_of.setdefault(tuple(prompt), []).append(row)
-    responses: list[list[int]] = [[] for _ in prompts]
-    for prompt, rows in rows_of.items():
-        drawn = sample_tokens(model, prompt, uniforms[rows, : max(1, window - len(prompt))], **options)
-        for row, response in zip(rows, drawn, strict=True):
-            responses[row] = response
-    return responses
 
 
 def draw(logits: Tensor, uniforms: Tensor, temperature: float = 1.0, which: Tensor | None = None) -> Tensor:

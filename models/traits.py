@@ -38,6 +38,24 @@ def window_of(model: Any) -> int | None:
     return getattr(without_adapter(model).config.get_text_config(), "max_position_embeddings", None)
 
 
+def cache_bytes(model: Any, tokens: int, rows: int) -> int:
+    """Bytes of the keys and values of `tokens` tokens in every layer, and of `rows` rows of logits."""
+    config = model.config.get_text_config()
+    heads = config.num_attention_heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // heads
+    token = 2 * config.num_hidden_layers * (getattr(config, "num_key_value_heads", None) or heads) * size
+    return int((token * tokens + config.vocab_size * rows) * model.dtype.itemsize)
+
+
+def free_bytes(device: Any) -> int | None:
+    """A GPU's memory that is free or that torch keeps without using it; None on a CPU."""
+    if device.type != "cuda":
+        return None
+    from torch import cuda
+
+    return int(cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device))
+
+
 def without_adapter(model: Any) -> Any:
     """The transformers model inside a PEFT model, or the model itself."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model

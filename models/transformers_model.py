@@ -1,7 +1,6 @@
 """A transformers model as a generator, and the shared-prefix sampler as GRPO's generation."""
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -13,7 +12,15 @@ from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
 from sozo.models.processes import freed_memory_kept
-from sozo.models.traits import encode_prompt, encode_text, end_tokens, in_eval_mode, window_of
+from sozo.models.traits import (
+    cache_bytes,
+    encode_prompt,
+    encode_text,
+    end_tokens,
+    free_bytes,
+    in_eval_mode,
+    window_of,
+)
 
 _USUAL, _MOST = 256, 1024  # slots
 
@@ -22,8 +29,8 @@ class TransformersGenerator:
     """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
 
     Nothing is truncated, and of the model's own generation config only the end tokens count. A prompt is computed once
-    however often it is asked (`models.shared_prefix`); what is asked only once goes through `model.generate`, and so
-    does a model whose attention allows nothing else. An answer that reaches the model's window ends there with
+    however often it is asked, and all prompts go through the model together (`models.shared_prefix`); a model whose
+    attention does not allow it goes through `model.generate`. An answer that reaches the model's window ends there with
     `length`, and a line on stderr says so once. The model stays in its mode (train or eval).
     """
 
@@ -53,14 +60,11 @@ class TransformersGenerator:
         if not prompts:
             return []
         ids = {text: encode_text(self._tokenizer, text, self._form) for text in dict.fromkeys(prompts)}
-        counts = Counter(prompts)
-        # A prompt asked once among others is decoded with them: alone it would leave most slots idle.
-        several = {text for text, count in counts.items() if count > 1 or len(counts) == 1}
-        shared = {text for text in several if not self._obstacle(len(ids[text]))}
-        # The prompts that are computed once come first, all others behind them.
+        shared = {text for text in ids if not self._obstacle(len(ids[text]))}
+        # The prompts that the sampler takes come first, all others behind them.
         rows = sorted(range(len(prompts)), key=lambda row: prompts[row] not in shared)
         uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
-        ordered, first = [ids[prompts[row]] for row in rows], sum(counts[text] for text in shared)
+        ordered, first = [ids[prompts[row]] for row in rows], sum(text in shared for text in prompts)
         try:
             with in_eval_mode(self._model):
                 together = self._shared(ordered[:first], uniforms[rows[:first]])
@@ -130,8 +134,7 @@ class TransformersGenerator:
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         obstacle = self._obstacle(0)
-        shared = "shared_prefix, model.generate for a prompt asked once"
-        sampler = f"model.generate ({obstacle})" if obstacle else shared
+        sampler = f"model.generate ({obstacle})" if obstacle else "shared_prefix"
         window = {"window": self._window} if self._window and self._window <= self._max_new_tokens else {}
         return {"generator": "transformers", "sampler": sampler, **self._decoder, **window}
 
@@ -182,15 +185,5 @@ def fitting_slots(model: Any, max_new_tokens: int, free: int | None = None) -> i
     of a GPU's memory are asked for unless given; half of them are for keys and values of each layer and a row of
     logits, the other half for what else a step needs. On a CPU more rows cost as much more.
     """
-    if free is None:
-        if model.device.type != "cuda":
-            return _USUAL
-        import torch
-
-        free, _ = torch.cuda.mem_get_info(model.device)
-    config = model.config.get_text_config()
-    heads = config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // heads
-    token = 2 * config.num_hidden_layers * (getattr(config, "num_key_value_heads", None) or heads) * size
-    slot = int((token * max_new_tokens + config.vocab_size) * model.dtype.itemsize)  # bytes
-    return max(_USUAL, min(_MOST, free // 2 // slot))
+    free = free_bytes(model.device) if free is None else free
+    return _USUAL if free is None else max(_USUAL, min(_MOST, free // 2 // cache_bytes(model, max_new_tokens, 1)))

@@ -57,8 +57,7 @@ def share_parted(model, prompts, random, **options):
 
 
 @pytest.mark.parametrize("make", [llama, qwen, gemma])
-@pytest.mark.parametrize(("slots", "check_every"), [(6, 1), (64, 1), (6, 4), (64, 4)])
-@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize(("slots", "check_every", "alike"), [(6, 1, 1), (64, 1, 0), (64, 4, 1), (6, 4, 0)])
 def test_each_row_has_the_logits_of_its_own_prompt(make, slots, check_every, alike, monkeypatch):
     model, seen = peaked(make) if alike else make(), {}
 
@@ -199,7 +198,7 @@ def test_items_that_are_asked_once_are_decoded_together():
     tokenizer = build_tokenizer(["犬", "猫", "水"])
     model = llama(vocab_size=len(tokenizer), eos_token_id=1)
     generator = TransformersGenerator(model, tokenizer, max_new_tokens=8)
-    prompts = [f"1. 犬{'猫水' * k}" for k in range(6)]
+    prompts = ["1. 犬" + "".join(f"\n{j}. 猫" for j in range(2, k)) for k in range(2, 8)]
     generator.answer(prompts[:1], seed=0, batch=0)
     rows = passes(model)
     answers = generator.answer(prompts, seed=0, batch=1)

@@ -30,6 +30,7 @@ def print_run(run: TaskRun) -> None:
     from rich.console import Group
     from rich.text import Text
 
+    from sozo.eval.report.answer import few
     from sozo.eval.report.labels import english
 
     table, task, result = _table(run.task.name.upper(), show_header=False), run.task, run.result
@@ -41,7 +42,9 @@ def print_run(run: TaskRun) -> None:
     table.add_column(justify="right", min_width=least, overflow="fold")
     for label, value in rows:
         table.add_row(label, Text(value))
-    _print_finished(run, Group(table, *task.view.notes(result)), task.view.files)
+    n = result.estimate(task.measures[0]).n
+    notes = [*task.view.notes(result), *(pair[0] for pair in [few([n])] if pair)]
+    _print_finished(run, Group(table, *notes), task.view.files)
 
 
 def print_explained(runs: Iterable[TaskRun]) -> None:

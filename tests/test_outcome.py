@@ -127,7 +127,9 @@ def test_ten_lists_cannot_say_whether_words_are_kept(scored, tmp_path):
     one = outcome(folder, SecondEncoder())
     assert one.higher
     assert states(one)["dat/valid"] == NOT_SHOWN
-    assert re.search(r"valid answers.*cannot be said from 10", page_text(folder, tmp_path, base="base"))
+    said = page_text(folder, tmp_path, base="base")
+    assert re.search(r"valid answers.*cannot be said from 10", said)
+    assert "The smallest number behind an interval here is 10. Kinds of answers rarer than 25.9%" in said
 
 
 def test_invalid_lists_are_a_price(scored, tmp_path):

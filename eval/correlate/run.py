@@ -32,7 +32,7 @@ VALUES = "correlations.json"
 _R = Measure("r", 3)
 _ABOUT = """\
 Pearson's r with its 95% interval (Fisher's z) and two-sided p-value; *p (Holm)* is corrected for the number of cells of
-the table. The interval and the p-value take models (answers) as drawn independently from many: checkpoints of one
+the table. The interval and the p-value are as if models (answers) were drawn one by one: checkpoints of one
 training are not, and where answers share models or questions there is neither. *Paper* is the paper's r, over its own
 five models (Table 8: 105 answers), judge and encoders.
 """

@@ -8,10 +8,12 @@ from sozo.eval.outcome import FELL, KINDS, NOT_SHOWN, GuardState, Outcome
 from sozo.eval.report.labels import labels, wording
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import interval, number, p_value, signed
+from sozo.scoring.statistics.means import FEW, unseen_share
 
 Pair = tuple[str, str]  # in English and in Japanese
 
 _MOST = 6  # methods that the first sentence names; more are counted
+_ONE_DIGIT = Measure("share", 3, share=True)
 _PERCENT = Measure("percent", 4, share=True)
 _COMMAS = (", ", "、")
 
@@ -34,6 +36,14 @@ def answer(found: Sequence[Outcome], gains: Mapping[str, Sequence[float]]) -> li
 def in_english(found: Sequence[Outcome]) -> list[str]:
     """The answer as lines, one a method."""
     return [f"{model}: {said}." if model else f"{said}." for model, (said, _) in answer(found, {})]
+
+
+def few(numbers: Iterable[int]) -> Pair | None:
+    """What is true of intervals over so few values, if the smallest of these numbers of values is small."""
+    least = min(numbers, default=FEW)
+    if not 1 < least < FEW:
+        return None
+    return wording("answer_few", n=least, share=number(unseen_share(least), _ONE_DIGIT))
 
 
 def clause(one: Outcome, gains: Sequence[float] = ()) -> Pair:

@@ -12,7 +12,7 @@ from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.guarded import Guarded, guard_gains
 from sozo.eval.outcome import Outcome, outcomes
-from sozo.eval.report.answer import answer, clause
+from sozo.eval.report.answer import answer, clause, few
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import facts
 from sozo.eval.report.guard import guard_tables
@@ -105,7 +105,7 @@ def _numbers(
 
 def _sections(
     compared: Compared, tasks: Sequence[type[Task]], found: Sequence[Outcome], with_published: bool
-) -> dict[str, Sequence[Any]]:
+) -> dict[str, Any]:
     """The answer over all tasks; of each its sentence and pictures; what its view declares, after an overview."""
     leads, every_radar, every_gain = [], [], dict[str, list[float]]()
     of_paper: list[Outcome] = []
@@ -142,5 +142,10 @@ def _sections(
                 ]
         leads.append((lead(task, compared, found, gains), planes))
     tables.insert(0, without_empty(overview(compared, tasks, means)))
-    answers = {"answer": answer(found, every_gain), "papers": [(one.model, clause(one)) for one in of_paper]}
+    over_answers = [one.change.n for one in found if one.change.low is not None and not one.change.seeds]
+    answers = {
+        "answer": answer(found, every_gain),
+        "few": few(over_answers),
+        "papers": [(one.model, clause(one)) for one in of_paper],
+    }
     return {**answers, "leads": leads, "tables": tables, "charts": charts, "radars": every_radar}

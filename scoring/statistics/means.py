@@ -26,6 +26,20 @@ class Interval:
     paired: bool = False  # whether it is of differences at each seed
 
 
+FEW = 100  # values; with fewer an interval is marked for what it is
+
+
+def unseen_share(n: int) -> float:
+    """How frequent a kind of answer may be that 95% of samples of n answers hold, at least one; rarer ones they miss.
+
+    An interval knows what its sample holds: tests/coverage.csv has its coverage where a kind is rarer than that.
+
+    >>> round(unseen_share(10), 2)
+    0.26
+    """
+    return 1 - (1 - LEVEL) ** (1 / n)
+
+
 def mean_interval(
     values: Sequence[float] | np.ndarray,
     *,

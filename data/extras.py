@@ -10,7 +10,7 @@ _PACKAGES = {
     "encoders": ("sentence_transformers",),
     "train": (
         *("torch", "transformers", "trl", "accelerate", "peft", "deepspeed", "datasets", "wandb"),
-        *("tokenizers", "huggingface_hub"),
+        *("tokenizers", "huggingface_hub", "safetensors"),
     ),
     "report": ("jinja2", "matplotlib", "pandas"),
     "juman": ("pyknp", "pkg_resources"),

@@ -84,13 +84,13 @@ def command(url, *words, models=("grpo",), benchmarks=("jcq", "sat")):
 
 def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere(grpo, tmp_path):
     with server(echo) as (url, _):
-        done = evaluate(tmp_path, *command(url, "--model-card"))
+        done = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
         assert done.returncode == 0, done.stderr
         ids, records, history = offline(tmp_path / "out")
         assert ids == [TRAINED] * 4
         told = f"is in the run {TRAINED} of the project study, offline; upload it with: wandb sync"
         assert done.stdout.count(told) == 4
-        again = evaluate(tmp_path, *command(url, "--model-card"))
+        again = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
         assert again.returncode == 0, again.stderr
         assert "W&B" not in again.stdout  # nothing is logged twice
         assert offline(tmp_path / "out")[0] == ids
@@ -156,7 +156,7 @@ def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
         return completion("答え")
 
     with server(refuse) as (url, _):
-        done = evaluate(tmp_path, *command(url, "--no-wandb", benchmarks=("jcq",)))
+        done = evaluate(tmp_path, *command(url, "--no-wandb", "--checkpoints", benchmarks=("jcq",)))
     assert done.returncode == 2
     assert "Incorrect API key provided: ***" in done.stderr
     assert KEY not in done.stdout + done.stderr
@@ -168,7 +168,7 @@ def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
 def test_what_is_in_the_way_of_a_card_is_found_before_anything_is_asked(grpo, tmp_path):
     (grpo / "README.md").write_text("---\nmodel-index: none\n---\n")
     with server(both) as (url, requests):
-        done = evaluate(tmp_path, *command(url, "--model-card"))
+        done = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
         other = evaluate(tmp_path, *command(url, "--model-card", models=("org/m",)))
     assert (done.returncode, other.returncode, requests) == (2, 2, [])
     assert "README.md: its model-index is no list of models with results" in done.stderr

@@ -117,7 +117,7 @@ def _log_hill(
 ) -> tuple[float | None, float | None, float, int]:
     """Logarithm of a Hill number, its jackknife error (None without one), the words of an answer, and answers."""
     n = len(answers)
-    sets = [set(answer) for answer in (answers.tolist() if isinstance(answers, np.ndarray) else answers)]
+    sets = [dict.fromkeys(answer) for answer in (answers.tolist() if isinstance(answers, np.ndarray) else answers)]
     answer = np.repeat(np.arange(n), [len(words) for words in sets])
     size = n if size is None else size
     if not len(answer) or not size:

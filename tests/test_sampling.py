@@ -26,7 +26,7 @@ from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.run import run_task
 from sozo.models.nouns import RandomNouns
 from sozo.models.settings import GeneratorSettings
-from sozo.tasks.dat.instruments import measure
+from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.table import read_lists
@@ -229,7 +229,8 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     assert (config["settings"]["seed"], config["settings"]["batch_size"], config["processes"]) == (5, 16, 2)
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     row = summarise(tmp_path / "one", source="random")
-    assert metrics == replace(row, instruments=measure(judge, *read_lists(tmp_path / "one"))).metrics()
+    words, lists = read_lists(tmp_path / "one")
+    assert metrics == replace(row, instruments=measure(judge, words, lists) | diversity_ends(lists)).metrics()
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from tokenizers import Tokenizer, models, normalizers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from grpo_runs import ROOT, flags, history
 from sozo.data.errors import UserError
+from sozo.data.jumandic import load_nouns
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
+from sozo.models.nouns import read_nouns
 from sozo.models.settings import GeneratorSettings
+from sozo.scoring.parse import write_list
 from sozo.tasks.dat.frontier import WordByWord
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
@@ -96,6 +99,90 @@ def test_a_word_of_several_tokens_has_a_target_for_each(words):
                 expected -= share / sum(likely.values()) * float(logs[start + depth - 1, token])
     loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:])
     assert loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+# Against the definition, noun by noun
+
+
+def naive(words, spellings, logits, labels, places):
+    """The loss by its definition: at every token of a word, each noun that begins with the tokens before has its share.
+
+    `places` gives for each row where its words begin and which noun each of them is.
+    """
+    logs = logits.double().log_softmax(-1)
+    chosen = {(row, place): {} for row, place in np.argwhere(labels.numpy() >= 0).tolist()}
+    for at in chosen:
+        chosen[at] = {int(labels[at]): 1.0}
+    for row, hits in enumerate(places):
+        targets = words.targets(np.array([[noun for _, noun in hits]]))[0].astype(float)
+        for shares, (start, noun) in zip(targets, hits, strict=True):
+            end = int(labels[row, start + len(spellings[noun])])
+            for depth in range(len(spellings[noun]) + 1):
+                likely = {}
+                for other, spelling in enumerate(spellings):
+                    if spelling[:depth] == spellings[noun][:depth]:
+                        token = spelling[depth] if depth < len(spelling) else end
+                        likely[token] = likely.get(token, 0.0) + shares[other]
+                whole = sum(likely.values())
+                chosen[row, start + depth] = {token: share / whole for token, share in likely.items()}
+    return -sum(share * logs[*at, token] for at, shares in chosen.items() for token, share in shares.items())
+
+
+def byte_pairs(nouns):
+    """A tokenizer that spells most of `nouns` with several tokens, the space before them in the first one."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    lines = [write_list(nouns[k : k + 10]) for k in range(0, len(nouns), 10)]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    tokenizer.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=600, initial_alphabet=alphabet))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+
+
+@pytest.mark.parametrize("name", ["tiny", "byte pairs"])
+def test_the_loss_and_its_gradient_are_the_definition_s(name, mini):
+    if name == "tiny":
+        tokenizer = AutoTokenizer.from_pretrained(mini)
+        nouns = [noun for noun in read_nouns("tiny") if noun in tokenizer.get_vocab()][:40]
+    else:
+        nouns = load_nouns()[14000:14200]
+        tokenizer = byte_pairs(nouns)
+    unit = np.random.default_rng(3).normal(size=(len(nouns), 4)).astype(np.float32)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    words = WordByWord.fit(unit, np.random.default_rng(4).dirichlet(np.ones(len(nouns))), 100.0)
+    spellings = spell(tokenizer, nouns)
+    if name == "tiny":
+        assert {len(spelling) for spelling in spellings} == {1}
+    else:  # deep, with common beginnings, some of which are whole nouns
+        assert max(map(len, spellings)) > 4
+        assert len({spelling[:1] for spelling in spellings}) < 100
+        assert sum(a == b[: len(a)] for a in spellings for b in spellings if a != b) > 20
+    lists = words.draw(4, np.random.default_rng(5))
+    rows = [tokenizer.encode(write_list([nouns[k] for k in row]), add_special_tokens=False) + [0] for row in lists]
+    labels = torch.full((4, max(map(len, rows)) + 2), -100)
+    for number, row in enumerate(rows):
+        labels[number, 2 : 2 + len(row)] = torch.tensor(row)
+    targets = WordTargets(words, spellings)
+    places = [targets.find(row) for row in labels.tolist()]
+    assert [[noun for _, noun in row] for row in places] == lists.tolist()
+    torch.manual_seed(6)
+    ours = (3 * torch.randn(*labels.shape, len(tokenizer))).requires_grad_()
+    theirs = ours.detach().clone().requires_grad_()
+    loss, expected = targets(ours, labels), naive(words, spellings, theirs, labels, places)
+    assert loss.item() == pytest.approx(expected.item(), rel=2e-7)
+    loss.backward(), expected.backward()
+    assert (ours.grad - theirs.grad).abs().max() < 2e-6
+
+
+def test_a_target_among_words_that_are_hardly_used_is_as_exact():
+    """Beside a noun that is all but certain, sums in single precision would lose those of a rare beginning."""
+
+    bias = np.log(np.array([[1.0, 3e-13, 1e-13, 1e-38, 1e-30]], np.float32))
+    words = WordByWord(np.zeros((5, 1), np.float32), 0.0, bias)
+    logits, spellings = torch.randn(1, 4, 9), [(3,), (4, 5), (4, 6), (4,), (7,)]
+    loss = WordTargets(words, spellings)(logits, torch.tensor([[4, 5, 2, -100]]))
+    logs = logits.log_softmax(-1)[0]
+    expected = -logs[0, 3] - 0.75 * logs[1, 5] - 0.25 * logs[1, 6] - logs[2, 2]
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
 def test_only_cut_lists_are_refused(words):

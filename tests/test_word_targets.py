@@ -157,7 +157,7 @@ def test_the_loss_and_its_gradient_are_the_definition_s(name, mini):
         assert len({spelling[:1] for spelling in spellings}) < 100
         assert sum(a == b[: len(a)] for a in spellings for b in spellings if a != b) > 20
     lists = words.draw(4, np.random.default_rng(5))
-    rows = [tokenizer.encode(write_list([nouns[k] for k in row]), add_special_tokens=False) + [0] for row in lists]
+    rows = [[*tokenizer.encode(write_list([nouns[k] for k in row]), add_special_tokens=False), 0] for row in lists]
     labels = torch.full((4, max(map(len, rows)) + 2), -100)
     for number, row in enumerate(rows):
         labels[number, 2 : 2 + len(row)] = torch.tensor(row)

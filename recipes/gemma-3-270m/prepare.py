@@ -15,6 +15,7 @@ from sozo.data.errors import UserError, one_line_errors
 from sozo.data.jumandic import load_nouns
 from sozo.scoring.nouns import make_noun_checker
 from sozo.scoring.parse import script_reason
+from sozo.training.word_targets import spell
 
 # The base model has no chat template: the prompt and a line break, then the response.
 CHAT_TEMPLATE = (
@@ -23,10 +24,11 @@ CHAT_TEMPLATE = (
 
 
 def one_token_nouns(tokenizer: Any) -> list[str]:
-    """Dictionary nouns that pass the DAT rules and are one token: the words that the model can be taught in short."""
+    """Dictionary nouns that pass the DAT rules and that lists write with one token, or with a space's and one more."""
     nouns = [word for word in load_nouns() if script_reason(word) is None]
     nouns = [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
-    return [w for w in nouns if len(tokenizer.encode(w, add_special_tokens=False)) == 1]
+    space, spellings = tuple(tokenizer.encode(" ", add_special_tokens=False)), spell(tokenizer, nouns)
+    return [w for w, tokens in zip(nouns, spellings, strict=True) if tokens[:-1] in ((), space)]
 
 
 def main() -> None:

@@ -154,15 +154,28 @@ class WordByWord:
         >>> words.targets(np.array([[0, 1]])).astype(float).round(1).tolist()
         [[[0.3, 0.3, 0.3], [0.0, 0.5, 0.5]]]
         """
-        return np.stack([self._next(lists[:, :k]) for k in range(len(self.bias))], axis=1)
+        before = np.zeros((*lists.shape, self.unit.shape[1]), np.float32)
+        before[:, 1:] = np.cumsum(self.unit[lists[:, :-1]], axis=1)
+        # One product for all places: it reads the nouns' vectors once.
+        cosines = before.reshape(lists.size, -1) @ self.unit.T
+        exponents = self.bias - self.pull * cosines.reshape(*lists.shape, -1)
+        for k in range(1, lists.shape[1]):
+            np.put_along_axis(exponents[:, k:], lists[:, k - 1, None, None], -np.inf, axis=2)
+        return _shares(exponents)
 
     def _next(self, before: np.ndarray) -> np.ndarray:
         """The distribution of the word that follows, float32, shape (lists, nouns)."""
-        exponents = self.unit[before].sum(axis=1) @ (-self.pull * self.unit.T) + self.bias[before.shape[1]]
+        exponents = (-self.pull * self.unit[before].sum(axis=1)) @ self.unit.T + self.bias[before.shape[1]]
         np.put_along_axis(exponents, before, -np.inf, axis=1)
-        exponents -= exponents.max(axis=1, keepdims=True)
-        weights = np.exp(exponents, out=exponents)
-        return weights / weights.sum(axis=1, keepdims=True)
+        return _shares(exponents)
+
+
+def _shares(exponents: np.ndarray) -> np.ndarray:
+    """The softmax over the last axis, in place."""
+    exponents -= exponents.max(axis=-1, keepdims=True)
+    np.exp(exponents, out=exponents)
+    exponents /= exponents.sum(axis=-1, keepdims=True)
+    return exponents
 
 
 def _draw(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:

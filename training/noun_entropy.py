@@ -36,7 +36,7 @@ class NounEntropy(Spelled):
         total = 0.0 * logits.sum()  # without such a word there is a gradient too, of zeros
         row, start, noun = np.array(self.listed(tokens, words), int).reshape(-1, 3).T
         end = tokens.cpu()[row, start + self._length[noun]]  # what follows a word
-        for depth, (before, several, following) in enumerate(self._levels):
+        for depth, (before, several, following) in enumerate(self.levels):
             at = np.flatnonzero((self._length[noun] >= depth) & several[noun])
             # One of all nouns that go on alike behind the same beginning.
             _, first = np.unique([before, following.numpy()], axis=1, return_index=True)

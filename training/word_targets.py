@@ -6,6 +6,7 @@ all. A word of several tokens has a target for each: how its nouns go on, among 
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,18 @@ class Spelled:
     def __init__(self, spellings: Sequence[tuple[int, ...]]) -> None:
         self._noun = {spelling: number for number, spelling in enumerate(spellings)}
         self._length = np.array([len(spelling) for spelling in spellings])
+
+    @cached_property
+    def levels(self) -> list[tuple[np.ndarray, np.ndarray, torch.Tensor]]:
+        """For each depth, of each noun: a number for its tokens before, whether several can follow them, its own."""
         deepest = int(self._length.max()) + 1
-        table = pd.DataFrame([[*spelling, *[END] * (deepest - len(spelling))] for spelling in spellings])
-        # For each depth, of each noun: a number for its tokens before, whether several tokens can follow them, its own.
-        self._levels: list[tuple[np.ndarray, np.ndarray, torch.Tensor]] = []
-        before = np.zeros(len(spellings), np.int64)
+        table = pd.DataFrame([[*spelling, *[END] * (deepest - len(spelling))] for spelling in self._noun])
+        levels, before = [], np.zeros(len(table), np.int64)
         for depth in table:
             several = table[depth].groupby(before).transform("nunique") > 1
-            self._levels.append((before, several.to_numpy(), torch.from_numpy(table[depth].to_numpy(copy=True))))
+            levels.append((before, several.to_numpy(), torch.from_numpy(table[depth].to_numpy(copy=True))))
             before = table.groupby([before, table[depth]]).ngroup().to_numpy()
+        return levels
 
     def find(self, tokens: Sequence[int]) -> list[tuple[int, int]]:
         """The nouns in a row of tokens that a token follows (negative: none): where they begin, and their numbers."""
@@ -61,34 +65,49 @@ class WordTargets(Spelled):
 
     def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
         super().__init__(spellings)
-        self._words, self._places = words, len(words.bias)
+        self._words, self._places, self._spellings = words, len(words.bias), spellings
+        # Sorted, nouns that begin with the same tokens stand together, first the one that has no more than these.
+        order = sorted(range(len(spellings)), key=spellings.__getitem__)
+        first: dict[tuple[int, ...], dict[int, int]] = {}  # of each beginning: where the nouns of its next tokens begin
+        end: dict[tuple[int, ...], int] = {}
+        for place, number in enumerate(order):
+            for depth, token in enumerate((*spellings[number], END)):
+                before = spellings[number][:depth]
+                first.setdefault(before, {}).setdefault(token, place)
+                end[before] = place + 1
+        # Of each beginning its nouns, the tokens that follow, and where among the nouns those of each token begin.
+        self._next: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        for before, starts in first.items():
+            tokens, places = np.array(list(starts)), np.array(list(starts.values()))
+            if len(tokens) > 1:  # the target of the only one is that
+                self._next[before] = np.array(order[places[0] : end[before]]), tokens, places - places[0]
 
     def __call__(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens)."""
         logits = logits.float()
-        wanted = logits.gather(-1, labels.clamp(min=0)[..., None])[..., 0]
-        nouns = [self.find(row) for row in labels.tolist()]
-        rows = [row for row, hits in enumerate(nouns) if len(hits) == self._places]
-        if not rows:
+        lines, asked = labels.tolist(), labels.cpu() != IGNORED
+        hits = {row: nouns for row, line in enumerate(lines) if len(nouns := self.find(line)) == self._places}
+        if not hits:
             raise UserError("word_targets: no response of a batch holds its whole list; give a larger max_length")
-        lists = np.array([[noun for _, noun in nouns[row]] for row in rows])
-        shares = self._words.targets(lists).reshape(lists.size, -1)
-        row, noun = np.repeat(rows, self._places), lists.ravel()
-        start = np.array([place for row in rows for place, _ in nouns[row]])
-        end = labels.cpu()[row, start + self._length[noun]]  # what follows a word
-        for depth, (before, several, following) in enumerate(self._levels):
-            # Where only one token can follow, its own target is that.
-            at = np.flatnonzero((self._length[noun] >= depth) & several[noun])
-            if not len(at):
-                continue
-            likely = shares[at] * (before == before[noun[at]][:, None])
-            likely /= likely.sum(axis=1, keepdims=True)
-            tokens = torch.where(following == END, end[at][:, None], following)
-            place = tuple(torch.from_numpy(index).to(logits.device) for index in (row[at], start[at] + depth))
-            scores = logits[place[0][:, None], place[1][:, None], tokens.to(logits.device)]
-            # Not in place: `wanted` is part of the graph.
-            wanted = wanted.index_put(place, (torch.from_numpy(likely).to(scores) * scores).sum(dim=-1))
-        return (logits.logsumexp(dim=-1) - wanted)[labels != IGNORED].sum()
+        targets = self._words.targets(np.array([[noun for _, noun in nouns] for nouns in hits.values()]))
+        single, parts = asked.numpy().copy(), []
+        start_of = logits.shape[-1] * np.arange(labels.numel()).reshape(labels.shape)  # of the logits of each place
+        for (row, nouns), of_list in zip(hits.items(), targets, strict=True):
+            for (start, noun), shares in zip(nouns, of_list, strict=True):
+                spelling = self._spellings[noun]
+                for place in range(len(spelling) + 1):
+                    if (after := self._next.get(spelling[:place])) is None:
+                        continue
+                    own, tokens, starts = after
+                    # Not by differences of sums over all nouns, which leave nothing of a beginning that is rare.
+                    likely = np.add.reduceat(shares[own], starts, dtype=np.float64)
+                    tokens = np.where(tokens == END, lines[row][start + len(spelling)], tokens)
+                    single[row, start + place] = False
+                    parts.append((start_of[row, start + place] + tokens, likely / likely.sum()))
+        parts.append(((start_of + labels.cpu().numpy())[single], np.ones(int(single.sum()))))
+        at, share = (torch.from_numpy(np.concatenate(column)).to(logits.device) for column in zip(*parts, strict=True))
+        wanted = (share * logits.flatten().gather(0, at)).sum()  # in double precision
+        return (logits.logsumexp(dim=-1)[asked].double().sum() - wanted).float()
 
 
 class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]

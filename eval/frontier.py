@@ -14,6 +14,8 @@ from sozo.data.settings import deciding, setting
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
 from sozo.models.nouns import read_nouns
+from sozo.scoring.embeddings import DEFAULT_ENCODER
+from sozo.scoring.embeddings.prompts import PROMPT_HELP
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks import Dat
@@ -35,6 +37,7 @@ class FrontierOptions:
 
     nouns: str | None = setting(None, "Nouns from this file, one per line, or those of tiny (default: JumanDIC's).")
     embedding_model: str | None = setting(None, "The encoder (default: the packaged one).")
+    embedding_prompt: str | None = setting(None, PROMPT_HELP)
     lists: int = setting(2048, "Lists in a row: unique words grow with them, so give the number of a model's.")
     seed: int = setting(0, "Seed.")
 
@@ -59,7 +62,9 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
     folder = PageFolder(output, settings, "frontier", [VALUES])
     if finished := folder.finished():
         return finished
-    frontier = Dat().frontier(read_nouns(options.nouns), options.embedding_model)
+    encoder = options.embedding_model or DEFAULT_ENCODER
+    task = Dat(Dat.Settings(embedding_model=encoder, embedding_prompt=options.embedding_prompt))
+    frontier = task.frontier(read_nouns(options.nouns))
     wanted = sorted({float(strength) for strength in strengths or frontier.strengths()})
     folder.start(frontier.describe(), {})
     rows: list[dict[str, Any]] = []

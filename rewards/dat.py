@@ -299,9 +299,11 @@ def shared_scorer(settings: DatSettings) -> DatScorer:
 
 
 def _scorer_from_environment() -> DatScorer:
-    """For `dat_reward`, which nobody can pass arguments to: SOZO_NOUN_CHECKER and SOZO_EMBEDDING_MODEL choose."""
+    """For `dat_reward`, which nobody can pass arguments to: SOZO_NOUN_CHECKER, SOZO_EMBEDDING_MODEL, _PROMPT choose."""
+    checker = os.environ.get("SOZO_NOUN_CHECKER", "auto")
     encoder = os.environ.get("SOZO_EMBEDDING_MODEL", DEFAULT_ENCODER)
-    return DatScorer.of(DatSettings(noun_checker=os.environ.get("SOZO_NOUN_CHECKER", "auto"), embedding_model=encoder))
+    prompt = os.environ.get("SOZO_EMBEDDING_PROMPT")
+    return DatScorer.of(DatSettings(noun_checker=checker, embedding_model=encoder, embedding_prompt=prompt))
 
 
 dat_reward = DatReward(_scorer_from_environment)

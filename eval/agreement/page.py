@@ -11,6 +11,7 @@ from sozo.data.published import load_text
 from sozo.eval.agreement.appendix_c import DRAWS, Agreement, AppendixC, CurvePoint, Graded, Placed
 from sozo.eval.pages import PageRow, page_table
 from sozo.eval.report.svg import series, standalone, svg
+from sozo.scoring.embeddings.prompts import split_prompt
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import P_VALUE, cost_line, n_of
 from sozo.scoring.table import Cell
@@ -90,7 +91,7 @@ def _agreements(compared: Sequence[Agreement]) -> Iterator[str]:
 
 
 def _agreement(row: Agreement) -> PageRow:
-    name = _PAPER_NAMES.get(row.evaluation, row.evaluation)
+    name = _PAPER_NAMES.get(row.evaluation, split_prompt(row.evaluation)[0])  # the paper says nothing of prompts
     papers = {line["embedding_model"]: line["pearson"] for line in load_text("sat_embedding_human_correlation")}
     return {
         "Evaluation": row.evaluation,

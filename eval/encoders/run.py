@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from sozo.data.published import load_text
 from sozo.eval.encoders.measures import PAIRS, Measured, measure_encoders
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.embeddings.derived import NUM_LISTS
+from sozo.scoring.embeddings.prompts import PAPER
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell
@@ -22,6 +24,10 @@ Over the {nouns:,} of the random baseline's {of:,} nouns that all these encoders
 *same domain* are AUCs over {pairs:,} random pairs of nouns that people sorted (JumanDIC): how well nearness tells those
 that share one; 0.5 is chance. *Mean* and *sd* are of the DAT scores of {lists:,} random lists, *common direction* the
 share of these scores' variance that lies along the encoder's mean vector: it is about single words, not about pairs.
+"""
+_PAPERS = """\
+The paper's random lists, by {encoder}: mean {mean}, sd {std} (Table 11). It does not say with which prompt; the row
+that has these numbers is set up as the paper's.
 """
 
 
@@ -50,6 +56,8 @@ def compare_encoders(names: Sequence[str], output: Path, *, cache: Path | None, 
     if len(measured) > 1:
         parts += ["## Pearson's r of their scores of the same random lists\n"]
         parts.append(page_table([_correlations(encoder) for encoder in measured]))
+    if any(PAPER in name for name in names):
+        parts.append(_PAPERS.format(encoder=PAPER, **load_text("dat_training")[0]))
     return folder.publish("\n".join(parts), {**counts, "encoders": [asdict(encoder) for encoder in measured]})
 
 

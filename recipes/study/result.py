@@ -183,9 +183,9 @@ def _frontier(study: Study, lists: int) -> Points:
     """Both frontiers of the study's nouns and encoder, drawn into its folder the first time; none of less than two."""
     if lists < 2:
         return {}
-    encoder = study.sampling.get("embedding_model")
+    encoder, prompt = map(study.sampling.get, ("embedding_model", "embedding_prompt"))
     folder = Path(study.step_folder(f"frontier-{lists}"))
-    frontier_curves(folder, FrontierOptions(nouns=study.random_nouns, embedding_model=encoder, lists=lists))
+    frontier_curves(folder, FrontierOptions(study.random_nouns, encoder, prompt, lists))
     return read_curves(read_json(folder / VALUES))
 
 

@@ -10,6 +10,7 @@ from sozo.scoring.embeddings.derived import CentredEncoder, ConsensusEncoder, co
 from sozo.scoring.embeddings.e5 import E5Encoder
 from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
 from sozo.scoring.embeddings.ginza import GinzaEncoder
+from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 
@@ -17,6 +18,7 @@ __all__ = ["Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVector
 
 DEFAULT_ENCODER = "ja-ginza"
 _CENTRED = "centred:"
+_OWN_PROMPT = {DEFAULT_ENCODER: "", "categories": "", "e5": "query: "}  # of those that take no other
 
 
 def make_encoder(
@@ -26,6 +28,7 @@ def make_encoder(
     texts: bool = False,
     cache: Path | None = None,
     endpoint: Any = None,
+    prompt: str | None = None,
 ) -> Encoder:
     """The encoder called `name`: a sentence-transformers model (a hub id or a folder, at `revision`), `openai:NAME` (an
     OpenAI-compatible endpoint), or one that is packaged: `ja-ginza`, `e5`, and `categories`, which are people's labels.
@@ -37,20 +40,29 @@ def make_encoder(
     Whole `texts` are encoded by all the others. `ja-ginza` then calls itself `ja-ginza-texts` and is good enough to try
     things out; the others silently cut what is longer than their window (a BERT's: 512 tokens). `endpoint` says how
     that of `openai:NAME` is spoken to (`sozo.scoring.endpoint.profile`).
+
+    A `prompt` is put before each text. `NAME[PROMPT]` is NAME with a prompt of its own, whatever `prompt` is, and what
+    an encoder with a prompt calls itself. None is the model's own default or what its card asks for (`prompts.CARDS`).
     """
-    parts = [name] if Path(name).is_dir() else name.split("+")
+    folder = Path(name).is_dir()
+    parts = [name] if folder else BETWEEN_PARTS.split(name)
     if not all(parts):
         raise UserError(f"embedding model {name!r}: a part of the consensus has no name; give NAME+NAME")
-    if texts and (len(parts) > 1 or name == "categories" or name.startswith(_CENTRED)):
+    if texts and (len(parts) > 1 or split_prompt(name)[0] == "categories" or name.startswith(_CENTRED)):
         raise UserError(f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5")
+    options: dict[str, Any] = {"revision": revision, "cache": cache, "endpoint": endpoint, "prompt": prompt}
     if len(parts) > 1:
-        vectors = [
-            WordVectors(make_encoder(part, revision=revision, cache=cache, endpoint=endpoint), cache) for part in parts
-        ]
+        vectors = [WordVectors(make_encoder(part, **options), cache) for part in parts]
         return ConsensusEncoder(vectors, consensus_weights(vectors, load_nouns()))
     if name.startswith(_CENTRED):
-        part = make_encoder(name.removeprefix(_CENTRED), revision=revision, cache=cache, endpoint=endpoint)
+        part = make_encoder(name.removeprefix(_CENTRED), **options)
         return CentredEncoder(WordVectors(part, cache), load_nouns())
+    if not folder:
+        name, named = split_prompt(name)
+        prompt = prompt if named is None else named
+    if prompt not in (None, own := _OWN_PROMPT.get(name, prompt)):
+        remedy = "leave it out, or write NAME[PROMPT] for the part of a consensus that takes one"
+        raise UserError(f"the embedding model {name} takes no prompt but {own!r}; {remedy}")
     if name == DEFAULT_ENCODER:
         return GinzaEncoder(texts=texts)
     if name == "e5":
@@ -58,5 +70,5 @@ def make_encoder(
     if name == "categories":
         return CategoryEncoder()
     if name.startswith("openai:"):
-        return OpenAIEncoder(name.removeprefix("openai:"), read_profile(endpoint))
-    return SentenceTransformerEncoder(name, revision=revision)
+        return OpenAIEncoder(name.removeprefix("openai:"), read_profile(endpoint), prompt=prompt)
+    return SentenceTransformerEncoder(name, revision=revision, prompt=prompt)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sozo.data.errors import UserError, require
 from sozo.data.extras import install_command
+from sozo.scoring.embeddings.prompts import resolve
 from sozo.scoring.endpoint.client import Endpoint, Outcome, UnusableReplyError
 from sozo.scoring.endpoint.profile import Profile
 
@@ -34,34 +35,46 @@ class Encoder(Protocol):
 
 
 class SentenceTransformerEncoder:
-    """Any sentence-transformers model: a hub id (whose commit is recorded), a folder, or a `SentenceTransformer`, say
-    one with a default prompt. The paper: `pkshatech/GLuCoSE-base-ja-v2` for DAT (section 4.1), without a prompt.
+    """Any sentence-transformers model: a hub id (whose commit is recorded), a folder, or a `SentenceTransformer`.
+
+    `prompt` replaces the model's default prompt, if it has one. The paper: `pkshatech/GLuCoSE-base-ja-v2` for DAT
+    (section 4.1); it does not say with which prompt.
     """
 
     def __init__(
-        self, model: Any, *, revision: str | None = None, batch_size: int = 64, name: str | None = None
+        self,
+        model: Any,
+        *,
+        revision: str | None = None,
+        batch_size: int = 64,
+        name: str | None = None,
+        prompt: str | None = None,
     ) -> None:
-        self.name = name or (model if isinstance(model, str) else type(model).__name__)
+        name = name or (model if isinstance(model, str) else type(model).__name__)
         self._model, self._batch_size = _load(model, revision) if isinstance(model, str) else model, batch_size
+        own = self._model.prompts.get(self._model.default_prompt_name, "")
+        self._prompt, shown = resolve(name, prompt, own)
+        self.name = name + shown
         config = getattr(getattr(self._model, "transformers_model", None), "config", None)
         card = getattr(self._model, "model_card_data", None)
         commit = getattr(config, "_commit_hash", None) or getattr(card, "base_model_revision", None)
-        self.revision = revision or commit or "unknown"
+        self.revision = (revision or commit or "unknown") + shown
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions)."""
         options = {"batch_size": self._batch_size, "convert_to_numpy": True, "show_progress_bar": False}
-        return np.asarray(self._model.encode(list(words), **options), dtype=np.float32)
+        # The library prepends it, in place of the model's default prompt; some models leave its tokens out of the mean.
+        return np.asarray(self._model.encode(list(words), prompt=self._prompt, **options), dtype=np.float32)
 
 
 class OpenAIEncoder:
     """An OpenAI-compatible embeddings endpoint, at OPENAI_BASE_URL if set; see `scoring.endpoint.client.Endpoint`."""
 
-    revision = SERVED
-
-    def __init__(self, model: str, profile: Profile | None = None) -> None:
+    def __init__(self, model: str, profile: Profile | None = None, *, prompt: str | None = None) -> None:
         profile = profile or Profile()
-        self.name, self._model, self._extra = f"openai:{model}", model, dict(profile.extra_body or {})
+        self._prompt, shown = resolve(f"openai:{model}", prompt)
+        self.name, self.revision = f"openai:{model}{shown}", SERVED + shown
+        self._model, self._extra = model, dict(profile.extra_body or {})
         self._endpoint = Endpoint(f"embeddings of {self.name}", profile=profile, concurrency=4)
         self._most = profile.batch_size or _API_BATCH  # words in a request
         self._size: int | None = None  # numbers in a vector
@@ -69,14 +82,15 @@ class OpenAIEncoder:
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions). A batch that the server refuses is halved, down to one word."""
         vectors: dict[str, list[float]] = {}
-        waiting = list(dict.fromkeys(words))
+        texts = [self._prompt + word for word in words]
+        waiting = list(dict.fromkeys(texts))
         while waiting:
             waiting = self._ask(_batches(waiting, self._most), vectors)
         sizes = {len(vector) for vector in vectors.values()} | ({self._size} if self._size else set())
         if len(sizes) > 1:
             raise self._endpoint.failure(f"it returned vectors of {' and '.join(map(str, sorted(sizes)))} numbers")
         self._size = max(sizes, default=None)
-        return np.array([vectors[word] for word in words], dtype=np.float32)
+        return np.array([vectors[text] for text in texts], dtype=np.float32)
 
     @property
     def servers(self) -> tuple[dict[str, Any], ...]:

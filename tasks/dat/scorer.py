@@ -15,6 +15,7 @@ from sozo.data.schema import Reason
 from sozo.data.settings import setting
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
+from sozo.scoring.embeddings.prompts import PROMPT_HELP
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.keys import response_keys
 from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
@@ -34,6 +35,7 @@ class DatSettings(NounRules, DatRules):
         "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, e5, categories, centred:NAME, or A+B.",
     )
     embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
+    embedding_prompt: str | None = setting(None, PROMPT_HELP)
     embedding_endpoint: str | None = setting(
         None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", decides=False
     )
@@ -121,8 +123,9 @@ class DatScorer:
     def of(cls, settings: DatSettings) -> Self:
         """Load the checker and the encoder."""
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
-        options: dict[str, Any] = {"cache": cache, "endpoint": settings.embedding_endpoint}
-        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, **options)
+        options: dict[str, Any] = {"endpoint": settings.embedding_endpoint, "prompt": settings.embedding_prompt}
+        options |= {"cache": cache, "revision": settings.embedding_revision}
+        encoder = make_encoder(settings.embedding_model, **options)
         base = Path(settings.base_responses) if settings.base_responses else None
         return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache, base=base)
 

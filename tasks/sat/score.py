@@ -11,6 +11,7 @@ from sozo.data.schema import never_came, utf8_safe
 from sozo.data.settings import setting
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
+from sozo.scoring.embeddings.prompts import PROMPT_HELP
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.final_text import final_text
 from sozo.tasks.sat.compliance import LENGTH_BAND, check
@@ -105,6 +106,7 @@ class SatSettings:
         DEFAULT_ENCODER, "Encoder of stories and rewrites (the paper: pkshatech/simcse-ja-bert-base-clcmlp)."
     )
     sat_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
+    sat_embedding_prompt: str | None = setting(None, PROMPT_HELP)
     sat_embedding_endpoint: str | None = setting(None, f"How its endpoint is spoken to: {HELP}.", decides=False)
     sat_embedding_cache: str | None = setting(None, "Folder of a disk cache of its vectors.", decides=False)
 
@@ -114,7 +116,8 @@ class SatSettings:
 
     def scorer(self) -> SatScorer:
         """Load the encoder; see `make_encoder` for the errors."""
-        options: dict[str, Any] = {"endpoint": self.sat_embedding_endpoint, "texts": True}
-        encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, **options)
+        options: dict[str, Any] = {"endpoint": self.sat_embedding_endpoint, "prompt": self.sat_embedding_prompt}
+        options |= {"texts": True, "revision": self.sat_embedding_revision}
+        encoder = make_encoder(self.sat_embedding_model, **options)
         cache = Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
         return SatScorer(encoder, cache)

@@ -1,0 +1,60 @@
+"""What an encoder wants before each word or text, by its model's card, and how its name says so: `NAME[PROMPT]`."""
+
+import logging
+import re
+
+from sozo.data.errors import UserError
+from sozo.data.processes import is_first
+
+PAPER = "GLuCoSE-base-ja-v2"  # the paper's encoder of DAT
+PROMPT_HELP = "Put before each text that is embedded; '' for nothing (default: what the model's card asks for)."
+BETWEEN_PARTS = re.compile(r"\+(?![^\[]*\])")  # of a consensus; a + within brackets belongs to a prompt
+_NAMED = re.compile(r"(.+)\[([^\]]*)\]", re.DOTALL)
+# A regular expression for a part of a hub id or of a folder's path -> what the model's card wants before each of two
+# texts that are compared, and whether that was read in the card or a copy of it: else others write so.
+CARDS = {
+    PAPER: ("query: ", True),
+    "multilingual-e5-(small|base|large)": ("query: ", True),
+    "ruri-(small|base|large)(-v2)?": ("クエリ: ", True),
+    r"ruri-v3-\d+m": ("", False),
+    "sarashina-embedding-v2-1b": (
+        "task: クエリを与えるので，もっともクエリに意味が似ている一節を探してください。\nquery: ",
+        False,
+    ),
+    "bge-m3": ("", True),
+    "plamo-embedding-1b": ("", False),
+}
+
+
+def split_prompt(name: str) -> tuple[str, str | None]:
+    """A name without its prompt, and the prompt; None where it names none.
+
+    >>> split_prompt("org/model[query: ]"), split_prompt("org/model[]"), split_prompt("org/model")
+    (('org/model', 'query: '), ('org/model', ''), ('org/model', None))
+    """
+    named = _NAMED.fullmatch(name)
+    return (named[1], named[2]) if named else (name, None)
+
+
+def resolve(model: str, prompt: str | None, own: str = "") -> tuple[str, str]:
+    """What stands before each text, and how the name and revision of `model` say so.
+
+    Without a `prompt` it is the model's `own` default, or else its card's; a line says so. The two characters `\\n` are
+    a line's end. Where nothing stands before a text and nothing asks for it, name and revision say nothing.
+
+    >>> resolve("org/model", "query: "), resolve("org/model", None), resolve("BAAI/bge-m3", None)
+    (('query: ', '[query: ]'), ('', ''), ('', ''))
+    >>> resolve("intfloat/multilingual-e5-small", "")
+    ('', '[]')
+    """
+    default, source = own, "the model's own default"
+    for card, (asked, read) in CARDS.items():
+        if not own and re.search(rf"(^|[:/]|--){card}($|/)", model):
+            default, source = asked, "as its card asks" if read else "as others say that its card asks"
+    if prompt is None and default and is_first():
+        message = "the embedding model %s gets %r before each text, %s; another: NAME[PROMPT], none: NAME[]"
+        logging.getLogger(__name__).warning(message, model, default, source)
+    chosen = default if prompt is None else prompt.replace("\\n", "\n")
+    if "]" in chosen:
+        raise UserError(f"the prompt of {model} must not contain ]: {chosen!r}; give it another")
+    return chosen, f"[{chosen}]".replace("\n", "\\n") if chosen or default else ""

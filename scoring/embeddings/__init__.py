@@ -44,11 +44,11 @@ def make_encoder(
     A `prompt` is put before each text. `NAME[PROMPT]` is NAME with a prompt of its own, whatever `prompt` is, and what
     an encoder with a prompt calls itself. None is the model's own default or what its card asks for (`prompts.CARDS`).
     """
-    folder = Path(name).is_dir()
-    parts = [name] if folder else BETWEEN_PARTS.split(name)
+    base, named = (name, None) if Path(name).is_dir() else split_prompt(name)
+    parts = [name] if Path(base).is_dir() else BETWEEN_PARTS.split(name)
     if not all(parts):
         raise UserError(f"embedding model {name!r}: a part of the consensus has no name; give NAME+NAME")
-    if texts and (len(parts) > 1 or split_prompt(name)[0] == "categories" or name.startswith(_CENTRED)):
+    if texts and (len(parts) > 1 or base == "categories" or name.startswith(_CENTRED)):
         raise UserError(f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5")
     options: dict[str, Any] = {"revision": revision, "cache": cache, "endpoint": endpoint, "prompt": prompt}
     if len(parts) > 1:
@@ -57,9 +57,7 @@ def make_encoder(
     if name.startswith(_CENTRED):
         part = make_encoder(name.removeprefix(_CENTRED), **options)
         return CentredEncoder(WordVectors(part, cache), load_nouns())
-    if not folder:
-        name, named = split_prompt(name)
-        prompt = prompt if named is None else named
+    name, prompt = base, prompt if named is None else named
     if prompt not in (None, own := _OWN_PROMPT.get(name, prompt)):
         remedy = "leave it out, or write NAME[PROMPT] for the part of a consensus that takes one"
         raise UserError(f"the embedding model {name} takes no prompt but {own!r}; {remedy}")

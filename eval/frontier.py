@@ -14,8 +14,7 @@ from sozo.data.settings import deciding, setting
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
 from sozo.models.nouns import read_nouns
-from sozo.scoring.embeddings import DEFAULT_ENCODER
-from sozo.scoring.embeddings.prompts import PROMPT_HELP
+from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks import Dat

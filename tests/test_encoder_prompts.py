@@ -148,11 +148,8 @@ def test_a_folder_may_have_brackets_in_its_name(tiny_bert, tmp_path):  # noqa: F
 def test_endpoints_get_it_before_each_word(endpoint):  # noqa: F811
     encoder = make_encoder("openai:intfloat/multilingual-e5-small")
     assert (encoder.name, encoder.revision) == ("openai:intfloat/multilingual-e5-small[query: ]", "api[query: ]")
-    assert encoder.encode(["犬", "子犬", "犬"]).tolist() == [
-        [8, 0],
-        [9, 1],
-        [8, 0],
-    ]  # lengths, and places in the request
+    # The server's vectors: a text's length, and its place in the request.
+    assert encoder.encode(["犬", "子犬", "犬"]).tolist() == [[8, 0], [9, 1], [8, 0]]
     make_encoder("openai:e", prompt="水: ").encode(["犬"])
     make_encoder("openai:e").encode(["犬"])
     requests = [(request["model"], request["input"]) for _, request in endpoint.requests]
@@ -165,9 +162,8 @@ def test_endpoints_get_it_before_each_word(endpoint):  # noqa: F811
 
 
 def test_parts_of_other_encoders_have_prompts(tiny_bert, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(
-        "sozo.scoring.embeddings.load_nouns", lambda: [*"犬猫子水山", "子犬", "子猫", "水山", "山水", "犬山", "猫山"]
-    )
+    nouns = [*"犬猫子水山", "子犬", "子猫", "水山", "山水", "犬山", "猫山"]
+    monkeypatch.setattr("sozo.scoring.embeddings.load_nouns", lambda: nouns)
     first, second = f"{tiny_bert}[水+山:]", f"{tiny_bert}[]"
     both = make_encoder(f"{first}+{second}")
     assert both.name == f"{first}+{tiny_bert}"  # nothing asks for a prompt, so having none says nothing

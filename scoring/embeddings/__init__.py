@@ -10,11 +10,11 @@ from sozo.scoring.embeddings.derived import CentredEncoder, ConsensusEncoder, co
 from sozo.scoring.embeddings.e5 import E5Encoder
 from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
 from sozo.scoring.embeddings.ginza import GinzaEncoder
-from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
+from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, PROMPT_HELP, split_prompt
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 
-__all__ = ["Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
+__all__ = ["PROMPT_HELP", "Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
 
 DEFAULT_ENCODER = "ja-ginza"
 _CENTRED = "centred:"

@@ -14,8 +14,7 @@ import numpy as np
 from sozo.data.schema import Reason
 from sozo.data.settings import setting
 from sozo.scoring.distance import mean_pairwise_distance
-from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
-from sozo.scoring.embeddings.prompts import PROMPT_HELP
+from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP, Encoder, WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.keys import response_keys
 from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
@@ -123,9 +122,12 @@ class DatScorer:
     def of(cls, settings: DatSettings) -> Self:
         """Load the checker and the encoder."""
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
-        options: dict[str, Any] = {"endpoint": settings.embedding_endpoint, "prompt": settings.embedding_prompt}
-        options |= {"cache": cache, "revision": settings.embedding_revision}
-        encoder = make_encoder(settings.embedding_model, **options)
+        options: dict[str, Any] = {
+            "cache": cache,
+            "endpoint": settings.embedding_endpoint,
+            "prompt": settings.embedding_prompt,
+        }
+        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, **options)
         base = Path(settings.base_responses) if settings.base_responses else None
         return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache, base=base)
 

@@ -10,8 +10,7 @@ import numpy as np
 from sozo.data.schema import never_came, utf8_safe
 from sozo.data.settings import setting
 from sozo.scoring.distance import paired_distance
-from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
-from sozo.scoring.embeddings.prompts import PROMPT_HELP
+from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP, Encoder, WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.final_text import final_text
 from sozo.tasks.sat.compliance import LENGTH_BAND, check
@@ -116,8 +115,11 @@ class SatSettings:
 
     def scorer(self) -> SatScorer:
         """Load the encoder; see `make_encoder` for the errors."""
-        options: dict[str, Any] = {"endpoint": self.sat_embedding_endpoint, "prompt": self.sat_embedding_prompt}
-        options |= {"texts": True, "revision": self.sat_embedding_revision}
-        encoder = make_encoder(self.sat_embedding_model, **options)
+        options: dict[str, Any] = {
+            "endpoint": self.sat_embedding_endpoint,
+            "prompt": self.sat_embedding_prompt,
+            "texts": True,
+        }
+        encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, **options)
         cache = Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
         return SatScorer(encoder, cache)

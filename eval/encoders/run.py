@@ -53,11 +53,11 @@ def compare_encoders(names: Sequence[str], output: Path, *, cache: Path | None, 
     folder.start({"revisions": {encoder.name: encoder.revision for encoder in encoders}}, {})
     measured, counts = measure_encoders(encoders, cache, lists, seed)
     parts = ["# Encoders\n", _ABOUT.format(**counts), page_table([_row(encoder) for encoder in measured])]
+    if any(PAPER in name for name in names):
+        parts.append(_PAPERS.format(encoder=PAPER, **load_text("dat_training")[0]))
     if len(measured) > 1:
         parts += ["## Pearson's r of their scores of the same random lists\n"]
         parts.append(page_table([_correlations(encoder) for encoder in measured]))
-    if any(PAPER in name for name in names):
-        parts.append(_PAPERS.format(encoder=PAPER, **load_text("dat_training")[0]))
     return folder.publish("\n".join(parts), {**counts, "encoders": [asdict(encoder) for encoder in measured]})
 
 

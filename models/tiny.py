@@ -2,13 +2,15 @@
 
 One token per noun, per list number and for the whole DAT prompt, so a response is 21 tokens. Its noun embeddings start
 from the principal components of the packaged word vectors; the rest is random. SFT on random lists of its nouns then
-teaches it the form of an answer. Deterministic for a seed.
+teaches it the form of an answer. Deterministic for a seed: `tiny` is made with seed 0, `tiny@3` with seed 3, which
+decides the random weights, the lists and their order.
 """
 
 import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -29,7 +31,7 @@ from sozo.scoring.parse import NUM_WORDS, write_list
 
 TINY = "tiny"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
-_SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3, "seed": 0}
+_SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3}
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
@@ -41,24 +43,34 @@ def tiny_nouns() -> list[str]:
     return files("sozo.models").joinpath("tiny_nouns.txt").read_text("utf-8").split()
 
 
-def tiny_folder() -> Path:
+def tiny_seed(name: str | None) -> int | None:
+    """The seed of the embedded model that a name stands for; None for the name of any other model.
+
+    >>> tiny_seed("tiny"), tiny_seed("tiny@3"), tiny_seed("org/model")
+    (0, 3, None)
+    """
+    match = re.fullmatch(rf"{TINY}(?:@([0-9]{{1,9}}))?", name or "")
+    return int(match[1] or 0) if match else None
+
+
+def tiny_folder(seed: int = 0) -> Path:
     """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights."""
     try:
         versions = [version(name) for name in ("torch", "transformers", "trl", "ja-ginza")]
     except PackageNotFoundError as error:
         needed = install_command("train", "offline")
         raise UserError(f"the embedded model needs the package {error.name}: {needed}") from error
-    decisive = json.dumps([_SETTINGS, versions, prompt("dat"), tiny_nouns()])
+    decisive = json.dumps([_SETTINGS | {"seed": seed}, versions, prompt("dat"), tiny_nouns()])
     digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
     return cache_home() / f"{TINY}-{digest}"
 
 
-def ensure_tiny() -> Path:
+def ensure_tiny(seed: int = 0) -> Path:
     """The folder of the warm-started model, made first if it is not there (half a minute on two cores)."""
-    folder = tiny_folder()
+    folder = tiny_folder(seed)
     if not (folder / "config.json").is_file():
         # In a process of its own it comes out the same inside any distributed run.
-        run_module("sozo.models.tiny", str(folder), failure="the embedded model could not be made")
+        run_module("sozo.models.tiny", str(folder), str(seed), failure="the embedded model could not be made")
     return folder
 
 
@@ -122,19 +134,19 @@ def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Pat
     return trainer.model
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, seed: int) -> None:
     """Build and warm-start the model and save it in `folder`, which appears only when it is complete."""
     from transformers import set_seed
 
     quiet_libraries(use_cpu=True)
-    set_seed(_SETTINGS["seed"])
-    nouns, draw = tiny_nouns(), random.Random(_SETTINGS["seed"])
+    set_seed(seed)
+    nouns, draw = tiny_nouns(), random.Random(seed)
     lists = [write_list(draw.sample(nouns, NUM_WORDS)) for _ in range(_SETTINGS["lists"])]
     tokenizer = build_tokenizer(nouns)
     work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
     settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}
     settings |= {"lr_scheduler_type": "cosine", "warmup_steps": 20, "num_train_epochs": 1, "logging_steps": 20}
-    settings |= {"seed": _SETTINGS["seed"], "disable_tqdm": not sys.stderr.isatty()}
+    settings |= {"seed": seed, "disable_tqdm": not sys.stderr.isatty()}
     model = build_model(len(tokenizer), noun_vectors(nouns))
     model = warm_start(model, tokenizer, lists, work / "sft", **settings)
     model.save_pretrained(work / "model")
@@ -148,4 +160,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

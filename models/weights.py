@@ -9,7 +9,7 @@ from typing import Any
 
 from sozo.data.errors import UserError, one_line_errors
 from sozo.models.processes import run_module
-from sozo.models.tiny import TINY, ensure_tiny
+from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
 _ROUNDED = 0.1  # of what an adapter adds; more is worth a line
 ADAPTER_FILE, _WHOLE = "adapter_config.json", "config.json"
@@ -43,7 +43,7 @@ def is_adapter(folder: str) -> bool:
 def check_model(name: str) -> None:
     """Refuse a folder that does not exist or holds no model; a hub id is not looked up."""
     folder = Path(name)
-    if name == TINY or is_model(folder):
+    if tiny_seed(name) is not None or is_model(folder):
         return
     if folder.is_dir():
         raise UserError(f"{name}: holds no model (neither {_WHOLE} nor {ADAPTER_FILE}); give a model's folder")
@@ -63,8 +63,8 @@ def _cause(error: Exception) -> str:
 
 def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
     """Where a model's files are (`tiny` is built), and of a hub model the commit, so that all take one version."""
-    if name == TINY:
-        return str(ensure_tiny()), revision
+    if (seed := tiny_seed(name)) is not None:
+        return str(ensure_tiny(seed)), revision
     if Path(name).is_dir():
         return name, revision
     from transformers import AutoConfig

@@ -97,9 +97,10 @@ def main() -> None:
         print(f"# {study_disk(study, steps)}")
         return
     # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
-    looks_like_folder = study.model.count("/") > 1 or study.model.startswith((".", "~"))
-    if looks_like_folder and not Path(study.model).is_dir():
-        raise UserError(f"model {study.model}: no such folder; make it first (README.md beside the study's YAML)")
+    for model in dict.fromkeys(map(study.model_at, study.seeds)):
+        looks_like_folder = model.count("/") > 1 or model.startswith((".", "~"))
+        if looks_like_folder and not Path(model).is_dir():
+            raise UserError(f"model {model}: no such folder; make it first (README.md beside the study's YAML)")
     for step in steps:
         plan_lines(study, step)
     lock(records.folder)

@@ -130,13 +130,13 @@ def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(subprocess, "run", run)
     settings = GeneratorSettings("tiny").settled()
-    assert settings.pinned().model == str(tiny_folder()) == commands[0][-1]
+    assert settings.pinned().model == str(tiny_folder()) == commands[0][-2]
     with pytest.raises(UserError, match="the embedded model could not be made"):
         settings.pinned()
     tiny_folder().mkdir()
     (tiny_folder() / "config.json").touch()  # as if it had been made
-    assert settings.pinned().model == commands[0][-1]
-    assert commands == [[sys.executable, "-m", "sozo.models.tiny", str(tiny_folder())]] * 2
+    assert settings.pinned().model == commands[0][-2]
+    assert commands == [[sys.executable, "-m", "sozo.models.tiny", str(tiny_folder()), "0"]] * 2
 
 
 # Transformers

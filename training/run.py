@@ -19,7 +19,7 @@ from sozo.data.record import folder_sha256, room, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
 from sozo.models.processes import keep_freed_memory, quiet_libraries
-from sozo.models.tiny import TINY, ensure_tiny
+from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.models.traits import encode_text
 from sozo.models.weights import is_adapter, load_tokenizer, merge_adapter, pinned
 from sozo.training.claim import hide_token, resolved_settings, split
@@ -98,7 +98,7 @@ def _pin_revision(model: ModelConfig) -> str | None:
     So model, tokenizer and reference are of one commit, and a run that resumes refuses another.
     """
     name = model.model_name_or_path
-    if name in (None, TINY) or Path(str(name)).is_dir():
+    if name is None or tiny_seed(name) is not None or Path(str(name)).is_dir():
         return None
     _, model.model_revision = pinned(str(name), model.model_revision)
     return model.model_revision
@@ -108,9 +108,9 @@ def _model_path(model: ModelConfig, training: Any) -> str:
     """Where the model's weights are; `tiny` is built and a LoRA adapter merged into its base model first."""
     if (name := model.model_name_or_path) is None:
         raise UserError("model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model")
-    if name == TINY:
+    if (seed := tiny_seed(name)) is not None:
         with training.main_process_first(desc="building the embedded model"):
-            return str(ensure_tiny())
+            return str(ensure_tiny(seed))
     if not is_adapter(name):
         return name
     merged = Path(training.output_dir).resolve() / _MERGED

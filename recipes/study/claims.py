@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import pydantic
-from pydantic import ConfigDict, StrictFloat
+from pydantic import ConfigDict, Field, StrictFloat
 
 from sozo.data.errors import UserError
 from sozo.data.record import read_json, write_json
@@ -14,6 +15,7 @@ from sozo.data.settings import hint
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, number
 from sozo.scoring.statistics.means import Interval
+from sozo.scoring.statistics.proportions import holm
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.instrument_cells import MEASURES as INSTRUMENTS
@@ -22,6 +24,7 @@ from sozo.tasks.dat.view import DatView
 
 MEAN, UNIQUE, GUARD = "mean", "unique words", "guard"
 HELD, FAILED, OPEN = "held", "failed", "cannot be said"
+MOST_CLAIMS, ONE_SIDED = 5, 0.025
 Values = Mapping[str, Mapping[int, float | None]]  # of a measure, by arm and seed; None where nobody measured it
 _CLAIMS = "claims.json"
 
@@ -99,42 +102,116 @@ MEASURES = {
 }
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Claim:
-    """One line of a YAML's `claims`: over the seeds an arm is at least, or above, so far from another or a number."""
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Difference:
+    """One line of a YAML's `exploratory`: how far an arm is from another, or from a number, over the seeds."""
 
-    name: str  # the claim in words
     arm: str
     measure: str  # one of MEASURES
     against: str | StrictFloat = 0.0  # another arm, or a number
-    at_least: StrictFloat | None = None  # of the difference; this or `above`
-    above: StrictFloat | None = None
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
-            raise ValueError(f"claim {self.name!r}: no measure {self.measure}; there are {', '.join(MEASURES)}")
-        if (self.at_least is None) == (self.above is None):
-            raise ValueError(f"claim {self.name!r}: give one number, at_least or above")
+            raise ValueError(f"{self.title}: no measure {self.measure}; there are {', '.join(MEASURES)}")
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"exploratory, {self.of}"
+
+    @property
+    def of(self) -> str:
+        """Whose difference, in words: `mean of A minus B`."""
+        other = self.against if isinstance(self.against, str) else MEASURES[self.measure].show(self.against)
+        return f"{self.measure} of {self.arm}" + (f" minus {other}" if self.against else "")
+
+    def interval(self, values: Values, shift: float = 0.0) -> Interval | str:
+        """The difference minus `shift` over the seeds, of `values` of its measure; or why there is none."""
+        sides = []
+        for name in (self.arm, self.against):
+            if isinstance(name, str):
+                measured = {seed: value for seed, value in values[name].items() if value is not None}
+                if len(measured) < len(values[name]):
+                    return "a seed has no such number"
+                sides.append(measured)
+        if isinstance(self.against, str):
+            of, against = sides
+            return difference({seed: value - shift for seed, value in of.items()}, against)
+        return over_seeds({seed: value - self.against - shift for seed, value in sides[0].items()})
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Claim(Difference):
+    """One line of a YAML's `claims`: a difference is at least, or above, a number, or `within` a margin of 0."""
+
+    name: str  # the claim in words
+    at_least: StrictFloat | None = None  # one of these three
+    above: StrictFloat | None = None
+    within: Annotated[StrictFloat, Field(gt=0)] | None = None  # the claim of an equivalence
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self._bounds) != 1:
+            raise ValueError(f"{self.title}: give one number, at_least, above or within")
+
+    @property
+    def _bounds(self) -> dict[str, float]:
+        bounds = {"at least": self.at_least, "above": self.above, "within": self.within}
+        return {relation: bound for relation, bound in bounds.items() if bound is not None}
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"claim {self.name!r}"
 
     @property
     def needs(self) -> str:
         """What must hold, in words."""
-        measure, bound = MEASURES[self.measure], self.above if self.at_least is None else self.at_least
-        other = self.against if isinstance(self.against, str) else measure.show(self.against)
-        minus = f" minus {other}" if self.against else ""
-        relation = "above" if self.at_least is None else "at least"
-        return f"{self.measure} of {self.arm}{minus} {relation} {measure.show(bound)}"
+        ((relation, bound),) = self._bounds.items()
+        return f"{self.of} {relation} {'±' * (relation == 'within')}{MEASURES[self.measure].show(bound).lstrip('+')}"
+
+    def chance(self, values: Values) -> float | None:
+        """One-sided p of the t-test that it does not hold; of an equivalence the larger one of two (Schuirmann, 1987).
+
+        None where there is no interval.
+        """
+        ((_, bound),) = self._bounds.items()
+        p = _one_sided(self.interval(values, bound))
+        if self.within is None or p is None:
+            return p
+        above = _one_sided(self.interval(values, -bound))
+        return None if above is None else max(above, 1 - p)
+
+    def fails(self, interval: Interval) -> bool:
+        """Whether the whole interval lies where the claim does not hold."""
+        assert interval.low is not None
+        assert interval.high is not None
+        if self.within is not None:
+            return interval.low > self.within or interval.high < -self.within
+        return interval.high < self.at_least if self.at_least is not None else interval.high <= (self.above or 0.0)
+
+
+def _one_sided(interval: Interval | str) -> float | None:
+    """P of the test that a mean is not above 0; None without one."""
+    if isinstance(interval, str) or interval.p is None or interval.mean is None:
+        return None
+    return interval.p / 2 if interval.mean > 0 else 1 - interval.p / 2
 
 
 CLAIM_KEYS = [f.name for f in fields(Claim)]
 
 
-def check_arms(claims: Sequence[Claim], arms: Mapping[str, object]) -> None:
-    """Refuse a claim about an arm that the study does not have."""
-    for claim in claims:
-        for arm in (claim.arm, claim.against):
+def check_claims(claims: Sequence[Claim], exploratory: Sequence[Difference], arms: Mapping[str, object]) -> None:
+    """Refuse a line about an arm that the study does not have, and more claims than can be shown by few seeds."""
+    for line in (*claims, *exploratory):
+        for arm in (line.arm, line.against):
             if isinstance(arm, str) and arm not in arms:
-                raise UserError(f"claim {claim.name!r}: no arm {arm}" + hint(arm, arms))
+                raise UserError(f"{line.title}: no arm {arm}" + hint(arm, arms))
+    if len(claims) > MOST_CLAIMS:
+        raise UserError(
+            f"{len(claims)} claims: at most {MOST_CLAIMS}, since each makes the others harder to show; put the others"
+            " under `exploratory`, which shows differences without a verdict"
+        )
 
 
 @dataclass(frozen=True)
@@ -143,34 +220,35 @@ class ClaimVerdict:
 
     claim: Claim
     verdict: str  # HELD, FAILED or OPEN
-    interval: Interval | None  # of the difference over seeds
+    interval: Interval | None  # of the difference over seeds, 95%
+    p: float | None = None  # one-sided, corrected by Holm for all claims of the study
     reason: str = ""  # why nothing can be said
 
 
-def judge(claim: Claim, values: Values) -> ClaimVerdict:
-    """Hold a claim against the interval over seeds of the difference: all beyond the bound, all short of it, or not."""
-    sides = []
-    for name in (claim.arm, claim.against):
-        if isinstance(name, str):
-            measured = {seed: value for seed, value in values[name].items() if value is not None}
-            if len(measured) < len(values[name]):
-                return ClaimVerdict(claim, OPEN, None, "a seed has no such number")
-            sides.append(measured)
-    if isinstance(claim.against, str):
-        interval = difference(*sides)
-    else:
-        interval = over_seeds({seed: value - claim.against for seed, value in sides[0].items()})
-    low, high = interval.low, interval.high
-    if low is None or high is None:
-        return ClaimVerdict(claim, OPEN, interval, interval.reason or "")
-    if claim.at_least is not None:
-        held, failed = low >= claim.at_least, high < claim.at_least
-    else:
-        assert claim.above is not None
-        held, failed = low > claim.above, high <= claim.above
-    if held or failed:
-        return ClaimVerdict(claim, HELD if held else FAILED, interval)
-    return ClaimVerdict(claim, OPEN, interval, "the interval reaches to both sides")
+def judge(claims: Sequence[Claim], values: Mapping[str, Values]) -> list[ClaimVerdict]:
+    """Hold all claims of a study against what was measured: measure -> arm -> seed -> value.
+
+    One held if its one-sided p, corrected by Holm for all of them, is at most 2.5%: then its 95% interval lies beyond
+    the bound, too. It failed if that whole interval falls short of the bound. Else it cannot be said.
+    """
+    chances = [claim.chance(values[claim.measure]) for claim in claims]
+    corrected = holm([1.0 if p is None else p for p in chances])
+    return [
+        _verdict(claim, claim.interval(values[claim.measure]), None if p is None else least)
+        for claim, p, least in zip(claims, chances, corrected, strict=True)
+    ]
+
+
+def _verdict(claim: Claim, interval: Interval | str, p: float | None) -> ClaimVerdict:
+    if isinstance(interval, str):
+        return ClaimVerdict(claim, OPEN, None, reason=interval)
+    if p is None or interval.low is None:
+        return ClaimVerdict(claim, OPEN, interval, reason=interval.reason or "")
+    if p <= ONE_SIDED:
+        return ClaimVerdict(claim, HELD, interval, p)
+    if claim.fails(interval):
+        return ClaimVerdict(claim, FAILED, interval, p)
+    return ClaimVerdict(claim, OPEN, interval, p)
 
 
 def note_claims(folder: Path, claims: Sequence[Claim]) -> None:

@@ -14,7 +14,7 @@ from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.scorer import DatSettings
 from study.arms import PAPER, Arm, read_arms
-from study.claims import CLAIM_KEYS, Claim, check_arms
+from study.claims import CLAIM_KEYS, Claim, Difference, check_claims
 from study.control_tasks import check_control_tasks
 from study.estimates import Architecture
 
@@ -52,7 +52,7 @@ class Tokens:
 class Study:
     """A study as its YAML describes it. Paths in `sampling` and `training` are relative to the YAML's folder."""
 
-    model: str  # to train: a folder, a hub id or `tiny`
+    model: str  # to train: a folder, a hub id or `tiny`; `{seed}` in it stands for each seed's own (`model_at`)
     output_dir: str  # where everything goes, a folder for each step
     num_responses: StrictInt  # for a row of the table (the paper: 131,072)
     # That training data are chosen from (the paper: the same). Without `arms` they make the rows random, base and
@@ -70,6 +70,7 @@ class Study:
     random_nouns: str | None = None  # where they come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py)
     arms: Any = None  # the rows; None are the paper's five methods and random nouns
     claims: list[Claim] = Field(default_factory=list)  # what its arms will show, written beforehand
+    exploratory: list[Difference] = Field(default_factory=list)  # shown with intervals, without a verdict
     guard_encoder: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
     control_tasks: list[str] = Field(default_factory=list)  # by which a trained row's understanding is compared
     keep_checkpoints: StrictBool = False  # of finished steps, too
@@ -99,6 +100,10 @@ class Study:
         if base is None:
             return {}
         return {self.at(arm.name, seed): self.at("base", base.seed(seed)) for arm, seed in self.points if arm != base}
+
+    def model_at(self, seed: int) -> str:
+        """The model that is trained at a seed."""
+        return self.model.replace("{seed}", str(seed))
 
     def step_folder(self, step: str) -> str:
         """Where a step writes."""
@@ -136,7 +141,7 @@ def _check(study: Study) -> None:
     for key in study.sampling:
         if key not in known:
             raise UserError(f"unknown setting in sampling: {key}" + hint(key, known))
-    check_arms(study.claims, {arm.name: arm for arm in study.rows})
+    check_claims(study.claims, study.exploratory, {arm.name: arm for arm in study.rows})
     check_control_tasks(study.control_tasks)
     if study.control_tasks and not study.bases():
         raise UserError("control_tasks compare with an arm named base; add base: {} to the arms")

@@ -15,7 +15,8 @@ from sozo.eval.report.render import render
 from sozo.eval.report.svg import standalone
 from sozo.scoring.guard import Gain
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import share
+from sozo.scoring.numbers import p_value, share
+from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
 from sozo.tasks.dat.instruments import DIVERSITY
@@ -23,7 +24,7 @@ from sozo.tasks.dat.table import valid_scores
 from sozo.tasks.dat.table11 import Published, Table11, Table11Row
 from sozo.tasks.dat.view import DatView, summary_cells
 from study.arms import PAPER, Arm
-from study.claims import FAILED, HELD, MEAN, MEASURES, UNIQUE, when_noted
+from study.claims import FAILED, HELD, MEAN, MEASURES, ONE_SIDED, UNIQUE, Difference, when_noted
 from study.control_tasks import explanation, heading
 from study.result import Result, base_values, patterns, row_values
 
@@ -89,21 +90,39 @@ def claims_table(result: Result) -> Table:
     assert result.study is not None
     rows = []
     for verdict in result.claims:
-        claim, interval, below = verdict.claim, verdict.interval, [verdict.reason] if verdict.reason else []
-        if interval is not None:
-            below.insert(0, f"{interval.n} seed{'s' * (interval.n != 1)}{', paired' * interval.paired}")
+        claim = verdict.claim
         cells: dict[str, Content] = {
             "Claim": claim.name,
             "It needs": claim.needs,
-            "Found": MEASURES[claim.measure].cell(interval, signed=bool(claim.against), below=below),
+            "Found": _difference_cell(claim, verdict.interval, verdict.reason),
+            "p": None if verdict.p is None else p_value(verdict.p),
             "So it": Cell(verdict.verdict, mark=_MARKS.get(verdict.verdict, "")),
             "Written": when_noted(Path(result.study.output_dir), claim),
         }
         rows.append(cells)
-    note = (
-        "Judged by the 95% interval over seeds (Student's t) of the difference, at each seed where both arms have it."
+    found = (
+        "Found: the mean over seeds with its 95% interval (Student's t); of two arms, of their difference at each seed."
     )
-    return tabulate("Claims", rows, [note])
+    chance = f"p: that the claim does not hold, one-sided, corrected by Holm for the {len(rows)} claims."
+    judged = f"A claim held where p is at most {ONE_SIDED}, and failed where the whole interval contradicts it."
+    notes = [found, chance, judged]
+    return tabulate("Claims", rows, notes)
+
+
+def differences_table(result: Result) -> Table:
+    """The exploratory differences over seeds."""
+    rows: list[dict[str, Content]] = [
+        {"Difference": line.of, "Found": _difference_cell(line, interval)} for line, interval in result.differences
+    ]
+    note = "Exploratory: not corrected for how many there are, so that none of them is shown by its interval alone."
+    return tabulate("Other differences", rows, [note] if rows else [])
+
+
+def _difference_cell(line: Difference, interval: Interval | None, reason: str = "") -> Cell:
+    below = [reason] if reason else []
+    if interval is not None:
+        below.insert(0, f"{interval.n} seed{'s' * (interval.n != 1)}{', paired' * interval.paired}")
+    return MEASURES[line.measure].cell(interval, signed=bool(line.against), below=below)
 
 
 def rows_table(result: Result) -> Table:
@@ -197,7 +216,8 @@ def to_markdown(result: Result) -> str:
     """Claims and arms, or else rows, patterns and instruments; and what their columns say."""
     if result.study:
         sentences = [f"{measure_heading(result, name)}: {MEASURES[name].sentence}" for name in result.measures]
-        parts = [markdown(claims_table(result))] if result.claims else []
+        first = [table for table in (claims_table(result), differences_table(result)) if table.rows]
+        parts = [text for table in first for text in (markdown(table), bullets(table.notes))]
         parts += [markdown(arms_table(result)), bullets([*sentences, *map(explanation, result.controls)])]
         return "\n".join(parts)
     parts = [markdown(rows_table(result))]
@@ -212,7 +232,9 @@ def to_markdown(result: Result) -> str:
 
 def write_page(path: Path, result: Result) -> None:
     """Write the page and its tables, each file whole or not at all. What a result does not have is left out."""
-    tables = [claims_table(result), arms_table(result)] if result.study else [rows_table(result)]
+    tables = [rows_table(result)]
+    if result.study:
+        tables = [claims_table(result), differences_table(result), arms_table(result)]
     tables += [instrument_table(result.table), reasons_table(result.table)]
     tables = [table for table in tables if table.rows]
     write_tables(path.with_name(f"{path.stem}-tables"), tables)

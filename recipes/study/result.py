@@ -20,7 +20,7 @@ from sozo.tasks.dat.instrument_cells import difference, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.table11 import Table11, Table11Row, table11, with_gains
 from study.arms import Arm
-from study.claims import MEASURES, ClaimVerdict, Values, judge
+from study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
 from study.config import Study
 from study.control_tasks import Verdicts, judge_rows
 from study.steps import control_runs, study_rows
@@ -73,7 +73,14 @@ class Result:
     @property
     def claims(self) -> list[ClaimVerdict]:
         """What came of the study's claims."""
-        return [judge(claim, self.values[claim.measure]) for claim in self.study.claims] if self.study else []
+        return judge(self.study.claims, self.values) if self.study else []
+
+    @property
+    def differences(self) -> list[tuple[Difference, Interval | None]]:
+        """The study's exploratory differences, with intervals over seeds; None where a seed has no such number."""
+        lines = self.study.exploratory if self.study else []
+        intervals = [line.interval(self.values[line.measure]) for line in lines]
+        return [(line, None if isinstance(of, str) else of) for line, of in zip(lines, intervals, strict=True)]
 
     def interval(self, measure: str, arm: Arm) -> Interval | None:
         """Over the seeds that have a number; None if none has."""
@@ -121,10 +128,12 @@ class Result:
                 arms[arm.name][name] = numbers | {"by_seed": self.values[name][arm.name]}
         claims = []
         for verdict in self.claims:
-            numbers = _to_json(verdict.interval)
+            numbers = _to_json(verdict.interval) | {"p": verdict.p}
             claims.append({**asdict(verdict.claim), **numbers, "verdict": verdict.verdict, "reason": verdict.reason})
+        exploratory = [asdict(line) | _to_json(interval) for line, interval in self.differences]
         frontier = {name: list(points) for name, points in self.frontier.items()}
-        return {"num_responses": study.num_responses, "arms": arms, "claims": claims, "frontier": frontier}
+        values = {"num_responses": study.num_responses, "arms": arms, "frontier": frontier}
+        return values | {"claims": claims, "exploratory": exploratory}
 
 
 def _to_json(interval: Interval | None) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def _model(study: Study, arm: Arm, seed: int) -> tuple[str, str]:
         return study.step_folder(study.at(arm.step, seed)), study.at(arm.step, seed)
     if arm.start:
         return _model(study, arm.start, arm.start.seed(seed))
-    return dict(arm.flags).get("model", study.model), ""
+    return dict(arm.flags).get("model", study.model_at(seed)), ""
 
 
 def _row_step(study: Study, arm: Arm, seed: int) -> str:
@@ -142,7 +142,7 @@ def _sample(study: Study, arm: Arm, seed: int, name: str, count: int, random_see
 
 def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Make what an arm starts from and trains on, and train it."""
-    flags, inputs, name = {"model_name_or_path": study.model}, [], study.at(arm.step, seed)
+    flags, inputs, name = {"model_name_or_path": study.model_at(seed)}, [], study.at(arm.step, seed)
     if arm.start:
         yield from _train(study, arm.start, arm.start.seed(seed))
         flags["model_name_or_path"], step = _model(study, arm.start, arm.start.seed(seed))

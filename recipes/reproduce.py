@@ -24,6 +24,7 @@ from rich.console import Console
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.run_folder import lock
 from sozo.data.study_folder import StudyFolder, write_study
+from sozo.scoring.guard import Guard
 from study.claims import note_claims
 from study.config import load_study
 from study.plan import check_training_flags, drop_checkpoints, plan_lines, study_disk
@@ -103,6 +104,8 @@ def main() -> None:
             raise UserError(f"model {model}: no such folder; make it first (README.md beside the study's YAML)")
     for step in steps:
         plan_lines(study, step)
+    if study.guard_encoder:
+        Guard(study.guard_encoder)  # one that cannot be loaded would be found out after the last training
     lock(records.folder)
     note_claims(records.folder, study.claims)
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))

@@ -21,7 +21,7 @@ from sozo.eval.flags import spread
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.training.config import parse
 from study.arms import read_arms
-from study.claims import Claim, check_arms
+from study.claims import Claim, Difference, check_claims
 from study.config import FLAGS
 from test_recipes import METHODS, ON_CPU
 
@@ -181,7 +181,8 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
     values = yaml.safe_load(block)
     if "arms" in values:  # a study's
         arms = {arm.name: arm for arm in read_arms(values["arms"], values["seeds"], FLAGS)}
-        check_arms([Claim(**claim) for claim in values.get("claims", [])], arms)
+        exploratory = [Difference(**line) for line in values.get("exploratory", [])]
+        check_claims([Claim(**claim) for claim in values.get("claims", [])], exploratory, arms)
         return
     if values.keys() <= {field.name for field in fields(Profile)}:
         assert read_profile(values) == Profile(**values)

@@ -58,10 +58,41 @@ def test_intervals_by_hand():
         ({"against": "one", "above": 0.0}, OPEN),
         ({"arm": "one", "above": 0.0}, OPEN),
         ({"against": "none", "above": 0.0}, OPEN),
+        ({"against": "B", "within": 4.49}, HELD),  # an equivalence: the whole interval lies inside
+        ({"against": "B", "within": 4.48}, OPEN),
+        ({"against": 10, "within": 1.0}, FAILED),  # -6 -+ 4.968
+        ({"against": -5, "within": 4.0}, FAILED),
+        ({"against": "one", "within": 9.0}, OPEN),
     ],
 )
 def test_a_claim_is_judged_by_its_interval(claim, verdict):
-    assert judge(Claim(**{"name": "c", "arm": "A", "measure": "mean", **claim}), VALUES).verdict == verdict
+    (only,) = judge([Claim(**{"name": "c", "arm": "A", "measure": "mean", **claim})], {"mean": VALUES})
+    assert only.verdict == verdict
+
+
+def test_claims_share_one_error():
+    """The p of each is Holm's, by the closed form of Student's distribution with two degrees of freedom."""
+    claims = [Claim(name=f"c{k}", arm="A", measure="mean", against="B", above=-8.0 + k) for k in range(4)]
+    alone = [judge([claim], {"mean": VALUES})[0] for claim in claims]
+    together = judge(claims, {"mean": VALUES})
+    # With two degrees of freedom P(T > t) = (1 - t / sqrt(t^2 + 2)) / 2, and t = (2 - bound) sqrt(3).
+    by_hand = [(1 - t / (t * t + 2) ** 0.5) / 2 for t in ((10 - k) * 3**0.5 for k in range(4))]
+    assert [verdict.p for verdict in alone] == pytest.approx(by_hand)
+    assert [verdict.p for verdict in together] == pytest.approx(
+        [max(by_hand[i] * (4 - i) for i in range(k + 1)) for k in range(4)]
+    )
+    # A claim that nobody could test counts as one of them, too.
+    (held, untested) = judge([claims[0], Claim(name="c", arm="one", measure="mean", above=0.0)], {"mean": VALUES})
+    assert held.p == pytest.approx(2 * by_hand[0])
+    assert (untested.verdict, untested.p) == (OPEN, None)
+
+
+def test_what_holds_alone_is_open_beside_others():
+    close = Claim(name="close", arm="A", measure="mean", against="B", above=-0.5)
+    others = [Claim(name=f"o{k}", arm="A", measure="mean", against="B", above=0.0) for k in range(3)]
+    assert judge([close], {"mean": VALUES})[0].verdict == HELD
+    first, *_ = judge([close, *others], {"mean": VALUES})
+    assert (first.verdict, first.interval) == (OPEN, judge([close], {"mean": VALUES})[0].interval)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +102,8 @@ def test_a_claim_is_judged_by_its_interval(claim, verdict):
         ({"against": "C"}, "claim 'c': no arm C"),
         ({"measure": "median"}, "claim 'c': no measure median; there are valid, mean, unique words"),
         ({"measure": None}, "claims 1, measure: Input should be a valid string"),
-        ({"at_least": 1.0}, "claim 'c': give one number, at_least or above"),
+        ({"at_least": 1.0}, "claim 'c': give one number, at_least, above or within"),
+        ({"above": None, "within": 0.0}, "claims 1, within: Input should be greater than 0"),
         ({"above": "0"}, "claims 1, above: Input should be a valid number"),
         ({"least": 1.0}, "claims 1: unknown key least (did you mean at_least?)"),
     ],
@@ -83,8 +115,31 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
     assert message in str(error.value)
     (read,) = load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim])).claims
     assert read.needs == "mean of A above 0.0000"
+    with pytest.raises(UserError, match=r"6 claims: at most 5, .* put the others under `exploratory`"):
+        load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim] * 6))
+    with pytest.raises(UserError, match="exploratory, mean of A minus C: no arm C"):
+        load_study(study_file(tmp_path, arms={"A": {}}, exploratory=[{"arm": "A", "measure": "mean", "against": "C"}]))
     with pytest.raises(UserError, match="claims: Input should be a valid list"):
         load_study(study_file(tmp_path, arms={"A": {}}, claims=claim))
+
+
+@pytest.mark.parametrize(
+    ("guard", "changes", "shared"),
+    [
+        ("ja-ginza", {}, "ja-ginza"),
+        ("centred:ja-ginza", {}, "ja-ginza"),
+        (
+            "e5+categories",
+            {"arms": {"far": {"model": "frontier", "frontier_encoder": "ja-ginza+categories"}}},
+            "categories",
+        ),
+        ("e5", {"arms": {"base": {"embedding_model": "centred:e5"}}}, "e5"),
+    ],
+)
+def test_a_guard_that_the_study_uses_is_refused_when_the_yaml_is_read(guard, changes, shared, tmp_path):
+    with pytest.raises(UserError, match=f"guard_encoder .*: the study scores or trains by {shared}; name an encoder"):
+        load_study(study_file(tmp_path, guard_encoder=guard, **changes))
+    assert load_study(study_file(tmp_path, guard_encoder="openai:other", **changes)).guard_encoder
 
 
 ARMS = {"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}, "ours": {"train": "grpo"}}
@@ -93,6 +148,7 @@ CLAIMS = [
     {"name": "more words", "arm": "ours", "against": "GRPO", "measure": "unique words", "at_least": 100},
     {"name": "valid", "arm": "GRPO", "measure": "valid", "at_least": 0.98},
 ]
+EXPLORATORY = [{"arm": "ours", "against": "GRPO", "measure": "mean"}, {"arm": "GRPO", "measure": "guard"}]
 
 
 def row(name, valid, mean, words, combination=0.0):
@@ -102,7 +158,7 @@ def row(name, valid, mean, words, combination=0.0):
 
 @pytest.fixture
 def study(tmp_path):
-    file = study_file(tmp_path, seeds=[0, 1], arms=ARMS, claims=CLAIMS, num_responses=100)
+    file = study_file(tmp_path, seeds=[0, 1], arms=ARMS, claims=CLAIMS, exploratory=EXPLORATORY, num_responses=100)
     return load_study(file, str(tmp_path / "o"))
 
 
@@ -122,6 +178,11 @@ def test_the_table_over_seeds(result):
     # Half of the interval of two is 12.706 x half of their distance.
     assert (grpo["mean"]["mean"], grpo["mean"]["high"]) == pytest.approx((0.905, 0.905 + 12.7062 * 0.005), abs=1e-5)
     assert [claim["verdict"] for claim in values["claims"]] == [OPEN, HELD, OPEN]
+    assert values["claims"][1]["p"] == pytest.approx(
+        3 * np.arctan(1 / 54) / np.pi
+    )  # t = (208 - 100) / 2; of three claims
+    assert values["exploratory"][0]["mean"] == pytest.approx(0.005)
+    assert "mean" not in values["exploratory"][1]  # nobody measured a guard
     assert json.loads(json.dumps(values))["equal_size"] == 90
     assert values["arms"]["ours"]["combination"]["mean"] == 0.01
     assert [values["rows"][k]["mean"] for k in range(3)] == [0.88, 0.90, 0.91]

@@ -1,5 +1,6 @@
 """A study's YAML: read, checked, and nothing run."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.settings import from_validation, hint, read_yaml
 from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
+from sozo.scoring.embeddings import DEFAULT_ENCODER
 from sozo.tasks.dat.scorer import DatSettings
 from study.arms import PAPER, Arm, read_arms
 from study.claims import CLAIM_KEYS, Claim, Difference, check_claims
@@ -149,3 +151,24 @@ def _check(study: Study) -> None:
     for name in map(str, files):
         if not study.path(name).is_file():
             raise UserError(f"names {name}, but there is no {study.path(name)}")
+    if study.guard_encoder:
+        settings = [{"embedding_model": DEFAULT_ENCODER} | study.sampling, *(dict(arm.flags) for arm in study.rows)]
+        used = set(_encoders([*settings, *(read_yaml(study.path(str(name))) for name in files)]))
+        if shared := sorted(used.intersection(_encoders({"embedding_model": study.guard_encoder}))):
+            raise UserError(
+                f"guard_encoder {study.guard_encoder}: the study scores or trains by {shared[0]}; name an encoder that"
+                " no arm uses"
+            )
+
+
+def _encoders(settings: Any) -> Iterator[str]:
+    """Every encoder that settings name at any depth, a consensus by its parts."""
+    if isinstance(settings, list):
+        for value in settings:
+            yield from _encoders(value)
+    if isinstance(settings, Mapping):
+        for key, value in settings.items():
+            if key in ("embedding_model", "frontier_encoder") and value is not None:
+                yield from (part.removeprefix("centred:") for part in str(value).split("+"))
+            else:
+                yield from _encoders(value)

@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--output_dir", type=Path, required=True)
     parser.add_argument("--paper_model")
     parser.add_argument("--guard_encoder", metavar="ENCODER", help="one that nobody trained on, such as e5")
+    parser.add_argument("--nouns", help="whose mean is taken out of the guard's vectors: tiny, or a file (JumanDIC's)")
     control_tasks = "finished runs of a task with a control measure (recipes/measure.py), that of base too"
     parser.add_argument("--control_tasks", nargs="+", default=(), metavar="NAME=DIR", help=control_tasks)
     parser.add_argument("--title", default="Table 11")
@@ -52,6 +53,7 @@ def main() -> None:
             paper_model=args.paper_model,
             guard_encoder=args.guard_encoder,
             controls=controls,
+            nouns=args.nouns,
         )
         print(write_result(args.output_dir, result, "table11"))
         write_json(args.output_dir / "table11.json", result.to_json())

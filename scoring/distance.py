@@ -29,6 +29,23 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.clip(1 - (squares - k) / np.float32(k * (k - 1)), 0, 2).astype(np.float32)
 
 
+def distance_of_known(unit: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean cosine distance over the pairs of which both words have a vector, and the number of such words.
+
+    As `mean_pairwise_distance`, but `unit` has zeros for a word without a vector. Both of shape (responses,), float64
+    and integers; NaN where a response has no such pair.
+
+    >>> scores, known = distance_of_known(np.diag(np.float32([1, 1, 0])), np.array([[0, 1, 2]]))
+    >>> scores.round(6).tolist(), known.tolist()
+    ([1.0], [2])
+    """
+    k = rows.shape[1]
+    known = np.asarray(unit.any(axis=1))[rows].sum(axis=1)
+    squares = k + k * (k - 1) * (1 - mean_pairwise_distance(unit, rows).astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        return 1 - (squares - known) / np.where(known > 1, known * (known - 1), np.nan), known
+
+
 def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Mean cosine distance of each word to the others of its response: float32 (responses, k), 0 to 2.
 

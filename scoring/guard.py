@@ -6,29 +6,45 @@ A reward is a measure that was trained on; whether a gain is more than that show
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from sozo.scoring.distance import mean_pairwise_distance
+from sozo.data.jumandic import load_nouns
+from sozo.scoring.distance import distance_of_known
 from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.embeddings.derived import CentredEncoder
 from sozo.scoring.measure import t_test
 from sozo.scoring.statistics.means import welch_freedom
 
 
 class Guard:
-    """Scores lists of words by the encoder called `name` (as in `make_encoder`), on which nobody trained."""
+    """Scores lists of words by the encoder called `name` (as in `make_encoder`), on which nobody trained.
 
-    def __init__(self, name: str) -> None:
+    Gains are taken apart by its vectors without their mean over `nouns`, the same for all rows (None: JumanDIC's).
+    """
+
+    def __init__(self, name: str, nouns: Sequence[str] | None = None) -> None:
         self.encoder = make_encoder(name)
-        self._vectors = WordVectors(self.encoder)
+        self._vectors, self._nouns = WordVectors(self.encoder), nouns
+
+    @cached_property
+    def _centred(self) -> WordVectors:
+        part = self.encoder.vectors if isinstance(self.encoder, CentredEncoder) else self._vectors
+        return WordVectors(CentredEncoder(part, load_nouns() if self._nouns is None else self._nouns))
+
+    def unit(self, words: Sequence[str], *, centred: bool = False) -> np.ndarray:
+        """Unit vectors, float32 of shape (len(words), dimensions); zeros for a word that the guard does not know."""
+        return (self._centred if centred else self._vectors).unit(words)
 
     def scores(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
-        """DAT scores, float32 of shape (lists,), of those lists of equal length whose words all have a vector."""
+        """DAT scores of lists of equal length over the pairs that it knows, shape (lists with such a pair,)."""
         if not lists:
-            return np.zeros(0, np.float32)
-        rows = np.array(self._vectors.rows([word for words in lists for word in words]), np.int64)
-        rows = rows.reshape(len(lists), -1)
-        return mean_pairwise_distance(self._vectors.matrix, rows[(rows >= 0).all(axis=1)])
+            return np.zeros(0)
+        numbers: dict[str, int] = {}
+        rows = np.array([[numbers.setdefault(word, len(numbers)) for word in words] for words in lists])
+        scores, known = distance_of_known(self.unit(list(numbers)), rows)
+        return scores[known > 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +70,28 @@ def gain(base: np.ndarray, scores: np.ndarray) -> Gain | None:
     """
     a, b = (side.astype(np.float64) for side in (base, scores))
     n, m = len(b), len(a)
-    if n < 2 or m < 3 or not (spread := float(a.std(ddof=1))):
+    if n < 2 or m < 3:
         return None
-    apart = a - a.mean()
-    # Mean and deviation of the base without each of its scores in turn.
-    means, squares = a.mean() - apart / (m - 1), (apart**2).sum() - apart**2 * m / (m - 1)
-    with np.errstate(divide="ignore"):
-        left = (b.mean() - means) / np.sqrt(np.maximum(squares, 0.0) / (m - 2))
-    parts = (m - 1) * float(left.var()), float(b.var(ddof=1)) / spread**2 / n
+    without = (a.sum() - a) / (m - 1)
+    return gain_of(a, (float(a.mean()), without), (float(b.mean()), float(b.var(ddof=1)) / n), n)
+
+
+def gain_of(base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[float, float], n: int) -> Gain | None:
+    """The same of any value of two sets of lists: the base's with its values without each of its lists in turn.
+
+    `base` are the base's scores, float64 of shape (m,), m >= 3; `before` its value and those m values; `after` the
+    other set's value and its variance, of n lists. None without spread.
+    """
+    m, (value, without), (other, variance) = len(base), before, after
+    if not (spread := float(base.std(ddof=1))):
+        return None
+    apart = base - base.mean()
+    squares = (apart**2).sum() - apart**2 * m / (m - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = (other - without) / np.sqrt(np.maximum(squares, 0.0) / (m - 2))
+    parts = (m - 1) * float(left.var()), variance / spread**2
     if not 0 < sum(parts) < math.inf:  # equal scores but for one
         return None
-    delta = float(b.mean() - a.mean()) / spread
+    delta = (other - value) / spread
     low, high, _ = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (m, n)))
     return Gain(delta, low, high, n, m)

@@ -56,13 +56,13 @@ def second(monkeypatch):
     vectors = np.vstack([np.tile(np.eye(12)[axis], (10, 1)) for axis in (0, 1)] + [np.eye(12)[2:]])
     encoder = FakeEncoder(dict(zip(WORDS, vectors, strict=True)), "second")
     monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name: encoder)
-    return Guard("second")
+    return Guard("second", WORDS)
 
 
 def test_the_guard_scores_lists_that_it_knows(second):
-    # All alike; half and half, so that 25 of 45 pairs differ; all different; one with a word that it lacks.
+    # All alike; half and half, so that 25 of 45 pairs differ; all different; nine alike, and one that it lacks.
     lists = [WORDS[:10], [*WORDS[:5], *WORDS[10:15]], WORDS[20:], [*WORDS[:9], "空"]]
-    np.testing.assert_allclose(second.scores(lists), [0, 25 / 45, 1], atol=1e-6)
+    np.testing.assert_allclose(second.scores(lists), [0, 25 / 45, 1, 0], atol=1e-6)
     assert second.scores([]).shape == (0,)
 
 
@@ -105,6 +105,8 @@ def test_the_table_and_the_page_show_both(folders, second, tmp_path, monkeypatch
     import table11 as recipe
 
     monkeypatch.setattr(sys, "argv", ["table11.py", "--output_dir", str(tmp_path / "out"), "--guard_encoder", "second"])
+    (tmp_path / "nouns.txt").write_text(" ".join(WORDS), "utf-8")
+    sys.argv += ["--nouns", str(tmp_path / "nouns.txt")]
     sys.argv += ["--rows", *(f"{name}={path}" for name, path in folders.items())]
     recipe.main()
     assert re.search(r"\| Gain in own sd +\| Gain by second in its sd +\|", capsys.readouterr().out)

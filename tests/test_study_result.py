@@ -13,8 +13,10 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Response
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import standalone
+from sozo.scoring.guard import gain
 from sozo.scoring.statistics.hill import HillNumbers
 from sozo.scoring.statistics.seeds import difference, over_seeds
+from sozo.tasks.dat.gain_parts import GainParts
 from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table11 import Table11, Table11Row, with_gains
 from study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
@@ -218,11 +220,24 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     class Opposite:
         encoder = SimpleNamespace(name="e5", revision="1")
 
-        def scores(self, lists):
-            return -np.array(lists)
+    class Seen:
+        def __init__(self, scores):
+            self.scores = -scores
 
-    for read in ("valid_scores", "valid_lists"):
-        monkeypatch.setattr(f"sozo.tasks.dat.table11.{read}", lambda path: np.array(scores[named[path]]))
+        @classmethod
+        def of(cls, guard, scores):
+            return cls(scores)
+
+        def over(self, base):
+            total = gain(base.scores, self.scores)
+            return GainParts(0.5, total, *[replace(total, deviations=float(k)) for k in range(5)])
+
+    def read(path):
+        return np.array(scores[named[path]])
+
+    monkeypatch.setattr("sozo.tasks.dat.table11.valid_scores", read)
+    monkeypatch.setattr("sozo.tasks.dat.table11.read_lists", lambda path: (read(path),))
+    monkeypatch.setattr("sozo.tasks.dat.table11.GuardedLists", Seen)
     arms = {"base": {}, "GRPO": {"train": "grpo"}}
     study = load_study(study_file(tmp_path, seeds=[0, 1], arms=arms, guard_encoder="e5"), "o")
     folders = {name: of.responses for name, of in study_rows(study).items()}
@@ -238,6 +253,8 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     assert "+2.00" in lines  # equal seeds have no interval
     shown = result.to_json()["arms"]["GRPO"]
     assert (shown["gain"]["mean"], shown["guard"]["mean"]) == (2.0, -2.0)
+    assert (shown["guard dealt anew"]["mean"], shown["guard combination"]["mean"]) == (0.0, 4.0)
+    assert shown["known pairs"]["mean"] == 0.5
 
 
 def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):

@@ -62,6 +62,16 @@ def _gain(number: int) -> Callable[[Table11Row], float | None]:
     return lambda row: gain.deviations if (gain := row.gains[number]) else None
 
 
+def _part(name: str) -> Callable[[Table11Row], float | None]:
+    """Of a part of the guard's gain."""
+
+    def value(row: Table11Row) -> float | None:
+        gain = getattr(row.parts, name) if row.parts else None
+        return gain and gain.deviations
+
+    return value
+
+
 _DEVIATIONS = Measure("deviations", 2)
 MEASURES = {
     "valid": RowMeasure(
@@ -84,6 +94,8 @@ MEASURES = {
     ),
     "combination": _instrument("combination"),
     "categories": _instrument("categories"),
+    "categories dealt anew": _instrument("categories_dealt"),
+    "domains": _instrument("domains"),
     "glued words": _instrument("glued_share"),
     "gain": RowMeasure(
         "Gain",
@@ -98,6 +110,40 @@ MEASURES = {
         _DEVIATIONS,
         _gain(1),
         signed=True,
+    ),
+    "guard dealt anew": RowMeasure(
+        "The same, dealt anew",
+        "What would be left of the gain by the guard if the words of the arm were shuffled among its lists.",
+        _DEVIATIONS,
+        _part("dealt"),
+        signed=True,
+    ),
+    "guard word choice": RowMeasure(
+        "Word choice by the centred guard",
+        "What the choice of words gains by the guard's vectors without their mean over all nouns.",
+        _DEVIATIONS,
+        _part("word_choice"),
+        signed=True,
+    ),
+    "guard combination": RowMeasure(
+        "Combination by the centred guard",
+        "What the combination of words gains by these vectors: no choice of words can raise it.",
+        _DEVIATIONS,
+        _part("combination"),
+        signed=True,
+    ),
+    "own combination gain": RowMeasure(
+        "Combination in sd",
+        "Combination minus the base's of the same seed, in standard deviations of the base's scores.",
+        _DEVIATIONS,
+        lambda row: row.own_combination,
+        signed=True,
+    ),
+    "known pairs": RowMeasure(
+        "Pairs that the guard knows",
+        "Share of the pairs of words of a list for which the guard has both vectors.",
+        Measure("known", share=True),
+        lambda row: row.parts.known_pairs if row.parts else None,
     ),
 }
 

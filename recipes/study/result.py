@@ -13,6 +13,7 @@ from sozo.data.record import read_json
 from sozo.data.study_folder import StudyRow
 from sozo.eval.frontier import VALUES, FrontierOptions, frontier_curves, read_curves
 from sozo.eval.report.charts import Curve, Steps
+from sozo.models.nouns import read_nouns
 from sozo.scoring.guard import Guard
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
@@ -103,6 +104,8 @@ class Result:
                     "paper": asdict(row.published) if row.published else None,
                     "gain": gain,
                     "guard_gain": guard_gain,
+                    "guard_parts": row.parts and row.parts.to_json(),
+                    "own_combination_gain": row.own_combination,
                 }
             )
         values = {
@@ -153,10 +156,15 @@ def tables_result(
     bases: Mapping[str, str] | None = None,  # of each row its base; None is the row `base`, or else the first one
     controls: Sequence[tuple[str, Path]] = (),
     study: Study | None = None,
+    nouns: str | None = None,
 ) -> Result:
-    """Read the rows' tables of responses and what their trainings measured, and judge the runs of control tasks."""
+    """Read the rows' tables of responses and what their trainings measured, and judge the runs of control tasks.
+
+    The guard's gain is taken apart by vectors centred on `nouns` (as in `read_nouns`).
+    """
     folders = {name: row.responses for name, row in rows.items()}
-    guard = Guard(guard_encoder) if guard_encoder else None  # what is wrong with it shows before the tables are read
+    # What is wrong with it shows before the tables are read.
+    guard = Guard(guard_encoder, read_nouns(nouns)) if guard_encoder else None
     table = table11(folders, paper_model)
     if guard or study:
         table = with_gains(table, folders, guard, bases)
@@ -185,6 +193,7 @@ def study_result(study: Study) -> Result:
         bases=study.bases(),
         controls=control_runs(study),
         study=study if with_arms else None,
+        nouns=study.random_nouns,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sozo.data.errors import UserError
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings.encoders import Matrix
 from sozo.scoring.embeddings.word_vectors import WordVectors
@@ -24,8 +25,12 @@ class CentredEncoder:
     """
 
     def __init__(self, vectors: WordVectors, nouns: Sequence[str]) -> None:
-        self._vectors = vectors
+        self.vectors = vectors
         unit = vectors.unit(nouns)
+        if not unit.any():
+            raise UserError(
+                f"the encoder {vectors.encoder.name} knows none of the {len(nouns):,} nouns to centre it on"
+            )
         self.mean = unit[unit.any(axis=1)].mean(axis=0)
         self.name = f"centred:{vectors.encoder.name}"
         self.servers = vectors.servers
@@ -33,7 +38,7 @@ class CentredEncoder:
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Centred vectors, float32 of shape (len(words), dimensions), not of length 1."""
-        unit = self._vectors.unit(words)
+        unit = self.vectors.unit(words)
         return unit - self.mean * unit.any(axis=1, keepdims=True)
 
 

@@ -1,4 +1,4 @@
-"""Lists dealt anew: the same words in the same places, put together as near to each other as may be."""
+"""Lists dealt anew: the same words shuffled, or in the same places and as near to each other as may be."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.parse import NUM_WORDS, split_list, write_list
 
 _SWAPS = 400  # attempts for each list
+_SHUFFLES = 100  # likewise: of ten words, 3 in 100,000 stay where they were
 
 
 def dealt_badly(texts: Sequence[str], encoder: str, random: np.random.Generator) -> tuple[list[str], np.ndarray]:
@@ -42,4 +43,23 @@ def deal(unit: np.ndarray, lists: np.ndarray, random: np.random.Generator) -> np
         lists[left[swap], place], lists[right[swap], place] = other[swap], mine[swap]
         total[left[swap]] += moved[swap]
         total[right[swap]] -= moved[swap]
+    return lists
+
+
+def dealt_anew(lists: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """The words of lists shuffled among them, so that no list has a word twice: integers of the shape (lists, k).
+
+    Words of two random places change their lists wherever that repeats none, again and again.
+
+    >>> dealt_anew(np.array([[0, 1], [2, 3]]), np.random.default_rng(1)).tolist()
+    [[3, 2], [1, 0]]
+    """
+    lists, (n, k), half = lists.copy(), lists.shape, len(lists) // 2
+    for _ in range(_SHUFFLES):
+        order, places = random.permutation(n), random.integers(k, size=(2, half))
+        left, right = order[:half], order[half : 2 * half]
+        mine, other = lists[left, places[0]], lists[right, places[1]]
+        repeats = (lists[left] == other[:, None]).any(axis=1) | (lists[right] == mine[:, None]).any(axis=1)
+        left, right, places = left[~repeats], right[~repeats], places[:, ~repeats]
+        lists[left, places[0]], lists[right, places[1]] = other[~repeats], mine[~repeats]
     return lists

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.distance import distance_of_known
 
 _CHUNK = 4096
 FEWEST_LISTS = 3  # the jackknife leaves one out, and what is left must hold two
@@ -24,43 +24,69 @@ class Decomposition:
     combination_se: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """The same with what a jackknife needs; the four values in their order above."""
+
+    scores: np.ndarray  # of each list that has a pair of known words, float64
+    known_pairs: float  # share of the lists' pairs of which both words are known
+    values: np.ndarray  # shape (4,)
+    without: np.ndarray  # the values without each list in turn, shape (4, lists)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the values, shape (4,)."""
+        return (self.without.shape[1] - 1) * self.without.var(axis=1)
+
+
 def decompose(unit: np.ndarray, lists: np.ndarray) -> Decomposition:
     """What the mean score of `lists` is made of; a ValueError with fewer than three lists.
 
     `unit` are float32 unit vectors of the words, shape (words, dimensions); `lists` their rows, integers of shape
     (lists, k), k >= 3, all words of a list different.
 
-    Two equal words of different lists are no pair: dealt anew they would stand in one list, at distance 0, and make a
-    small vocabulary look like combination. All pairs are summed in closed form, also of each set without one list.
-
     >>> two = decompose(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [2, 0, 1], [1, 0, 2]]))
     >>> two.mean, two.word_choice, two.combination
     (1.0, 1.0, 0.0)
     """
+    parts = parts_of(unit, lists)
+    return Decomposition(*parts.values.tolist(), *np.sqrt(parts.variances).tolist())
+
+
+def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts:
+    """The decomposition, where a row of zeros in `unit` says that a word is not known: its pairs are left out.
+
+    Two equal words of different lists are no pair: dealt anew they would stand in one list, at distance 0, and make a
+    small vocabulary look like combination. All pairs are summed in closed form, also of each set without one list.
+    """
     n, k = lists.shape
     if n < FEWEST_LISTS:
         raise ValueError(f"{n} lists; three are needed")
-    counts = np.stack([np.bincount(column, minlength=len(unit)) for column in lists.T], axis=1).astype(np.float64)
+    known = np.asarray(unit.any(axis=1))
+    counts = np.stack([np.bincount(column, minlength=len(unit)) for column in lists.T], axis=1) * known[:, None]
+    counts = counts.astype(np.float64)
     parts = [slice(start, start + _CHUNK) for start in range(0, len(unit), _CHUNK)]
     totals = sum(counts[part].T @ unit[part] for part in parts)  # of the vectors in each position
     cosines = np.concatenate([unit[part] @ totals.T for part in parts])  # of each word with all words of a position
-    scores = mean_pairwise_distance(unit, lists).astype(np.float64)
-    # Of each list with all other lists: the cosines of words in different places and in the same one, summed, and how
-    # many of these words are equal.
-    place, own_cosines = np.arange(k), k * (k - 1) * (1 - scores)
-    same_place = np.stack([cosines[lists, place].sum(1), counts[lists, place].sum(1)]) - k
-    all_places = np.stack([cosines.sum(1)[lists].sum(1) - own_cosines, counts.sum(1)[lists].sum(1)]) - k
+    scores, size = distance_of_known(unit, lists)
+    # Of each list with itself, and with all other lists (words in the same place, and in different ones): the cosines,
+    # how many of the words are equal, and how many pairs these are.
+    own_pairs, place, there = size * (size - 1), np.arange(k), known[lists]
+    own_distance = np.where(size > 1, own_pairs * scores, 0.0)
+    same_place = np.stack([sums[lists, place].sum(1) for sums in (cosines, counts)] + [there @ there.sum(0)]) - size
+    own = np.stack([own_pairs - own_distance + size, size, size**2])
+    all_places = np.stack([*(sums.sum(1)[lists].sum(1) for sums in (cosines, counts)), size * size.sum()]) - own
     other_place = all_places - same_place
 
-    def parts_of(m: int, mean: np.ndarray, everywhere: np.ndarray, elsewhere: np.ndarray) -> np.ndarray:
-        pairs, placed_pairs = m * (m - 1) * k * k, m * (m - 1) * k * (k - 1)
-        choice = (pairs - everywhere[0]) / (pairs - everywhere[1])  # equal words add nothing: their distance is 0
-        placed = (placed_pairs - elsewhere[0]) / (placed_pairs - elsewhere[1])
+    def values_of(mean: np.ndarray, everywhere: np.ndarray, elsewhere: np.ndarray) -> np.ndarray:
+        # Equal words add nothing: their distance is 0.
+        choice, placed = ((pairs - cosine) / (pairs - equal) for cosine, equal, pairs in (everywhere, elsewhere))
         return np.stack([mean, choice, placed - choice, mean - placed])
 
     total, total_elsewhere = all_places.sum(1, keepdims=True), other_place.sum(1, keepdims=True)
-    values = parts_of(n, scores.mean(keepdims=True), total, total_elsewhere)[:, 0]
-    without = (scores.sum() - scores) / (n - 1)
-    left = parts_of(n - 1, without, total - 2 * all_places, total_elsewhere - 2 * other_place)
-    errors = np.sqrt((n - 1) * left.var(axis=1))
-    return Decomposition(*values.tolist(), *errors.tolist())
+    distance, pairs = own_distance.sum(), own_pairs.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):  # NaN where no pair is known
+        values = values_of(np.array([distance / pairs]), total, total_elsewhere)[:, 0]
+        mean = (distance - own_distance) / (pairs - own_pairs)
+        without = values_of(mean, total - 2 * all_places, total_elsewhere - 2 * other_place)
+    return Parts(scores[size > 1], float(pairs / (n * k * (k - 1))), values, without)

@@ -9,13 +9,15 @@ import numpy as np
 
 from sozo.data.jumandic import categories, domains
 from sozo.scoring.statistics.hill import hill_interval, hill_numbers
+from sozo.tasks.dat.deal import dealt_anew
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.words import BITS
 
 PARTS = ("word_choice", "position", "combination")
 _SURE = ("word_choice", "combination")  # where no place has words of its own, position's jackknife covers 98% to 99%
-FLEXIBILITY = ("categories", "domains")
+_KINDS = ("categories", "domains")
+FLEXIBILITY = tuple(f"{kind}{dealt}" for kind in _KINDS for dealt in ("", "_dealt"))  # as they are, and dealt anew
 DIVERSITY = ("perplexity", "inverse_simpson")
 _FEWEST_FOR_ERRORS = 30  # below, 1.96 standard errors cover less than 93%
 LOOPHOLES = tuple(f"{kind}_share" for kind in BITS)
@@ -40,11 +42,14 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
         parts = asdict(decompose(scorer.vectors.unit(words), lists))
         values |= {name: parts[name] for part in PARTS for name in (part, *[f"{part}_se"] * (sure and part in _SURE))}
     if find_spec("jumandic"):
-        for name, of in zip(FLEXIBILITY, (categories, domains), strict=True):
-            counts = different([of(word) for word in words], lists)
+        dealt = dealt_anew(lists, np.random.default_rng(0))
+        for name, of in zip(_KINDS, (categories, domains), strict=True):
+            kinds = [of(word) for word in words]
+            counts = different(kinds, lists)
             values[name] = float(counts.mean())
             if sure:
                 values[f"{name}_se"] = float(counts.std(ddof=1) / math.sqrt(len(lists)))
+            values[f"{name}_dealt"] = float(different(kinds, dealt).mean())
     flags = scorer.flags(words)[lists]
     return values | {f"{kind}_share": float(np.mean(flags & BITS[kind] > 0)) for kind in scorer.words.kinds}
 

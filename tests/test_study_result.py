@@ -202,6 +202,12 @@ def test_the_table_over_seeds(result):
     assert re.search(r"\| base +\| 1 +\| 90.00% +\| 0.8800 +\| 60 ", text)
 
 
+def test_by_another_guard_the_claims_are_exploratory(study):
+    other = load_study(study.file, study.output_dir, "openai:other")
+    assert (other.claims, other.guard_encoder) == ([], "openai:other")
+    assert [line.of for line in other.exploratory] == [line.of for line in (*study.claims, *study.exploratory)]
+
+
 def test_when_a_claim_was_written(study, tmp_path):
     first, second, third = study.claims
     note_claims(tmp_path, (first,))

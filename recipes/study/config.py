@@ -117,11 +117,18 @@ class Study:
         return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def load_study(path: Path, output_dir: str | None = None) -> Study:
-    """Read a study's YAML; `output_dir` goes over the file's."""
+def load_study(path: Path, output_dir: str | None = None, guard_encoder: str | None = None) -> Study:
+    """Read a study's YAML; `output_dir` and `guard_encoder` go over the file's.
+
+    Claims were written for the YAML's guard: by another one their differences are exploratory.
+    """
     values = {"file": path} | read_yaml(path)
     if output_dir:
         values["output_dir"] = output_dir
+    if guard_encoder:
+        keys = [f.name for f in fields(Difference)]
+        claims = [{key: claim[key] for key in keys if key in claim} for claim in values.pop("claims", [])]
+        values |= {"guard_encoder": guard_encoder, "exploratory": claims + values.get("exploratory", [])}
     try:
         study = TypeAdapter(Study).validate_python(values)
     except ValidationError as error:

@@ -130,6 +130,7 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
     [
         ("ja-ginza", {}, "ja-ginza"),
         ("centred:ja-ginza", {}, "ja-ginza"),
+        ("openai:a[x + y]", {"arms": {"base": {"embedding_model": "openai:a+e5"}}}, "openai:a"),
         (
             "e5+categories",
             {"arms": {"far": {"model": "frontier", "frontier_encoder": "ja-ginza+categories"}}},

@@ -14,6 +14,7 @@ from sozo.data.settings import from_validation, hint, read_yaml
 from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import DEFAULT_ENCODER
+from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
 from sozo.tasks.dat.scorer import DatSettings
 from study.arms import PAPER, Arm, read_arms
 from study.claims import CLAIM_KEYS, Claim, Difference, check_claims
@@ -169,13 +170,13 @@ def _check(study: Study) -> None:
 
 
 def _encoders(settings: Any) -> Iterator[str]:
-    """Every encoder that settings name at any depth, a consensus by its parts."""
+    """Every encoder that settings name at any depth, without its prompt; a consensus by its parts."""
     if isinstance(settings, list):
         for value in settings:
             yield from _encoders(value)
     if isinstance(settings, Mapping):
         for key, value in settings.items():
             if key in ("embedding_model", "frontier_encoder") and value is not None:
-                yield from (part.removeprefix("centred:") for part in str(value).split("+"))
+                yield from (split_prompt(part.removeprefix("centred:"))[0] for part in BETWEEN_PARTS.split(str(value)))
             else:
                 yield from _encoders(value)

@@ -21,23 +21,31 @@ _FINAL = re.compile(
     r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\Aanalysis\S.*assistantfinal", re.DOTALL
 )
 # What a chat template puts behind an answer, where a server hands it on.
-_END_MARKS = ("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>", "<eos>", "</s>")
+_END_MARKS = (
+    *("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "<|return|>", "<|eot|>"),
+    *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>"),
+)
+_TAGS = "<answer>", "</answer>"
 _ENDS = re.compile(r"<\|(?:return|end|call|start)\|>.*", re.DOTALL)
 
 
 def final_text(text: str) -> str | None:
-    """What follows the last reasoning in a text, without outer white space; None where reasoning never ends.
+    """What follows the last reasoning in a text; None where reasoning never ends.
 
-    Many chat templates open the reasoning in the prompt, so that a text only closes it.
+    Many chat templates open the reasoning in the prompt, so that a text only closes it. Outer white space, the marks
+    with which templates end a turn and `<answer>` tags around the rest are no part of it.
 
     >>> final_text("<think>亀か鶴か</think> 昔々"), final_text("亀か</thinking>昔々"), final_text(" 昔々 ")
     ('昔々', '昔々', '昔々')
+    >>> final_text("<answer>昔々</answer><|im_end|>")
+    '昔々'
     >>> final_text("<think>亀か"), final_text("<|channel|>analysis<|message|>亀か")
     (None, None)
     """
     text = text.strip()
     if "<" not in text and "[" not in text and "◁" not in text and not text.startswith("analysis"):
         return text  # nearly all
+    text = _without_end_marks(text)
     if _CHANNEL in text or text.startswith("analysis"):
         finals = list(_FINAL.finditer(text))
         if finals:
@@ -46,15 +54,15 @@ def final_text(text: str) -> str | None:
             return None
     if closes := list(_CLOSES.finditer(text)):
         text = text[closes[-1].end() :]
-    return None if _OPENS.search(text) else text.strip()
+    if _OPENS.search(text):
+        return None
+    text = text.strip()
+    first, last = _TAGS
+    inside = text.startswith(first) and text.endswith(last)
+    return text[len(first) : -len(last)].strip() if inside else text
 
 
-def without_end_marks(text: str) -> str:
-    """A text without the end-of-turn marks of chat templates behind it.
-
-    >>> without_end_marks("傘立て<|im_end|>\\n")
-    '傘立て'
-    """
+def _without_end_marks(text: str) -> str:
     end = len(text)  # found before anything is cut: a copy for each of many marks would take the square of their number
     while True:
         while text[end - 1 : end].isspace():

@@ -7,7 +7,7 @@ import pytest
 
 from sozo.data.rubrics import Criterion
 from sozo.data.schema import utf8_safe
-from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, without_end_marks
+from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
 from sozo.tasks.held_out import fingerprint
@@ -31,7 +31,6 @@ def json_value(text):
 
 READERS = {
     "the final text": final_text,
-    "end marks": without_end_marks,
     "one JSON value": json_value,
     "what is judged": judged_part,
     "an answer's state": lambda text: answer_state(text, "stop"),
@@ -126,6 +125,9 @@ UNITS = (
         "以下は",
         "できません",
         "できません。",
+        "流暢性 10個",
+        "(1)",
+        "撤回し",
         "合計: 1",
         "http://",
     ),
@@ -178,4 +180,4 @@ def test_reading_is_linear(reader):
 def test_other_texts_are_read_in_time():
     object_with_many_keys = "{" + ", ".join(f'"{key}": 1' for key in range(60_000)) + ', "59999": 2}'
     assert seconds(json_value, object_with_many_keys) < 2
-    assert seconds(without_end_marks, "x" + "<|im_end|>\n" * 40_000) < 2
+    assert seconds(final_text, "x" + "<|im_end|>\n" * 40_000) < 2

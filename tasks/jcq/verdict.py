@@ -7,39 +7,69 @@ of what must not stand there (an example, a draft, somebody else's scores) would
 import re
 from dataclasses import dataclass
 
-from sozo.scoring.final_text import final_text, without_end_marks
+from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Scores
 from sozo.tasks.jcq.questions import CRITERIA
 
 JAPANESE = dict(zip(CRITERIA, ("流暢性", "柔軟性", "独創性", "精緻性"), strict=True))
 _NAMES = "|".join(JAPANESE.values())
 _JCQ_JUDGE = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))
-_ASCII = {0xFF01 + k: 0x21 + k for k in range(94)} | {0x3000: 0x20}  # full-width forms
+# Full-width forms; brackets that only decorate.
+_PLAIN = {0xFF01 + k: 0x21 + k for k in range(94)} | dict.fromkeys(map(ord, "\u3000【】"), " ")
 _NEXT_SCORE = re.compile(rf"(?=(?:{_NAMES}) ?:)")
-_DECORATION = re.compile(r"^(?:[-*] |\d\. |#+ |・|\|)\s*|\*\*|</?answer>|\|$")
-# The value alone, or a comment behind it that has no digit: not `4/5`, not `4.5`, not `4 (8個)`, not `[1-5]`.
-_SCORE = re.compile(rf"({_NAMES}) ?[:|] *(?:([1-5])|\[ ?([1-5]) ?\])点?((?:[ !-/:|。、―—–]\D*)?)")
-_LAYOUT = re.compile(
-    r"`{3,}\w*|[-| :]+|\|? ?(?:基準|項目|観点) ?\| ?(?:評価|採点|スコア|点数|得点) ?(?:\| ?(?:理由|コメント) ?)?\|?"
+_DECORATION = re.compile(
+    r"^(?:[-*+•●■◆–・|\s]|__|#+ |\(?\d[.)]|[①-④])+|\*\*|__|</?(?:answer|evaluation|scores?|verdict)>|\|$"
 )
-_TOTAL = re.compile(r"(?:合計|総計|total)(?:点|スコア)? ?: ?\d+(?: ?/ ?\d+)?点?", re.IGNORECASE)
-# An opening or a closing consists of such words and of nothing else: no list of what is forbidden ever ends.
+# The value alone, or a comment behind it that has no digit: not `4/5`, not `4.5`, not `4 (8個)`, not `[1-5]`, not `4-`.
+_SCORE = re.compile(
+    rf"({_NAMES})(?: ?[:|=]\s*|\s[-–]\s|\s+)(?:([1-5])|[\[(「] ?([1-5]) ?[\])」])点?[.。,]?"
+    r"((?:[ !-/:|。、―—–「]\W*[^\W\d]\D*)?)"
+)
+_LAYOUT = re.compile(
+    r"[`~]{3,}\w*|[-| :]+"
+    r"|\|? ?(?:評価)?(?:基準|項目|観点) ?\| ?(?:評価|採点|スコア|点数|得点) ?(?:\| ?(?:理由|コメント) ?)?\|?"
+)
+_TOTAL = re.compile(
+    r"(?:合計|総計|総合|平均|total|average)(?:点|スコア)? ?[:|]? ?\d+(?:\.\d+)?点?(?: ?/ ?\d+点?)?", re.IGNORECASE
+)
+# An opening or a closing consists of such words and of nothing else: no list of what is forbidden ever ends. The
+# answer and the criteria are named only as what is scored: not `以下は回答です`, not `採点基準`.
 _FRAME_WORD = re.compile(
-    r"承知(?:いた)?しました|かしこまりました|ありがとうございました|はい|以下|以上|下記|次|通り|とおり|この|全体|各|基準|項目|観点"
-    r"|質問|回答|対する|最終|総合|評価|採点|判定|結果|スコア|点数|得点|行い|示し|なり|いたし|しました|します|ました|ます|でした|です|した"
-    r"|[のはがをにでと]|\b(?:here|is|are|my|the|as|follows|below|final|overall|of|for|this|answer|evaluation|results?|scores?|ratings?)\b"
-    r"|[\s。.,、:!#*【】\[\]()]+",
+    r"承知(?:いた)?しました|かしこまりました|ありがとうございました|はい|以下|以上|下記|次|通り|とおり|この|それでは|ように|全体|各"
+    r"|(?:質問(?:への|に対する))?(?:回答(?:への|に対する|[のを])|(?:基準|項目|観点)(?:ごと)?の)"
+    r"(?=(?:最終|総合)?(?:評価|採点|判定|スコア|点数|得点))"
+    r"|最終回答|最終|総合|評価|採点|判定|結果|スコア|点数|得点|(?<=[価点定]を)行い|示し|伝え|なり|いたし|しました|します|ました|ます"
+    r"|(?<=[価点果り上下])(?:でした|です)|(?<=[価点定])した|[おのはがをにでと]"
+    r"|\bfinal answer\b|\b(?:of|for) (?:this|the) answer\b"
+    r"|\b(?:here|is|are|my|the|as|follows|below|final|overall|evaluation|results?|scores?|ratings?)\b"
+    r"|[\s。.,、:!#*\[\]()]+",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[。!?]|\. ")
-_CANNOT = re.compile(r"(?:でき(?:ません|ない)|しかねます|差し?控えます|差し?控えさせていただきます|控えます)$")
-_REFUSED_WORD = re.compile(
-    r"この|その|上記|質問|回答|内容|依頼|要求|答え|評価|採点|判定|判断|スコア|点数|付ける|行う|する|こと|いた|について|対して|対する|なお|ただし|[ごおのはがをにもで、\s]"
+_NUMBER = re.compile(r"\d|[一二三四五]点")
+_COUNTED = re.compile(r"(?<!\d)\d{1,4} ?(?:個|つ(?!星)|件|案|種類|文|語|字|段落|分野|場面|例|回|人|行|[点番]目|段階)")
+_QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』")
+_SENTENCE_END = re.compile(r"[。!?]|\.(?: |$)")
+_CANNOT = re.compile(
+    r"(?:でき(?:ません|ない)|られません|しかねます|(?:差し?)?控え(?:させていただき)?ます|(?:お断り|拒否)(?:し|いたし)ます|不(?:可?能)です)$"
 )
-_TAKEN_BACK = re.compile(
-    r"申し訳(?:ありません|ございません)|訂正|撤回|取り?消|無効|(?:上記|評価|採点)は(?:誤|間違)"
-    r"|\b(?:sorry|apologi[sz]e|ignore|disregard|retract|correction)\b"
-    r"|\b(?:cannot|can't|unable to|won't|decline to) (?:evaluate|score|rate|assess|judge|provide|answer|comply)\b",
+_REFUSED_WORD = re.compile(
+    r"この|その|上記|質問|回答|内容|依頼|要求|答え|応え|評価|採点|判定|判断|スコア|点数|付ける|行う|する|こと|いた|について|対して|対する"
+    r"|なお|ただし|すみません|ごめんなさい|残念ながら|[ごおのはがをにもで、\s]"
+)
+_TAKES_BACK = re.compile(
+    r"申し訳(?:ありません|ございません)|(?:やはり|いや|なお|すみません|失礼しました)?[、が]*"
+    r"(?:(?:訂正|撤回|修正)(?:し|いたし|:|$)|間違えました)|(?:please )?(?:ignore|disregard|retract)\b"
+    r"|(?:i(?:'m| am)? )?(?:sorry\b(?!-)|apolog(?:ies|i[sz]e))"
+    r"|(?:unfortunately,? )?i (?:cannot|can't|won't|will not|am unable to|am not able to|refuse to|decline to)"
+    r" (?:evaluate|score|rate|assess|judge|help|comply|answer|assist|provide)"
+    r"(?: (?:this|the|that|it|an?|any|these|with|your|answer|response|content|request|question|scores?|ratings?))*$",
+    re.IGNORECASE,
+)
+_THE_SCORES = re.compile(rf"評価|採点|スコア|点数|判定|上記|上の|前言|{_NAMES}|\b(?:scores|ratings)\b", re.IGNORECASE)
+_WRONG = re.compile(
+    r"(?:訂正|撤回|修正|無視|取り?消|取り?下げ|忘れ)[しいたて]{0,3}(?:ます|ました|ください)|誤り(?![がはもなの])"
+    r"|間違(?:い(?![がはもなの])|えました)|正しくありません|無効(?:です|とし|にし)"
+    r"|\b(?:are|were) (?:wrong|incorrect|invalid)\b",
     re.IGNORECASE,
 )
 
@@ -70,7 +100,7 @@ def read_verdict(reply: str) -> Verdict | None:
     """
     lines = [
         part
-        for line in (final_text(without_end_marks(reply)) or "").translate(_ASCII).splitlines()
+        for line in (final_text(reply) or "").translate(_PLAIN).splitlines()
         if not _LAYOUT.fullmatch(line.strip())
         for part in _parts(line.strip())
     ]
@@ -79,7 +109,7 @@ def read_verdict(reply: str) -> Verdict | None:
     beside = [line for line, match in zip(lines, matches, strict=True) if not match]
     if [name for name, _ in values] != list(JAPANESE.values()) or any(map(_takes_back, beside)):
         return None
-    in_prose = any(match[4].strip() for match in matches if match) or not all(map(_is_frame, beside))
+    in_prose = any(match[4] for match in matches if match) or not all(map(_is_frame, beside))
     return Verdict({criterion: value for criterion, (_, value) in zip(CRITERIA, values, strict=True)}, in_prose)
 
 
@@ -128,10 +158,17 @@ def _is_frame(line: str) -> bool:
 def _takes_back(line: str) -> bool:
     """Whether a line gives a criterion another value, takes the scores back, or refuses in a sentence of its own.
 
-    `独創的とは評価できません` refuses nothing: a refusal has no word but those that name the task.
+    `独創的とは評価できません` refuses nothing: a refusal has no word but those that name the task. What is quoted or
+    counted (`流暢性については、10個の案があり`) is no correction.
     """
-    if any(name in line for name in JAPANESE.values()) and any(character.isdigit() for character in line):
+    if any(name in line for name in JAPANESE.values()) and _NUMBER.search(_COUNTED.sub("", line)):
         return True
-    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(line)]
-    refused = [s for s in sentences if (cannot := _CANNOT.search(s)) and not _REFUSED_WORD.sub("", s[: cannot.start()])]
-    return bool(refused or _TAKEN_BACK.search(line))
+    return any(_is_against(part.strip()) for part in _SENTENCE_END.split(_QUOTED.sub("", line)))
+
+
+def _is_against(sentence: str) -> bool:
+    """Whether a sentence refuses to score, or says that the scores do not hold."""
+    cannot, scores = _CANNOT.search(sentence), _THE_SCORES.search(sentence)
+    if cannot and not _REFUSED_WORD.sub("", sentence[: cannot.start()]):
+        return True
+    return bool(_TAKES_BACK.match(sentence) or (scores and _WRONG.search(sentence, scores.end())))

@@ -1,5 +1,6 @@
 """One prompt that a server never answers is not the endpoint: the run delivers, counts it, and never scores it."""
 
+import numpy as np
 import pytest
 
 from judge_server import VERDICT
@@ -9,8 +10,10 @@ from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task, score_answers
 from sozo.models.openai_endpoint import OpenAIGenerator
 from sozo.models.settings import GeneratorSettings
+from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.client import RetryPolicy
+from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.scoring.measure import Measure
@@ -245,3 +248,87 @@ def test_what_never_came_is_no_invalid_list_and_is_never_trained_on(tmp_path):
     assert len(run.result.by_answer(Dat.measures[1])) == 64 - errors
     pairs = select_pairs(tmp_path, 64 - errors - metrics["valid"], seed=0)
     assert set(pairs.rejected.texts) == {"犬"}
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_forty_bad_prompts_in_a_row_are_not_the_endpoint_while_an_answered_one_is_answered_again(concurrency):
+    prompts = [f"問い{k}番" for k in range(60)]
+    bad = set(prompts[10:50])
+    with server(lambda body: SSE if asked(body) in bad else completion("よ")) as (url, requests):
+        answers = writer(url, concurrency=concurrency).answer(prompts, seed=0, batch=0)
+        assert [answer.finish_reason for answer in answers] == [
+            "error" if prompt in bad else "stop" for prompt in prompts
+        ]
+        assert len(requests) <= 1 + 20 + 3 * 40 + 4
+        asked_for = [asked(body) for body in requests]
+        assert all(asked_for.count(prompt) == 3 for prompt in bad)
+
+
+def test_a_server_that_is_gone_for_all_but_greetings_ends_the_run():
+    prompts, answered = [f"問い{k}番" for k in range(200)], []
+
+    def answer(body):
+        if asked(body) == HELLO or len(answered) < 10:
+            answered.append(asked(body))
+            return completion("よ")
+        return BOOM
+
+    with server(answer) as (url, requests):
+        with pytest.raises(UserError, match="boom"):
+            writer(url, concurrency=1).answer(prompts, seed=0, batch=0)
+        assert len(requests) <= 10 + 3 * 20 + 3
+
+
+def embedding(bad, status=500):
+    """A server of vectors that fails wherever a word of `bad` is among the words."""
+
+    def answer(body):
+        if bad & set(body["input"]):
+            return status, {"error": {"message": "boom"}}
+        return 200, {"data": [{"index": k, "embedding": [len(word), 1]} for k, word in enumerate(body["input"])]}
+
+    return answer
+
+
+@pytest.mark.parametrize("status", [400, 404, 500])
+def test_a_word_that_an_encoder_never_answers_has_no_vector(status):
+    words = [f"犬{k}" for k in range(40)]
+    with server(embedding({"犬25"}, status)) as (url, requests):
+        encoder = OpenAIEncoder("e", Profile(base_url=url))
+        encoder.encode(["水"])  # a 404 before any answer is the server's
+        for _ in range(2):
+            vectors = encoder.encode(words)
+            assert [k for k, vector in enumerate(vectors) if not np.isfinite(vector).all()] == [25]
+            assert vectors[:25].tolist() == [[len(word), 1] for word in words[:25]]
+        assert len(requests) <= 2 * 7 * (3 + 2)
+        requests.clear()
+        encoder.encode(["猫", *words[:25]])
+        assert len(requests) == 1  # one word is not the limit on a request
+
+
+def test_the_first_word_that_is_ever_asked_for_may_be_the_bad_one():
+    with server(embedding({"犬"})) as (url, _):
+        encoder = OpenAIEncoder("e", Profile(base_url=url))
+        assert np.isnan(encoder.encode(["犬"])).tolist() == [[True, True]]
+        assert encoder.encode(["猫"]).tolist() == [[1, 1]]
+
+
+def test_an_encoder_whose_server_is_gone_ends_the_run_at_once():
+    alive = [True]
+    with server(lambda body: embedding(set() if alive else set(body["input"]))(body)) as (url, requests):
+        encoder = OpenAIEncoder("e", Profile(base_url=url))
+        encoder.encode(["犬"])
+        alive.clear()
+        with pytest.raises(UserError, match="boom"):
+            encoder.encode([f"猫{k}" for k in range(40)])
+        assert len(requests) <= 1 + 3 + 3
+
+
+def test_a_list_with_such_a_word_has_a_reason_and_the_run_delivers(tmp_path):
+    with server(embedding({"海"})) as (vectors_at, _), server(lambda body: completion(GOOD)) as (url, _):
+        settings = DatSettings(
+            noun_checker="jumandic", embedding_model="openai:e", embedding_endpoint=f"{{base_url: '{vectors_at}'}}"
+        )
+        assert "海" in GOOD
+        run = run_task(Dat(settings), GeneratorSettings("m", base_url=url), SamplingOptions(num_responses=4), tmp_path)
+    assert {reason: n for reason, n in run.metrics["reasons"].items() if n} == {"no_vector": 4}

@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from sozo.data.errors import UndecidedError
+from sozo.data.errors import UndecidedError, UserError
 from sozo.data.record import room, write_whole
 from sozo.data.schema import FAILED, Completion
 from sozo.models.generator import request_seeds
@@ -23,14 +23,18 @@ from sozo.scoring.endpoint.profile import NONE, read_profile
 _PATH, _GREETING = "chat/completions", "こんにちは"
 
 
+class _ServerSuspectedError(UserError):
+    """So many prompts in a row got no answer that the server may be at fault."""
+
+
 class OpenAIGenerator:
     """Chat completions of an OpenAI-compatible endpoint, each with a seed of its own; `settings` are settled.
 
     A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
     seeds the process: only `concurrency=1` is repeatable). A reply without text is an empty response, and so is a
     prompt that is declined or gets no reply after all attempts (see `Endpoint`) while others are answered (`Blame`):
-    `finish_reason` is then content_filter or error. A server that answers nobody ends the batch. In `keep`, the folder
-    of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for the rest.
+    `finish_reason` is then content_filter or error. A server that answers nobody, or no longer, ends the batch. In `keep`,
+    the folder of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for the rest.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class OpenAIGenerator:
         # Each prompt once before any is asked again: one that is never answered must not come alone.
         places = defaultdict[str, Iterator[int]](count)
         missing = sorted((k for k in range(len(prompts)) if k not in kept), key=lambda k: next(places[prompts[k]]))
-        errors: list[str | None] = []
+        errors: dict[int, str | None] = {}
         # Unbuffered: once a completion is written, killing the process does not lose it.
         with path.open("ab", buffering=0) if path else nullcontext() as file:
             if file and file.tell():
@@ -69,29 +73,39 @@ class OpenAIGenerator:
             def keep(number: int, outcome: Outcome[Completion]) -> None:
                 # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
                 declined = Completion("", FILTERED) if outcome.code == FILTERED else None
-                completion = declined or outcome.value
-                if self._blame.is_servers(prompts[missing[number]], completion is not None):
-                    raise self._endpoint.failure(outcome.error)
+                completion, k = declined or outcome.value, missing[number]
                 if completion is None:
-                    errors.append(outcome.error)
+                    errors[k] = outcome.error
+                if self._blame.is_servers(prompts[k], completion is not None):
+                    raise _ServerSuspectedError(str(self._endpoint.failure(outcome.error)))
+                if completion is None:
                     return
                 if self._models and len(self._endpoint.models) > 1:
                     names = " and ".join(self._endpoint.models)
                     raise self._endpoint.failure(f"replies came from {names}, and a run is of one model")
-                kept[missing[number]] = completion
+                kept[k] = completion
                 if path and file:
-                    line = _line(missing[number], completion)
+                    line = _line(k, completion)
                     with room(path, len(line)):
                         file.write(line)
 
-            bodies = [self._body(prompts[k], seeds[k], self._request) for k in missing]
-            self._endpoint.post_all(_PATH, bodies, self._read, keep)
+            while missing:
+                bodies = [self._body(prompts[k], seeds[k], self._request) for k in missing]
+                try:
+                    self._endpoint.post_all(_PATH, bodies, self._read, keep)
+                except _ServerSuspectedError:
+                    # Unless a prompt that it answered before is answered again: then these prompts are at fault.
+                    if not self._blame.answered or self._greet(self._request, min(self._blame.answered)).value is None:
+                        raise
+                    self._blame.in_a_row.clear()
+                missing = [k for k in missing if k not in kept and k not in errors]
         if errors:
             if self._blame.in_a_row and (greeted := self._greet(self._request)).value is None:
                 raise self._endpoint.failure(greeted.error)
+            why = next(iter(errors.values()))
             if not (self._blame.answered or self._proven):
-                raise UndecidedError(str(self._endpoint.failure(errors[0])))
-            lost = f"{len(errors)} of {len(prompts)} prompts got no answer ({errors[0]})"
+                raise UndecidedError(str(self._endpoint.failure(why)))
+            lost = f"{len(errors)} of {len(prompts)} prompts got no answer ({why})"
             tqdm.write(f"{self.name}: {lost}; --retry-errors asks again", file=sys.stderr)
         return [kept.get(k) or Completion("", FAILED) for k in range(len(prompts))]
 
@@ -136,10 +150,10 @@ class OpenAIGenerator:
                 break
         raise self._endpoint.failure(greeted.error)
 
-    def _greet(self, request: dict[str, Any]) -> Outcome[Completion]:
+    def _greet(self, request: dict[str, Any], prompt: str = _GREETING) -> Outcome[Completion]:
         """What the server answers to a prompt that nobody could refuse."""
         outcomes: list[Outcome[Completion]] = []
-        body = self._body(_GREETING, 0, request)
+        body = self._body(prompt, 0, request)
         self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
         return outcomes[0]
 

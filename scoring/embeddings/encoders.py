@@ -1,12 +1,15 @@
 """Encoders: words in, raw vectors out. Normalising, caching and judging vectors is `WordVectors`' work."""
 
+import math
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
+from tqdm import tqdm
 
 from sozo.data.errors import UserError, require
 from sozo.data.extras import install_command
@@ -19,6 +22,7 @@ SERVED = "api"  # revision of an encoder of which only its server knows what it 
 # Packages that tokenizers import only when they cut; the dictionary of fugashi is named in their settings.
 _NEEDED = {"MLukeTokenizer": ("sentencepiece",), "BertJapaneseTokenizer": ("fugashi",)}
 _API_BATCH = 512
+_COMMON = "水"  # a word that no server has a reason to refuse
 _TOO_MUCH = (400, 413, 422)  # how servers refuse a batch that is too long for them
 # An endpoint takes 300,000 tokens at a time, and no tokenizer makes more tokens of a text than it has bytes.
 _API_BATCH_BYTES = 300_000
@@ -80,17 +84,28 @@ class OpenAIEncoder:
         self._size: int | None = None  # numbers in a vector
 
     def encode(self, words: Sequence[str]) -> Matrix:
-        """Raw vectors, shape (len(words), dimensions). A batch that the server refuses is halved, down to one word."""
+        """Raw vectors, shape (len(words), dimensions). A batch without an answer is halved, down to one word.
+
+        A word that never gets one, while another word does, has numbers that are not finite.
+        """
         vectors: dict[str, list[float]] = {}
+        lost: dict[str, str | None] = {}  # texts that got no answer, and why
         texts = [self._prompt + word for word in words]
-        waiting = list(dict.fromkeys(texts))
+        most, waiting = self._most, list(dict.fromkeys(texts))
         while waiting:
-            waiting = self._ask(_batches(waiting, self._most), vectors)
+            self._ask(_batches(waiting, self._most), vectors, lost)
+            waiting = [word for word in waiting if word not in vectors and word not in lost]
         sizes = {len(vector) for vector in vectors.values()} | ({self._size} if self._size else set())
         if len(sizes) > 1:
             raise self._endpoint.failure(f"it returned vectors of {' and '.join(map(str, sorted(sizes)))} numbers")
         self._size = max(sizes, default=None)
-        return np.array([vectors[text] for text in texts], dtype=np.float32)
+        if lost:
+            self._most = most  # it was the words, and not their number
+            why = next(iter(lost.values()))
+            line = f"{self._endpoint.label}: {len(lost)} of {len(words)} words got no vector ({why})"
+            tqdm.write(line, file=sys.stderr)
+        none = [math.nan] * (self._size or 0)
+        return np.array([vectors.get(text, none) for text in texts], dtype=np.float32)
 
     @property
     def servers(self) -> tuple[dict[str, Any], ...]:
@@ -102,25 +117,31 @@ class OpenAIEncoder:
         self._endpoint.replied(content)
         return vectors
 
-    def _ask(self, batches: list[list[str]], vectors: dict[str, list[float]]) -> list[str]:
-        """Add the vectors of all batches; returns the words of those that were too much at once: ask for fewer."""
-        refused: list[str] = []
+    def _ask(self, batches: list[list[str]], vectors: dict[str, list[float]], lost: dict[str, str | None]) -> None:
+        """Add the vectors of batches until one fails; then fewer words are asked for at once, or the one is lost."""
+        failed: list[str | None] = []
 
         def take(number: int, outcome: Outcome[list[list[float]]]) -> None:
             batch, reply = batches[number], outcome.value
-            if reply is None and outcome.status in _TOO_MUCH and len(batch) > 1:
-                refused.extend(batch)
-                self._most = min(self._most, len(batch) // 2)
-            elif reply is None:
-                raise self._endpoint.failure(outcome.error)
+            if reply is None:
+                if len(batch) == 1:
+                    lost[batch[0]] = outcome.error
+                self._most = min(self._most, max(1, len(batch) // 2))
+                if len(batch) == 1 or outcome.status not in _TOO_MUCH:
+                    failed.append(outcome.error)
+                    raise self._endpoint.failure(outcome.error)
             elif len(reply) != len(batch):
                 raise self._endpoint.failure(f"it returned {len(reply)} embeddings for {len(batch)} words")
             else:
                 vectors.update(zip(batch, reply, strict=True))
 
         fixed = {"model": self._model, "encoding_format": "float", **self._extra}
-        self._endpoint.post_all("embeddings", [{**fixed, "input": batch} for batch in batches], self._read, take)
-        return refused
+        try:
+            self._endpoint.post_all("embeddings", [{**fixed, "input": batch} for batch in batches], self._read, take)
+        except UserError:
+            if not failed or batches == [[_COMMON]]:
+                raise
+            self._ask([[_COMMON]], vectors, {})  # raises where the server is at fault, and not a word
 
 
 def _read_vectors(content: Any) -> list[list[float]]:

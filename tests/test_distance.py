@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cosine, pdist
 
-from sozo.scoring.distance import mean_pairwise_distance, paired_distance
+from sozo.scoring.distance import distance_to_others, mean_pairwise_distance, paired_distance
 
 
 def distance(*vectors):
@@ -83,3 +83,23 @@ def test_a_text_without_a_vector_is_at_no_distance():
     found = paired_distance(unit, np.array([0, 0, 1, 1, -1, 0]), np.array([2, 1, 0, 1, 0, -1]))
     assert found[0] == 1.0
     assert np.isnan(found[1:]).all()
+
+
+def test_a_response_with_a_word_without_vector_has_no_distance():
+    unit, rows = np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, -1, 2], [-1, -1, -1], [2, 1, -1]])
+    np.testing.assert_array_equal(mean_pairwise_distance(unit, rows), [1, np.nan, np.nan, np.nan])
+    np.testing.assert_array_equal(distance_to_others(unit, rows), [[1, 1, 1], *[[np.nan] * 3] * 3])
+    assert np.isnan(mean_pairwise_distance(unit[:0], rows[2:3])).all()
+    assert np.isnan(paired_distance(unit[:0], np.array([-1]), np.array([-1]))).all()
+
+
+@pytest.mark.parametrize("rows", [[[0, 3]], [[0, -2]], [[0]], [0, 1], [[]]])
+def test_rows_that_cannot_be_meant_are_an_error(rows):
+    for measure in (mean_pairwise_distance, distance_to_others):
+        with pytest.raises(ValueError, match=r"rows must be of shape \(responses, k\), .*, each -1 to 2"):
+            measure(np.eye(3, dtype=np.float32), np.array(rows, np.int64))
+
+
+def test_texts_that_are_no_pairs_are_an_error():
+    with pytest.raises(ValueError, match="5 texts on the left and 1 on the right"):
+        paired_distance(np.eye(3, dtype=np.float32), np.zeros(5, int), np.zeros(1, int))

@@ -89,6 +89,12 @@ def folders(tmp_path):
     return {"trained": trained, "base": base}
 
 
+@pytest.mark.parametrize("lists", [["犬猫", "鳥魚"], [["犬", "猫"], ["犬", "猫", "鳥", "魚"]], [["犬"]]])
+def test_lists_that_cannot_be_meant_are_an_error(second, lists):
+    with pytest.raises(ValueError, match="lists of as many words, at least two"):
+        Guard("second").scores(lists)
+
+
 def test_a_gain_that_the_guard_does_not_see(folders, second):
     table = with_gains(table11(folders), folders, second)
     trained, base = table.rows

@@ -138,3 +138,8 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
     assert [row.equal_words for row in table.rows] == [hill_interval(lists, 12), hill_interval(lists[:12], 12)]
     page = write_evaluation(tmp_path / "r.html", [model])[0].read_text("utf-8")
     assert page.count(cells["unique_words"].interval) >= 2  # of all its lists, and of as many as the smallest row has
+
+
+def test_a_text_is_no_answer_of_words():
+    with pytest.raises(ValueError, match="each answer must be a list of words"):
+        hill_interval(["犬猫", "鳥魚"])

@@ -201,7 +201,7 @@ def _wrong_call(prompts: Any, completions: Any) -> str | None:
     if completions is None:
         return "there are no completions" + ("" if prompts is None else ", only prompts")
     for name, values in (("prompts", prompts), ("completions", completions)):
-        if isinstance(values, str) or any(not isinstance(value, str | Sequence) for value in values or ()):
+        if isinstance(values, str) or any(not isinstance(value, str | list | tuple) for value in values or ()):
             return f"{name} must be a list of texts or of conversations"
     if prompts is not None and len(prompts) != len(completions):
         return f"{len(prompts)} prompts came with {len(completions)} completions"

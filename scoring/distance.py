@@ -10,11 +10,13 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
     With unit vectors, k of them, and s their sum, the mean of the k(k-1)/2 cosines is (|s|^2 - k) / (k(k-1)): one pass
     over the vectors instead of 45 cosines for ten words. `unit` are float32 unit vectors, shape (words, dimensions),
-    `rows` integer rows into them, shape (responses, k), k >= 2, all valid.
+    `rows` integer rows into them, shape (responses, k), k >= 2. A response with a -1, a word without a vector (as
+    `WordVectors.rows` gives), has no distance: NaN. ValueError for other rows.
 
     >>> mean_pairwise_distance(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, 0, 0]])).tolist()
     [1.0, 0.0]
     """
+    known = _known(unit, rows)
     n, k = rows.shape
     squares = np.empty(n, np.float32)
     gathered = np.empty((min(n, _CHUNK), unit.shape[1]), np.float32)
@@ -26,7 +28,9 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
             total += unit.take(chunk[:, column], axis=0, out=gathered[: len(chunk)], mode="clip")
         np.einsum("ij,ij->i", total, total, out=squares[start : start + len(chunk)])
     # Rounding may leave the range by an ulp.
-    return np.clip(1 - (squares - k) / np.float32(k * (k - 1)), 0, 2).astype(np.float32)
+    distances = np.clip(1 - (squares - k) / np.float32(k * (k - 1)), 0, 2).astype(np.float32)
+    distances[~known] = np.nan
+    return distances
 
 
 def distance_of_known(unit: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,9 +58,20 @@ def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     >>> distance_to_others(np.eye(3, dtype=np.float32), np.array([[0, 1, 1]])).tolist()
     [[1.0, 0.5, 0.5]]
     """
+    known = _known(unit, rows)
     vectors = unit[rows]
     cosines = np.einsum("rkd,rd->rk", vectors, vectors.sum(axis=1)) - 1  # its own cosine is 1
-    return np.clip(1 - cosines / np.float32(rows.shape[1] - 1), 0, 2).astype(np.float32)
+    distances = np.clip(1 - cosines / np.float32(rows.shape[1] - 1), 0, 2).astype(np.float32)
+    distances[~known] = np.nan
+    return distances
+
+
+def _known(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which responses have a vector for each word, bool (responses,); ValueError where rows cannot be meant."""
+    if rows.ndim != 2 or rows.shape[1] < 2 or (rows.size and not -1 <= rows.min() <= rows.max() < len(unit)):
+        raise ValueError(f"rows must be of shape (responses, k), k at least 2, each -1 to {len(unit) - 1}")
+    known: np.ndarray = rows.min(axis=1) >= 0
+    return known
 
 
 def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -69,6 +84,8 @@ def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
     >>> paired_distance(np.eye(2, dtype=np.float32), np.array([0, 0]), np.array([1, 0])).tolist()
     [1.0, 0.0]
     """
+    if left.shape != right.shape:
+        raise ValueError(f"{len(left)} texts on the left and {len(right)} on the right are no pairs")
     one, other = unit[left].astype(np.float64), unit[right]
     known = (left >= 0) & (right >= 0) & one.any(axis=1) & other.any(axis=1)
     difference = one - other

@@ -41,6 +41,8 @@ class Guard:
         """DAT scores of lists of equal length over the pairs that it knows, shape (lists with such a pair,)."""
         if not lists:
             return np.zeros(0)
+        if any(isinstance(words, str) or len(words) != len(lists[0]) for words in lists):
+            raise ValueError("a guard scores lists of as many words")
         numbers: dict[str, int] = {}
         rows = np.array([[numbers.setdefault(word, len(numbers)) for word in words] for words in lists])
         scores, known = distance_of_known(self.unit(list(numbers)), rows)

@@ -89,9 +89,9 @@ def folders(tmp_path):
     return {"trained": trained, "base": base}
 
 
-@pytest.mark.parametrize("lists", [["犬猫", "鳥魚"], [["犬", "猫"], ["犬", "猫", "鳥", "魚"]], [["犬"]]])
+@pytest.mark.parametrize("lists", [["犬猫", "鳥魚"], [["犬", "猫"], ["犬", "猫", "鳥", "魚"]]])
 def test_lists_that_cannot_be_meant_are_an_error(second, lists):
-    with pytest.raises(ValueError, match="lists of as many words, at least two"):
+    with pytest.raises(ValueError, match="lists of as many words"):
         Guard("second").scores(lists)
 
 

@@ -322,6 +322,7 @@ CALLS = {
     "more prompts": ((["?", "?"], ["犬"]), {}),
     "fewer prompts": ((["?"], ["犬", "海"]), {}),
     "a number": ((), {"completions": [None]}),
+    "bytes": ((), {"completions": [b"1. x"]}),
 }
 
 

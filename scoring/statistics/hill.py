@@ -116,6 +116,8 @@ def _log_hill(
     answers: Sequence[Iterable[str]] | np.ndarray, size: int | None, order: int
 ) -> tuple[float | None, float | None, float, int]:
     """Logarithm of a Hill number, its jackknife error (None without one), the words of an answer, and answers."""
+    if any(isinstance(answer, str) for answer in answers):
+        raise ValueError("each answer must be a list of words, not a text")
     n = len(answers)
     sets = [dict.fromkeys(answer) for answer in (answers.tolist() if isinstance(answers, np.ndarray) else answers)]
     answer = np.repeat(np.arange(n), [len(words) for words in sets])

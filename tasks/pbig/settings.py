@@ -31,7 +31,7 @@ class PbigSettings(JudgeSettings):
     pbig_ratings: str | None = setting(None, "The raters' ratings, CSV or JSONL (default: those of the trial).")
     pbig_ideas: str | None = setting(None, "JSONL file of the ideas that they rated (default: those of the trial).")
     pbig_rated_patents: str | None = setting(None, "JSONL file of these ideas' patents (default: the patents asked).")
-    pbig_shots: int = setting(10, "How many of a rater's own ratings her judge is shown at most.")
+    pbig_shots: int = setting(10, "How many of a rater's own ratings her judge is shown at most.", least=0)
 
 
 def digest(rows: Iterable[Any]) -> str:

@@ -11,14 +11,16 @@ import typer
 import sozo
 from sozo.data.errors import UserError, one_line_errors
 from sozo.eval.agreement.command import agreement
+from sozo.eval.apart import Apart
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.encoders.run import encoders
 from sozo.eval.experts.command import experts
 from sozo.eval.flags import spread, with_flags
 from sozo.eval.frontier import frontier
-from sozo.eval.run import TaskRun, run_task, score_answers
+from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
 from sozo.eval.terminal import print_changes, print_explained, print_lines, print_page, print_run, printing
+from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks import task_type, task_types
@@ -74,26 +76,29 @@ def run(
     **settings: Any,
 ) -> None:
     """Several models through several benchmarks: sozo run --model A B --benchmarks dat jcq sat."""
-    from sozo.eval.models_to_run import find_targets, write_studies  # here, so that every command starts sooner
+    from sozo.eval.models_to_run import Target, find_targets, write_studies  # here, so that every command starts sooner
 
-    tasks = _make_tasks(benchmarks or list(settings), settings)  # once: a budget is for all models together
     targets, studies = find_targets(model, checkpoints=checkpoints)
-    check_delivery([target.model for target in targets], results)
-    if not targets:
-        raise UserError("give at least one --model")
-    for target in targets:  # what is wrong with a name shows before the first model is loaded
-        replace(generator, model=target.model).settled()
-    write_studies(output, studies)
-    for judged in (task for task in tasks if isinstance(task, JudgedTask)):
-        judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in tasks]
-    finished = []
-    for target in targets:
-        folder, writer = output / target.folder, replace(generator, model=target.model, source=target.source)
-        for task in tasks:
-            result = run_task(task, writer, sampling, folder / task.name)
-            _show(result, target.model, results, output, folder)
-            finished.append(result)
-    show_all(finished)
+    with Loaded() as loaded:
+        tasks = _make_tasks(benchmarks or list(settings), settings, loaded)  # once: a budget is for all models together
+        check_delivery([target.model for target in targets], results)
+        if not targets:
+            raise UserError("give at least one --model")
+        for target in targets:  # what is wrong with a name shows before the first model is loaded
+            replace(generator, model=target.model).settled()
+        write_studies(output, studies)
+        for judged in (task for task in tasks if isinstance(task, JudgedTask)):
+            judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in tasks]
+        finished, apart = list[TaskRun | None](), Apart(len(targets) * len(tasks), loaded)
+        for target in targets:
+            writer = replace(generator, model=target.model, source=target.source)
+
+            def show(run: TaskRun | None, target: Target = target) -> None:
+                finished.append(run)
+                _show(run, target.model, results, output, output / target.folder)
+
+            run_tasks(tasks, writer, sampling, output / target.folder, loaded, apart, show)
+    show_all(finished, apart)
 
 
 def report(
@@ -153,8 +158,9 @@ def _task_command(kind: type[Task]) -> Callable[..., None]:
         if not generator.model:
             raise UserError(f"give a --model; answers that exist already: sozo score {kind.name} FILE")
         check_delivery([generator.model], results)
-        (task,) = _make_tasks([kind.name], settings)
-        run = run_task(task, generator, sampling, output)
+        with Loaded() as loaded:
+            (task,) = _make_tasks([kind.name], settings, loaded)
+            run = run_task(task, generator, sampling, output, loaded)
         _show(run, generator.model, results, output)
         show_all([run])
 
@@ -176,8 +182,9 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         **settings: Any,
     ) -> None:
         check_delivery([model], results)
-        (task,) = _make_tasks([kind.name], settings)
-        run = score_answers(task, file, output, source=source)
+        with Loaded() as loaded:
+            (task,) = _make_tasks([kind.name], settings, loaded)
+            run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
         show_all([run])
 
@@ -185,12 +192,12 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
     return with_flags(command, {kind.name: kind.Settings})
 
 
-def _make_tasks(names: Sequence[str], settings: Mapping[str, Any]) -> list[Task]:
+def _make_tasks(names: Sequence[str], settings: Mapping[str, Any], loaded: Loaded) -> list[Task]:
     """The tasks of these names, each with its settings and its judge, if it has one."""
     tasks = [task_type(name)(settings.get(name)) for name in dict.fromkeys(names)]
     for task in tasks:
         if (judge_settings := task.judge_settings) is not None:
-            task.judge = make_judge(judge_settings)
+            task.judge = make_judge(judge_settings, loaded)
     return tasks
 
 
@@ -201,13 +208,15 @@ def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path,
         print_lines(deliver(run, model, results, folder, home))
 
 
-def show_all(runs: Sequence[TaskRun | None]) -> None:
-    """What explains the rows of all runs, once.
+def show_all(runs: Sequence[TaskRun | None], apart: Apart | None = None) -> None:
+    """What explains the rows of all runs, once; then which of those in `apart` failed.
 
     Exit 3 if a judge stopped before it had been asked everything: a script must not take that for the end.
     """
     shown = [run for run in runs if run is not None]
     print_explained(shown)
+    if apart:
+        apart.end()
     if any(run.stopped for run in shown):
         raise typer.Exit(3)
 

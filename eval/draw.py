@@ -17,7 +17,7 @@ from sozo.data.run_folder import RunFolder
 from sozo.data.schema import FAILED, VALUES, Completion, iter_tables, never_came, utf8_safe, write_columns
 from sozo.data.settings import Checked, setting
 from sozo.models.generator import Generator, answer_items
-from sozo.models.generators import load_generator
+from sozo.models.generators import Loaded, load_generator
 from sozo.models.openai_endpoint import keep_answers
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks.finished import ITEM_SEPARATOR
@@ -57,7 +57,12 @@ class SamplingOptions(Checked):
 
 
 def draw_answers(
-    task: Task, generator: GeneratorSettings, sampling: SamplingOptions, folder: RunFolder, processes: Processes
+    task: Task,
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    folder: RunFolder,
+    processes: Processes,
+    loaded: Loaded,
 ) -> None:
     """Draw the answers that are not in the run's folder yet; all processes call this."""
     items = task.items()
@@ -70,10 +75,10 @@ def draw_answers(
     pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
     wait()
     pinned = pinned or generator.pinned()
-    writer = load_generator(pinned, keep=folder.responses, task=task)
+    writer = load_generator(pinned, keep=folder.responses, task=task, loaded=loaded)
     if processes.first:
         model = Path(pinned.model)
-        loaded = {
+        known = {
             **scorer_facts(task),
             "seed": sampling.seed,
             "decoder": writer.describe(),
@@ -81,7 +86,7 @@ def draw_answers(
             # A model trained anew in its old folder is another model.
             "model_sha256": folder_sha256(model) if model.is_dir() else None,
         }
-        folder.start(loaded, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
+        folder.start(known, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
     wait()  # no part before config.json: nobody could account for it
     draw_parts(task, items, writer, sampling, folder.responses, processes)
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,11 @@ from sozo.data.run_folder import RunFolder
 from sozo.data.schema import count_rows, part_paths
 from sozo.data.settings import deciding
 from sozo.eval.answered import answers_digest, read_answers, score_parts
+from sozo.eval.apart import Apart
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
+from sozo.models.generators import Loaded
 from sozo.models.settings import OF_NOUNS, GeneratorSettings
+from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.tasks import Dat
 from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.task import Answer, Complete, Outcome, Task
@@ -37,12 +40,51 @@ class TaskRun:
         return self.task.read(self.folder, self.metrics)
 
 
-def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path) -> TaskRun | None:
+def run_task(
+    task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path, loaded: Loaded | None = None
+) -> TaskRun | None:
     """Let a model answer the task's items, and score the answers.
 
     Under `accelerate launch` every process calls this and draws its share into the same `output`; all but the first get
     None.
     """
+    with loaded or Loaded() as loaded:
+        finish = answer_task(task, generator, sampling, output, loaded)
+    return finish()
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    folder: Path,
+    loaded: Loaded,
+    apart: Apart,
+    show: Callable[[TaskRun | None], None],
+) -> None:
+    """`run_task` for several tasks by one model, which is loaded once; each in a folder of its name in `folder`.
+
+    What is to be judged by a model on this machine waits until the one that answers has made room.
+    """
+    judged = []
+    for task in tasks:
+        with apart.run(f"{folder.name}/{task.name}"):
+            finish = answer_task(task, generator, sampling, folder / task.name, loaded)
+            if isinstance(task.judge, LocalJudge):
+                judged.append((task, finish))
+            else:
+                show(finish())
+    loaded.close()
+    for task, finish in judged:
+        with apart.run(f"{folder.name}/{task.name}"):
+            show(finish())
+    loaded.close()
+
+
+def answer_task(
+    task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path, loaded: Loaded
+) -> Callable[[], TaskRun | None]:
+    """The first half of `run_task`: the answers; the function that is returned does the second, and needs no model."""
     items = task.items()
     sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens, task.temperature)
     if generator.backend in OF_NOUNS and not isinstance(task, Dat):
@@ -55,15 +97,21 @@ def run_task(task: Task, generator: GeneratorSettings, sampling: SamplingOptions
         folder = RunFolder(output, settings)
         metrics = folder.metrics()
         if metrics is not None and not (task.again or sampling.retry_errors):
-            return TaskRun(task, output, metrics, True) if processes.first else None
+            before = TaskRun(task, output, metrics, True) if processes.first else None
+            return lambda: before
         if processes.first:
             folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out
-        draw_answers(task, generator, sampling, folder, processes)
+        draw_answers(task, generator, sampling, folder, processes, loaded)
         wait()
-        if not processes.first:
+        first, again = processes.first, metrics is not None
+
+    def finish() -> TaskRun | None:
+        if not first:
             return None
         answers = () if task.scores_parts else read_answers(task, output, None)
-        return _finish(task, folder, str(generator.source), answers, metrics is not None, sampling.trials)
+        return _finish(task, folder, str(generator.source), answers, again, sampling.trials)
+
+    return finish
 
 
 def score_answers(task: Task, path: Path, output: Path, *, source: str | None = None) -> TaskRun:

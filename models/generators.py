@@ -1,8 +1,12 @@
 """From the settings of who writes to a generator: what the backend needs is imported and loaded here."""
 
+import gc
 import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sozo.data.errors import UserError, require
 from sozo.models.generator import Generator
@@ -13,19 +17,48 @@ from sozo.models.weights import load_model
 from sozo.tasks import Dat
 from sozo.tasks.task import Task
 
+Part = TypeVar("Part")
+
+
+class Loaded(AbstractContextManager["Loaded"]):
+    """Weights and engines on this machine: each is loaded once for all generators that need it, until `close`."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Any, Any] = {}
+        self._closing = ExitStack()
+
+    def part(self, key: Any, make: Callable[[], Part], close: Callable[[Part], Any] = lambda _: None) -> Part:
+        """What `make` made for this `key`; `close` lets go of it."""
+        if key not in self._parts:
+            self._parts[key] = made = make()
+            self._closing.callback(close, made)
+        part: Part = self._parts[key]
+        return part
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the memory back; what is needed later is loaded again."""
+        if self._parts:
+            self._closing.close()
+            self._parts.clear()
+            gc.collect()
+            if (torch := sys.modules.get("torch")) and torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
 
 def load_generator(
-    settings: GeneratorSettings,
-    *,
-    keep: Path | None = None,
-    task: Task | None = None,
+    settings: GeneratorSettings, *, keep: Path | None = None, task: Task | None = None, loaded: Loaded | None = None
 ) -> Generator:
     """The generator that `settings` name; `keep` is for `sozo.models.openai_endpoint`, the others draw at no price.
 
-    `task` is what is asked: lists of nouns are answers to DAT alone.
+    `task` is what is asked: lists of nouns are answers to DAT alone. What other generators of the model have `loaded`
+    is used again.
     """
-    settings = settings.settled().pinned()
+    settings, loaded = settings.settled().pinned(), loaded or Loaded()
     name = settings.source or settings.model
+    weights = settings.backend, settings.model, settings.model_revision, settings.dtype
     if settings.backend == RANDOM:
         return RandomNouns(
             read_nouns(settings.nouns), name=name, accepts=task.accepts if isinstance(task, Dat) else None
@@ -41,15 +74,19 @@ def load_generator(
         return OpenAIGenerator(settings, keep=keep)
     if settings.backend == "vllm":
         require("vllm", "the backend vllm")
-        from sozo.models.vllm_engine import VllmGenerator
+        from sozo.models.vllm_engine import VllmEngine, VllmGenerator
 
-        return VllmGenerator(settings)
+        return VllmGenerator(settings, loaded.part(weights, lambda: VllmEngine(settings), VllmEngine.close))
 
     import torch
 
-    model, tokenizer = load_model(settings.model, revision=settings.model_revision, dtype=settings.dtype)
-    device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
-    model, most = model.to(device).eval(), settings.max_new_tokens or 1
+    def load() -> tuple[Any, Any]:
+        model, tokenizer = load_model(settings.model, revision=settings.model_revision, dtype=settings.dtype)
+        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+        return model.to(device).eval(), tokenizer
+
+    model, tokenizer = loaded.part(weights, load)
+    most = settings.max_new_tokens or 1
     slots = settings.slots or fitting_slots(model, most)
     decoder: dict[str, Any] = {"max_new_tokens": most, "temperature": settings.temperature, "slots": slots}
     return TransformersGenerator(model, tokenizer, name=settings.source, form=settings.form, **decoder)

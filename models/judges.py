@@ -1,10 +1,10 @@
 """The judge that a user's settings name: behind an endpoint, or a model on this machine, which is loaded here."""
 
-from functools import cache
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.models.generators import load_generator
+from sozo.data.schema import Completion
+from sozo.models.generators import Loaded, load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.rewards.judge import JudgeReward
 from sozo.scoring.judges.endpoint import LocalJudge, endpoint_judge
@@ -14,8 +14,9 @@ from sozo.scoring.judges.protocol import Judge, JudgeSettings
 _GREEDY = 1e-4
 
 
-def make_judge(settings: JudgeSettings) -> Judge:
-    """The judge that the settings name; a local model is loaded when it is first asked."""
+def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
+    """The judge that the settings name; a local model is loaded when it is first asked, once until `loaded` closes."""
+    loaded = loaded or Loaded()
     if settings.judge_backend == "openai":
         return endpoint_judge(settings)
     if settings.judge_backend not in ("transformers", "vllm"):
@@ -25,9 +26,12 @@ def make_judge(settings: JudgeSettings) -> Judge:
             raise UserError(f"{name} goes with judge_backend openai, not with {settings.judge_backend}")
     name, limit = settings.judge_model, settings.judge_max_tokens
     model = GeneratorSettings(name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit).settled()
-    generator = cache(lambda: load_generator(model))
+
+    def reply(prompts: list[str]) -> list[Completion]:
+        return loaded.part(model, lambda: load_generator(model, loaded=loaded)).answer(prompts, 0, 0)
+
     options: dict[str, Any] = {"parameters": {"temperature": _GREEDY}, "batch_size": settings.judge_concurrency}
-    return LocalJudge(name, lambda prompts: generator().answer(prompts, 0, 0), max_tokens=limit, **options)
+    return LocalJudge(name, reply, max_tokens=limit, **options)
 
 
 def make_judge_reward(rubric: str = "jcq-v1", **options: Any) -> JudgeReward:

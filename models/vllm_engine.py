@@ -19,51 +19,73 @@ _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
-class VllmGenerator:
-    """A model in vLLM, sampled from its own distribution at a temperature.
+class VllmEngine:
+    """vLLM's engine of a model, on this process's GPU; a folder with a LoRA adapter is served over its base model.
 
-    Nothing is truncated; what ends a response are the model's end tokens and its tokenizer's, as in training. Under
-    `accelerate launch` every process has an engine on its own GPU. A folder with a LoRA adapter is served over its base
-    model. The engine starts with the first batch and is seeded by it: a seed for each request would draw row by row,
-    and one fixed seed would begin a resumed run, and each process, with the same draws again. vLLM does not promise the
-    same text for the same seed when the load on the GPU differs (its kernels depend on the batch): a resumed run has
-    the same distribution, not the same rows.
+    It starts with the first batch and is seeded by it: a seed for each request would draw row by row, and one fixed
+    seed would begin a resumed run, and each process, with the same draws again.
     """
 
     def __init__(self, settings: GeneratorSettings) -> None:
-        import vllm
-
-        self.name, self.temperature = settings.source or settings.model, settings.temperature
-        self._decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
-        self._settings, self._vllm = settings, vllm
-        self._lora: Any = None
+        self._settings = settings
+        self.lora: Any = None
         self._llm: Any = None
 
+    def llm(self, seed: int) -> Any:
+        """The engine, which this call may start."""
+        if self._llm is None:
+            self._llm = self._start(seed)
+        return self._llm
+
+    def close(self) -> None:
+        """Shut the engine down, if it was started: what it holds of the GPU is free afterwards."""
+        if self._llm is not None:
+            self._llm.llm_engine.engine_core.shutdown()
+            self._llm = None
+
     def _start(self, seed: int) -> Any:
+        import vllm
+
         settings, model, lora = self._settings, self._settings.model, {}
         try:
             if is_adapter(model):
                 from vllm.lora.request import LoRARequest
 
                 values = json.loads((Path(model) / ADAPTER_FILE).read_text("utf-8"))
-                self._lora = LoRARequest("adapter", 1, model)
+                self.lora = LoRARequest("adapter", 1, model)
                 model = values["base_model_name_or_path"]
                 rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
                 lora = {"enable_lora": True, "max_lora_rank": rank}
             options = {"revision": settings.model_revision, "dtype": settings.dtype, "seed": seed, **lora}
             with _own_gpu():  # of its generation config vLLM then takes the end tokens only
-                return self._vllm.LLM(model, enable_prefix_caching=True, generation_config="vllm", **options)
+                return vllm.LLM(model, enable_prefix_caching=True, generation_config="vllm", **options)
         except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
             raise cannot_load(settings.model, error) from error
 
+
+class VllmGenerator:
+    """A model in vLLM, sampled from its own distribution at a temperature.
+
+    Nothing is truncated; what ends a response are the model's end tokens and its tokenizer's, as in training. Under
+    `accelerate launch` every process has an engine on its own GPU. vLLM does not promise the same text for the same
+    seed when the load on the GPU differs (its kernels depend on the batch): a resumed run has the same distribution,
+    not the same rows.
+    """
+
+    def __init__(self, settings: GeneratorSettings, engine: VllmEngine) -> None:
+        import vllm
+
+        self.name, self.temperature = settings.source or settings.model, settings.temperature
+        self._decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
+        self._settings, self._engine = settings, engine
+        self._request = vllm.SamplingParams(**self._decoder, max_tokens=settings.max_new_tokens)
+
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
-        if self._llm is None:
-            self._llm = self._start(int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0]))
-        request = self._vllm.SamplingParams(**self._decoder, max_tokens=self._settings.max_new_tokens)
-        tokens = {text: encode_text(self._llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
+        llm = self._engine.llm(int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0]))
+        tokens = {text: encode_text(llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
-        outputs = self._llm.generate(inputs, request, use_tqdm=False, lora_request=self._lora)
+        outputs = llm.generate(inputs, self._request, use_tqdm=False, lora_request=self._engine.lora)
         return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]
 
     def describe(self) -> dict[str, Any]:

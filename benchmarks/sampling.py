@@ -3,17 +3,25 @@
     python benchmarks/sampling.py tiny
     python benchmarks/sampling.py tiny --prompts 32 --counts 256
     python benchmarks/sampling.py runs/gemma-3-270m/warm
+    python benchmarks/sampling.py runs/gemma-3-270m/base --prompts 32 --stories recipes/gemma-3-270m/stories.jsonl
 
 With --prompts the completions are shared out among prompts of unequal length: the DAT prompt and up to 63 random tokens
-behind it. The sampler is timed with all of them together and with one after the other, as GRPO asked it before.
+behind it, or SAT's prompt with --stories, each cut after another sentence. The sampler is timed with all of them
+together and with one after the other, as GRPO asked it before. Where a response of the two parts, it is said how far
+its random number is outside of the interval that the plain forward pass gives to either token: rounding moves borders.
+Memory is what the process grew by at the first count, beside what the sampler reckons for keys, values and logits.
 Both draw from the model's own distribution (top_k 0, top_p 1), with the same length limit and the same end tokens.
 Completions of both count the same: how long they are is drawn, too, so tokens/s are printed beside completions/s.
 The matrix-product limit is what the weights' products alone would take, at the speed of a large product measured here.
 """
 
 import argparse
+import json
 import statistics
+import threading
 import time
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +32,7 @@ from sozo.data.prompts import prompt
 from sozo.models.processes import freed_memory_kept
 from sozo.models.shared_prefix import sample_each, sample_tokens
 from sozo.models.tiny import ensure_tiny
-from sozo.models.traits import encode_text, end_tokens
+from sozo.models.traits import cache_bytes, encode_text, end_tokens
 
 
 def plain(model: object, prompts: list[list[int]], most: int, ends: list[int]) -> int:
@@ -39,6 +47,48 @@ def plain(model: object, prompts: list[list[int]], most: int, ends: list[int]) -
         new = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
     ended = torch.isin(new[:, longest:], torch.tensor(ends)).cumsum(1)
     return int((ended == 0).sum() + (ended.amax(1) > 0).sum())
+
+
+def of_stories(path: str, count: int) -> list[str]:
+    """SAT's prompt with `count` different texts: the stories, and beginnings of them that end with a sentence."""
+    stories = [json.loads(line)["text"] for line in Path(path).read_text("utf-8").splitlines()]
+    sentences = [[part + "。" for part in story.split("。") if part.strip()] for story in stories]
+    cuts = [(row, len(row) - less) for less in range(max(map(len, sentences))) for row in sentences if len(row) > less]
+    return [prompt("sat").replace("{story}", "".join(row[:kept])) for row, kept in cuts[:count]]
+
+
+def outside(model: Any, prompt: list[int], one: list[int], two: list[int], random: np.ndarray) -> float:
+    """How far the number at which two responses part is outside of the intervals of their tokens, at the most."""
+    place = next(k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b)
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([prompt + one[:place]]), logits_to_keep=1).logits[0, -1]
+    borders = np.concatenate([[0.0], logits.double().softmax(0).cumsum(0).numpy()])
+    u = random[place]
+    return max(
+        borders[token] - u if u < borders[token] else u - borders[token + 1] for token in (one[place], two[place])
+    )
+
+
+class Memory:
+    """The most by which this process grows while it lasts, in bytes."""
+
+    def __enter__(self) -> "Memory":
+        self._before, self.peak, self._going = self._resident(), 0, True
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def _resident(self) -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    def _watch(self) -> None:
+        while self._going:
+            self.peak = max(self.peak, self._resident() - self._before)
+            time.sleep(0.005)
+
+    def __exit__(self, *error: object) -> None:
+        self._going = False
+        self._thread.join()
 
 
 def product_speed(dtype: torch.dtype) -> float:
@@ -56,6 +106,7 @@ def main() -> None:
     parser.add_argument("model", help="a folder, or tiny")
     parser.add_argument("--counts", type=int, nargs="+", default=[64, 256], help="completions at once")
     parser.add_argument("--prompts", type=int, default=1, help="of unequal length; counts are multiples of it")
+    parser.add_argument("--stories", help="JSONL with a column text: prompts are SAT's")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--max_new_tokens", type=int, default=64)
@@ -74,26 +125,35 @@ def main() -> None:
 
     random_tokens = np.random.default_rng(8).integers(2, vocabulary, (args.prompts, 63)).tolist()
     several = [ids + more[: 63 * k // max(1, args.prompts - 1)] for k, more in enumerate(random_tokens)]
+    if args.stories:
+        several = [encode_text(tokenizer, text) for text in of_stories(args.stories, args.prompts)]
+    print(f"prompts of {min(map(len, several))} to {max(map(len, several))} tokens")
 
     sample_tokens(model, ids, np.random.default_rng(9).random((8, 8)), ends=ends)
     plain(model, [ids] * 8, 8, ends)
     for n in args.counts:
-        ours, theirs, limits, apart = [], [], [], []
+        ours, theirs, limits, apart, far = [], [], [], [], [0.0]
         prompts = [each for each in several for _ in range(n // args.prompts)]
         for number in range(args.rounds):
             random = np.random.default_rng([number, n]).random((n, args.max_new_tokens))
             start = time.perf_counter()
-            with freed_memory_kept():  # as sozo's generator does on a CPU
+            with Memory() as memory, freed_memory_kept():  # as sozo's generator does on a CPU
                 responses = sample_each(model, prompts, random, ends=ends, slots=n)
             ours.append((time.perf_counter() - start, sum(map(len, responses))))
             if args.prompts > 1:
-                start, same = time.perf_counter(), 0
+                start, alone = time.perf_counter(), []
                 with freed_memory_kept():
                     for first in range(0, n, n // args.prompts):
                         rows = slice(first, first + n // args.prompts)
-                        alone = sample_tokens(model, prompts[first], random[rows], ends=ends, slots=n)
-                        same += sum(a == b for a, b in zip(alone, responses[rows], strict=True))
-                apart.append((time.perf_counter() - start, n - same))
+                        alone += sample_tokens(model, prompts[first], random[rows], ends=ends, slots=n)
+                taken = time.perf_counter() - start
+                parted = [row for row in zip(prompts, alone, responses, random, strict=True) if row[1] != row[2]]
+                apart.append((taken, len(parted)))
+                far += [outside(model, *row) for row in parted]
+            if number == 0:
+                longest, held = max(map(len, several)), max(map(len, responses)) - 1
+                reckoned = cache_bytes(model, len(several) * longest + n * held, n)
+                print(f"  {n:>5} completions: {memory.peak / 2**20:.0f} MiB, reckoned {reckoned / 2**20:.0f}")
             torch.manual_seed(number)
             start = time.perf_counter()
             tokens = plain(model, prompts, args.max_new_tokens, ends)
@@ -114,7 +174,7 @@ def main() -> None:
             print(
                 f"        against one prompt after the other: {statistics.median(ratios):.1f} times "
                 f"({min(ratios):.1f}-{max(ratios):.1f}); {sum(parted for _, parted in apart)} of {n * args.rounds} "
-                f"responses part"
+                f"responses part, with a number at most {max(far):.1g} outside"
             )
 
 

@@ -2,11 +2,13 @@
 
     python benchmarks/sampling_step.py
     python benchmarks/sampling_step.py --layers 32 --check_every 4
+    python benchmarks/sampling_step.py --prompts 8
 
 Counted on a CPU among PyTorch's operations; no GPU is needed, and none is timed. A model of Llama's form with random
 weights stands for any width: the count depends on the layers alone. An operation that is no view counts as one launch
 (some take more); a wait is an operation whose result, or its shape, the host must read: `item`, `nonzero`, `unique`,
-a mask as an index. Counts are per decoded step: what a run of twice as many steps has more.
+a mask as an index. Counts are per decoded step: what a run of twice as many steps has more. With --prompts the
+responses are shared out among as many prompts of different lengths.
 """
 
 import argparse
@@ -19,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from sozo.models import shared_prefix
-from sozo.models.shared_prefix import sample_tokens
+from sozo.models.shared_prefix import sample_each
 
 WAITS = ("_local_scalar_dense", "nonzero", "unique", "is_nonzero", "equal", "masked_select")
 # They make no kernel run: a shape, an alias, memory that nobody has written to.
@@ -48,8 +50,10 @@ class Counted(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def count(model: Any, n: int, most: int, options: dict[str, Any], ends: list[int]) -> tuple[Counted, int]:
-    """What `n` responses of up to `most` tokens take, and how many times the model was called for them."""
+def count(
+    model: Any, asked: list[list[int]], most: int, options: dict[str, Any], ends: list[int]
+) -> tuple[Counted, int]:
+    """What responses of up to `most` tokens to `asked` take, and how many times the model was called for them."""
     steps = 0
 
     def step(*args: Any) -> Any:
@@ -65,7 +69,7 @@ def count(model: Any, n: int, most: int, options: dict[str, Any], ends: list[int
     plainly, torch.Tensor.tolist = torch.Tensor.tolist, tolist  # type: ignore[method-assign]
     try:
         with Counted() as counted:
-            sample_tokens(model, [5, 9, 3, 7], np.random.default_rng(0).random((n, most)), ends=ends, **options)
+            sample_each(model, asked, np.random.default_rng(0).random((len(asked), most)), ends=ends, **options)
     finally:
         shared_prefix._step = inner
         torch.Tensor.tolist = plainly  # type: ignore[method-assign]
@@ -75,6 +79,7 @@ def count(model: Any, n: int, most: int, options: dict[str, Any], ends: list[int
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=32, help="of the model; an 8B one has 32")
+    parser.add_argument("--prompts", type=int, default=1, help="of different lengths; at most 32")
     parser.add_argument("--check_every", type=int, help="tokens between two looks at what has ended")
     parser.add_argument("--names", action="store_true", help="also what the launches and waits are")
     args = parser.parse_args()
@@ -83,7 +88,8 @@ def main() -> None:
     config = LlamaConfig(vocab_size=2048, num_hidden_layers=args.layers, initializer_range=0.3, **shape)
     model = LlamaForCausalLM(config).eval()
     options = {"check_every": args.check_every} if args.check_every else {}
-    count(model, 2, 2, {}, [])  # the trial of the model, which is made once
+    prompts = [[5 + k, 9, 3, 7] * (k + 1) for k in range(args.prompts)]
+    count(model, prompts[:1] * 2, 2, {}, [])  # the trial of the model, which is made once
     # Two tokens are enough for all histories to differ; nothing ends in the first case, about every 40th token does
     # in the second, where three in four responses wait for a slot.
     cases = [
@@ -91,8 +97,9 @@ def main() -> None:
         ("some end, others wait", 32, 128, list(range(51))),
     ]
     for name, slots, n, ends in cases:
-        short, few = count(model, n, 33, {"slots": slots, **options}, ends)
-        long, many = count(model, n, 65, {"slots": slots, **options}, ends)
+        asked = [prompts[k * args.prompts // n] for k in range(n)]
+        short, few = count(model, asked, 33, {"slots": slots, **options}, ends)
+        long, many = count(model, asked, 65, {"slots": slots, **options}, ends)
         steps = many - few
         launches, waits = (
             {each: (after[each] - before[each]) / steps for each in after}

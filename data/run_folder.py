@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from sozo.data.errors import UserError
 from sozo.data.processes import is_first
-from sozo.data.record import provenance, read_json, write_json
+from sozo.data.record import provenance, read_json, room, write_json
 from sozo.data.secrets import without_credentials
 
 MISSING = object()
@@ -49,9 +49,11 @@ def lock(folder: Path) -> None:
             logging.getLogger(__name__).warning("%s: cannot be locked (%s)", folder, error.strerror)
         # The last holder may have removed the file between our opening and locking it: then it is not the lock.
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()}")
-            file.flush()
+            holder = f"process {os.getpid()} on {socket.gethostname()}"
+            with room(folder, len(holder)):
+                file.truncate(0)
+                file.write(holder)
+                file.flush()
             _held[path] = file
             atexit.register(unlock, folder.resolve())
 

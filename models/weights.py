@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.record import room
 from sozo.models.processes import run_module
 from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
@@ -160,6 +161,7 @@ if __name__ == "__main__":
         parts = load_model(sys.argv[1], dtype=sys.argv[3], merged=True)
         partial = Path(f"{sys.argv[2]}.partial")
         shutil.rmtree(partial, ignore_errors=True)  # what a kill left
-        for part in parts:
-            part.save_pretrained(partial)
+        with room(Path(sys.argv[2]), sum(weight.nbytes for weight in parts[0].parameters())):
+            for part in parts:
+                part.save_pretrained(partial)
         partial.rename(sys.argv[2])

@@ -5,17 +5,24 @@ import json
 import os
 import re
 import subprocess
+from contextlib import suppress
 
+import numpy as np
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM
 
 from fakes import AXES, list_text
 from grpo_runs import environment, recipe, run
 from scripted_grpo import scripted
 from sozo.data.errors import UserError
 from sozo.data.record import check_room, room, write_json, write_whole
+from sozo.data.run_folder import lock
 from sozo.data.wandb_run import last_checkpoint
+from sozo.models.weights import merge_adapter
+from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.judges.ledger import Ledger, read_judgements
 from sozo.training.grpo_trainer import MixTrainer
 from sozo.training.tracking import RunRecorder, saved_bytes
@@ -109,6 +116,39 @@ def test_a_line_that_the_disk_takes_half_of(tmp_path, monkeypatch):
             ledger.append(OK)
         monkeypatch.undo()
     assert read_judgements(tmp_path / "j.jsonl", RUBRICS) == [OK]
+
+
+def test_a_folder_is_not_begun_on_a_disk_without_a_byte(disk):
+    folder = disk(64 * 1024)
+    with suppress(OSError):
+        (folder / "all").write_bytes(bytes(100_000))
+    with pytest.raises(UserError, match=f"run: {FULL}"):
+        lock(folder / "run")
+
+
+def test_vectors_that_are_kept_for_the_next_run(disk):
+    folder = disk(256 * 1024)
+    vectors = WordVectors(Wide(), cache_dir=folder / "vectors")
+    with pytest.raises(UserError, match=rf"{folder}/vectors/wide.*sqlite: {FULL}"):
+        vectors.unit([f"語{k}" for k in range(2000)])
+
+
+class Wide:
+    """An encoder of 256 numbers a word."""
+
+    name, revision = "wide", "1"
+
+    def encode(self, words):
+        return np.random.default_rng(0).standard_normal((len(words), 256)).astype(np.float32)
+
+
+def test_a_merged_adapter(disk, mini, tmp_path, capfd):
+    adapter = get_peft_model(AutoModelForCausalLM.from_pretrained(mini), LoraConfig(target_modules="all-linear"))
+    adapter.save_pretrained(tmp_path / "adapter")
+    folder = disk(64 * 1024)
+    with pytest.raises(UserError, match="the lines above say why"):
+        merge_adapter(str(tmp_path / "adapter"), folder / "merged", "float32")
+    assert re.search(f"{folder}/merged: {FULL}", capfd.readouterr().err)
 
 
 def checkpoint_size(folder):

@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
 from sozo.data.prompts import messages, prompt
 from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
+from sozo.scoring.parse import script_reason
 
 DAT_METRICS = {"dat/valid_rate", "dat/mean_score", "dat/unique_words", "dat/duplicate_share", "dat/reason/format"}
 SLOW_REWARD = """
@@ -196,6 +197,41 @@ def test_a_run_killed_at_20_random_moments_ends_like_an_unbroken_one(sampler, mi
     steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
     assert steps[0] == steps[1]
     assert len(steps[0]) == 8
+
+
+@pytest.mark.slow
+def test_ten_kills_of_a_mix_of_many_prompts_with_entropy_over_nouns(mini, tmp_path, monkeypatch):
+    """Many prompts in a sampler's step, completions regrouped within theirs, two steps a generation, listed nouns."""
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
+    nouns = AutoTokenizer.from_pretrained(mini).get_vocab()
+    for folder in (whole, output):
+        folder.parent.mkdir()
+        (folder.parent / "nouns.txt").write_text("\n".join(sorted(w for w in nouns if script_reason(w) is None)))
+    rewards = [f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance")]
+    dat = {
+        "task": "dat",
+        "reward_funcs": rewards,
+        "reward_args": {name: {"noun_checker": "jumandic"} for name in rewards},
+    }
+    settings = {"noun_entropy": 0.2, "entropy_nouns": "nouns.txt", "credit": "word", "loss_type": "dapo"}
+    settings |= {"completions_per_step": 16, "num_generations": 4, "per_device_train_batch_size": 4}
+    settings |= {"multi_objective_aggregation": "normalize_then_sum", "steps_per_generation": 8}
+    settings |= {"tasks": [dat, {"task": "lipogram", "measure": "lipogram/words"}], "report_to": "none"}
+    command = recipe(model_name_or_path=mini, output_dir="out", max_steps=8, save_steps=2, **settings)
+    unbroken = run(command, whole.parent)
+    assert unbroken.returncode == 0, unbroken.stderr
+    span = (whole / "metrics.json").stat().st_mtime - (whole / "run_config.json").stat().st_mtime
+    assert kill_at_random(command, output, times=10, span=span) >= 7
+    resumed = run(command, output.parent)
+    assert resumed.returncode == 0, resumed.stderr
+    weights, expected, start = (load_file(folder / "model.safetensors") for folder in (output, whole, mini))
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    assert any(not torch.equal(start[name], expected[name]) for name in expected)
+    steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
+    assert steps[0] == steps[1]
+    assert len(steps[0]) == 8
+    assert "words/noun_entropy" in steps[0][-1]
 
 
 def test_a_checkpoint_cut_short_is_passed_over(tmp_path):

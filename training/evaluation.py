@@ -18,7 +18,7 @@ from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.data.processes import Processes, gather, rank, wait, world_size
 from sozo.data.prompts.form import PLAIN, PromptForm
-from sozo.data.record import check_room, write_json
+from sozo.data.record import room, write_json
 from sozo.models.generator import answer_items
 from sozo.tasks.task import Row
 from sozo.training.evaluate import EvaluateSettings, Floor
@@ -129,9 +129,9 @@ class Evaluation(TrainerCallback):
 
     def _keep(self, step: int, values: dict[str, float]) -> None:
         """Put the model of this step into `best/`, whole or not at all; all processes call this."""
-        check_room(self._output, saved_bytes(self.trainer, states=False))
         partial = self._output / f"_{BEST}"
-        self.trainer.save_model(str(partial), _internal_call=True)  # else each best would be pushed to the hub
+        with room(self._output, saved_bytes(self.trainer, states=False)):
+            self.trainer.save_model(str(partial), _internal_call=True)  # else each best would be pushed to the hub
         wait()
         if self._first:
             self.trainer.processing_class.save_pretrained(partial)

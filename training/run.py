@@ -84,7 +84,8 @@ def train(
         _start_wandb(training, settings, checkpoint, examples)
     callbacks = [recorder, evaluation] if evaluation else [recorder]
     common = _model_arguments(model, training) | {"processing_class": tokenizer, "callbacks": callbacks}
-    trainer = build(tokenizer, form, {"model": path, "args": training, **common})
+    with room(output, 2**20):  # TRL stores what it tokenizes
+        trainer = build(tokenizer, form, {"model": path, "args": training, **common})
     _prepare(trainer, script, say=first)
     if evaluation:
         evaluation.trainer = trainer
@@ -183,14 +184,14 @@ def _fit(
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
     with room(folder.path, recorder.needed):
         result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    first = trainer.accelerator.is_main_process
     with room(folder.path, saved_bytes(trainer, states=False)):
         trainer.save_model()
-    trainer.create_model_card(model_name=folder.path.name, tags=["sozo"])
-    first = trainer.accelerator.is_main_process
-    if first:
-        trainer.processing_class.save_pretrained(folder.path)
-        trainer.state.save_to_json(str(folder.path / "trainer_state.json"))
-        write_state(folder.path, wandb_run())
+        trainer.create_model_card(model_name=folder.path.name, tags=["sozo"])
+        if first:
+            trainer.processing_class.save_pretrained(folder.path)
+            trainer.state.save_to_json(str(folder.path / "trainer_state.json"))
+            write_state(folder.path, wandb_run())
     if trainer.args.push_to_hub:
         trainer.push_to_hub()
     if first:

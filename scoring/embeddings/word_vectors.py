@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sozo.data.errors import UserError
+from sozo.data.record import room
 from sozo.data.run_folder import NEAR, PROBE
 from sozo.scoring.embeddings.encoders import SERVED, Encoder, Matrix
 
@@ -152,8 +153,8 @@ class _DiskCache:
         return vectors
 
     def store(self, vectors: Iterable[tuple[str, np.ndarray]]) -> None:
-        rows = ((word, vector.astype("<f4").tobytes()) for word, vector in vectors)
-        with self._open() as db:
+        rows = [(word, vector.astype("<f4").tobytes()) for word, vector in vectors]
+        with room(self.path, sum(len(vector) for _, vector in rows)), self._open() as db:
             db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
 
 

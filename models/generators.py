@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sozo.data.errors import UserError, require
 from sozo.models.generator import Generator
@@ -17,8 +17,6 @@ from sozo.models.weights import load_model
 from sozo.tasks import Dat
 from sozo.tasks.task import Task
 
-Part = TypeVar("Part")
-
 
 class Loaded(AbstractContextManager["Loaded"]):
     """Weights and engines on this machine: each is loaded once for all generators that need it, until `close`."""
@@ -27,13 +25,12 @@ class Loaded(AbstractContextManager["Loaded"]):
         self._parts: dict[Any, Any] = {}
         self._closing = ExitStack()
 
-    def part(self, key: Any, make: Callable[[], Part], close: Callable[[Part], Any] = lambda _: None) -> Part:
+    def part(self, key: Any, make: Callable[[], Any], close: Callable[[Any], Any] = lambda _: None) -> Any:
         """What `make` made for this `key`; `close` lets go of it."""
         if key not in self._parts:
             self._parts[key] = made = make()
             self._closing.callback(close, made)
-        part: Part = self._parts[key]
-        return part
+        return self._parts[key]
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -4,6 +4,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
+from sozo.models.generator import Generator
 from sozo.models.generators import Loaded, load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.rewards.judge import JudgeReward
@@ -28,7 +29,8 @@ def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
     model = GeneratorSettings(name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit).settled()
 
     def reply(prompts: list[str]) -> list[Completion]:
-        return loaded.part(model, lambda: load_generator(model, loaded=loaded)).answer(prompts, 0, 0)
+        generator: Generator = loaded.part(model, lambda: load_generator(model, loaded=loaded))
+        return generator.answer(prompts, 0, 0)
 
     options: dict[str, Any] = {"parameters": {"temperature": _GREEDY}, "batch_size": settings.judge_concurrency}
     return LocalJudge(name, reply, max_tokens=limit, **options)

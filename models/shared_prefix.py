@@ -129,6 +129,8 @@ def sample_each(
     decoded at once, and where not even one response does, a UserError says so before anything is computed.
     A FloatingPointError if the model's logits are not finite.
     """
+    if not all(prompts):
+        raise UserError("a prompt has no token for an answer to follow; give one that is not empty")
     window, by_most = window_of(model) or sys.maxsize, dict[int, dict[tuple[int, ...], list[int]]]()
     for row, prompt in enumerate(prompts):
         most = min(uniforms.shape[1], max(1, window - len(prompt)))

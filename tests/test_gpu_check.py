@@ -9,6 +9,7 @@ import gpu_check
 from gpu import samplers, shapes
 from gpu import unit as table
 from gpu.unit import DTYPES, PARTS, Unit, measure, units, why_skipped
+from sozo.data.record import read_json
 
 ROWS, RESPONSE, PROMPT = 16, 8, [5, 9, 3, 7]
 
@@ -45,9 +46,10 @@ def test_the_deviation_tells_a_sampler_that_truncates(tiny):
     model, _ = load_model(str(tiny), dtype="float32")
     torch.manual_seed(0)
     whole = samplers.generate(model, PROMPT, ROWS, RESPONSE)
-    assert abs(samplers.calibration(model, PROMPT, whole)) < table.MOST_DEVIATION
+    assert abs(samplers.calibration(model, [PROMPT] * ROWS, whole)) < table.MOST_DEVIATION
     likeliest = model.generate(torch.tensor([PROMPT]), max_new_tokens=RESPONSE, do_sample=False, eos_token_id=None)
-    assert samplers.calibration(model, PROMPT, [likeliest[0, len(PROMPT) :].tolist()] * ROWS) > table.MOST_DEVIATION
+    repeated = [likeliest[0, len(PROMPT) :].tolist()] * ROWS
+    assert samplers.calibration(model, [PROMPT] * ROWS, repeated) > table.MOST_DEVIATION
 
 
 def test_units():
@@ -103,7 +105,11 @@ def test_what_is_done_is_not_repeated(tmp_path, tiny, monkeypatch, capsys):
         assert gpu_check.main() == 0
         assert len(measured) == units_measured
     values = json.loads((tmp_path / "gpu-check.json").read_text("utf-8"))
-    assert list(values["results"]["samplers-tiny-bfloat16"]["samplers"]) == ["shared_prefix", "model.generate"]
+    assert list(values["results"]["samplers-tiny-bfloat16"]["samplers"]) == [
+        "shared_prefix",
+        "shared_prefix, 8 prompts",
+        "model.generate",
+    ]
     assert "| tiny | float32 | shared_prefix | 16 x 32 |" in (tmp_path / "gpu-check.md").read_text("utf-8")
     assert "done before" in capsys.readouterr().out
 
@@ -134,3 +140,21 @@ def test_the_whole_check(tmp_path, monkeypatch):
     assert gpu_check.main() == 0
     assert "NO |" not in (tmp_path / "gpu-check.md").read_text("utf-8")
     assert not (tmp_path / "models").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", units(list(PARTS), ["0.3b", "8b"]), ids=str)
+def test_a_unit_on_a_gpu(unit, tmp_path_factory):
+    """What `make gpu-check` measures; in this order, since samplers are held against the roofline."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU is here: this has never run")
+    if reason := why_skipped(unit, "cuda"):
+        pytest.skip(reason)
+    folder = tmp_path_factory.getbasetemp() / "gpu-check"
+    assert gpu_check.run(unit, folder) is None
+    results = {
+        each: read_json(each.file(folder)) for each in units(list(PARTS), ["0.3b", "8b"]) if each.file(folder).is_file()
+    }
+    assert not [row for row in table.unexpected(results) if f" {unit.shape} " in f" {row} "]

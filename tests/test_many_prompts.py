@@ -194,6 +194,12 @@ def test_what_a_cache_holds_is_what_was_reckoned(monkeypatch):
     assert held == token * 20 * 29  # of its own last token a response has no keys
 
 
+def test_a_prompt_of_nothing_is_refused():
+    with pytest.raises(UserError, match="a prompt has no token"):
+        sample_each(llama(), [[3], []], uniforms(2, 4), ends=[])
+    assert sample_each(llama(), [], uniforms(0, 4), ends=[]) == []
+
+
 def test_items_that_are_asked_once_are_decoded_together():
     tokenizer = build_tokenizer(["犬", "猫", "水"])
     model = llama(vocab_size=len(tokenizer), eos_token_id=1)

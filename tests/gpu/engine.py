@@ -33,7 +33,8 @@ def check_start(shape: Shape, folder: Path, dtype: str, roofline: Roofline) -> d
     ids = encode_text(tokenizer, prompt("dat"))
     best = best_sampling(shape.architecture, roofline, rows=rows, prompt=len(ids), response=response, element=2)
     speed = sum(map(len, tokens)) / took
-    deviation = calibration(model.to("cuda").eval(), ids, [row for row in tokens if row])
+    written = [row for row in tokens if row]
+    deviation = calibration(model.to("cuda").eval(), [ids] * len(written), written)
     return {"start": started, "best": best, "samplers": {"vllm": {"speed": speed, "deviation": deviation}}}
 
 

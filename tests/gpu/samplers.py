@@ -4,6 +4,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from sozo.models.processes import freed_memory_kept
 from sozo.models.traits import encode_text
 from study.estimates import Architecture
 
-_ROUNDS = 5
+_ROUNDS, _PROMPTS = 5, 8
+_MANY = f"shared_prefix, {_PROMPTS} prompts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +82,22 @@ def check_samplers(shape: Shape, folder: Path, dtype: str, device: str, roofline
     """Of each sampler its speed, and how far its tokens are from the model's distribution (`calibration`)."""
     import torch
 
-    from sozo.models.shared_prefix import sample_tokens, why_not_sampled
+    from sozo.models.shared_prefix import sample_each, why_not_sampled
     from sozo.models.weights import load_model
 
     model, tokenizer = load_model(str(folder), dtype=dtype)
     model = model.to(device).eval()
     ids, rows, response = encode_text(tokenizer, prompt("dat")), 4 * shape.rows, 2 * shape.response
 
-    def shared(number: int, rows: int) -> Sequence[Sequence[int]]:
+    several = [ids + ids[: 1 + k] * (1 + k) for k in range(_PROMPTS)]  # of unequal lengths
+
+    def asked(name: str, rows: int) -> list[list[int]]:
+        return [several[k * _PROMPTS // rows] if name == _MANY else ids for k in range(rows)]
+
+    def shared(number: int, rows: int, name: str = "shared_prefix") -> Sequence[Sequence[int]]:
         uniforms = np.random.default_rng([number, rows]).random((rows, response))
         with freed_memory_kept():
-            return sample_tokens(model, ids, uniforms, ends=[], slots=rows)
+            return sample_each(model, asked(name, rows), uniforms, ends=[], slots=rows)
 
     def generated(number: int, rows: int) -> Sequence[Sequence[int]]:
         torch.manual_seed(number)
@@ -99,7 +106,7 @@ def check_samplers(shape: Shape, folder: Path, dtype: str, device: str, roofline
     samplers: dict[str, Callable[[int, int], Sequence[Sequence[int]]]] = {"model.generate": generated}
     reason = why_not_sampled(model, len(ids) + response)
     if reason is None:
-        samplers = {"shared_prefix": shared, **samplers}
+        samplers = {"shared_prefix": shared, _MANY: partial(shared, name=_MANY), **samplers}
     options: dict[str, Any] = {"rows": rows, "prompt": len(ids), "response": response}
     best = best_sampling(shape.architecture, roofline, **options, element=model.dtype.itemsize)
     result: dict[str, Any] = {"options": options, "best": best, "refused": reason, "samplers": {}}
@@ -107,7 +114,8 @@ def check_samplers(shape: Shape, folder: Path, dtype: str, device: str, roofline
         sample(0, 2)
         took, tokens = seconds(lambda sample=sample: sample(1, rows), device)  # type: ignore[misc]
         speed = sum(map(len, tokens)) / took
-        result["samplers"][name] = {"speed": speed, "deviation": calibration(model, ids, tokens)}
+        deviation = calibration(model, asked(name, rows), tokens)
+        result["samplers"][name] = {"speed": speed, "deviation": deviation}
     return result
 
 
@@ -127,7 +135,7 @@ def generate(model: Any, ids: list[int], rows: int, response: int) -> list[list[
     return output[:, len(ids) :].tolist()
 
 
-def calibration(model: Any, ids: list[int], tokens: Sequence[Sequence[int]]) -> float:
+def calibration(model: Any, prompts: Sequence[list[int]], tokens: Sequence[Sequence[int]]) -> float:
     """How far the tokens' mean log-probability is from the negative mean entropy, in standard errors.
 
     Under the plain forward pass. Tokens that come from the model's distribution give a standard normal number, whatever
@@ -136,7 +144,7 @@ def calibration(model: Any, ids: list[int], tokens: Sequence[Sequence[int]]) -> 
     import torch
 
     total = variance = 0.0
-    for row in tokens:
+    for ids, row in zip(prompts, tokens, strict=True):
         rows = torch.tensor([[*ids, *row]], device=model.device)
         with torch.no_grad():
             logits = model(input_ids=rows, use_cache=False, logits_to_keep=len(row) + 1).logits[0, :-1]

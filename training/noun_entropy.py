@@ -1,8 +1,10 @@
 """Entropy over listed nouns: how many of them could have stood where a word was written, whatever else could have.
 
 At each token of a listed noun the model's distribution is restricted to the tokens with which a listed noun goes on,
-and renormalised. The sum of these entropies over a word's tokens is what its place adds to the list's entropy, given
-that a noun is written there. Mass on nouns is paid nothing: that is what validity pays.
+and renormalised. The mean, over nouns drawn token by token from these, of the sum of the entropies of a noun's tokens
+is the entropy of the noun. No gradient runs through what was drawn, so the maximum is where all tokens with which nouns
+go on are equally likely, and the sum of one word can exceed the logarithm of the number of nouns. Mass on nouns is paid
+nothing: that is what validity pays.
 """
 
 from typing import Any, Self

@@ -143,7 +143,7 @@ def test_the_whole_check(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", units(list(PARTS), ["0.3b", "8b"]), ids=str)
+@pytest.mark.parametrize("unit", list(units(list(PARTS), ["0.3b", "8b"])), ids=str)
 def test_a_unit_on_a_gpu(unit, tmp_path_factory):
     """What `make gpu-check` measures; in this order, since samplers are held against the roofline."""
     import torch

@@ -10,6 +10,7 @@ from sozo.scoring.embeddings.derived import CentredEncoder, ConsensusEncoder, co
 from sozo.scoring.embeddings.e5 import E5Encoder
 from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
 from sozo.scoring.embeddings.ginza import GinzaEncoder
+from sozo.scoring.embeddings.glove import GloveEncoder
 from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, PROMPT_HELP, split_prompt
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
@@ -17,8 +18,8 @@ from sozo.scoring.endpoint.profile import read_profile
 __all__ = ["PROMPT_HELP", "Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
 
 DEFAULT_ENCODER = "ja-ginza"
-_CENTRED = "centred:"
-_OWN_PROMPT = {DEFAULT_ENCODER: "", "categories": "", "e5": "query: "}  # of those that take no other
+_CENTRED, _GLOVE = "centred:", "glove:"
+_OWN_PROMPT = {DEFAULT_ENCODER: "", "categories": "", _GLOVE: "", "e5": "query: "}  # of those that take no other
 
 
 def make_encoder(
@@ -32,6 +33,7 @@ def make_encoder(
 ) -> Encoder:
     """The encoder called `name`: a sentence-transformers model (a hub id or a folder, at `revision`), `openai:NAME` (an
     OpenAI-compatible endpoint), or one that is packaged: `ja-ginza`, `e5`, and `categories`, which are people's labels.
+    `glove:VECTORS@DICTIONARY` are English vectors through a dictionary (`GloveEncoder`).
 
     Of words, `centred:NAME` is NAME without its common direction, and `A+B+C` the consensus of several, each with an
     equal say (`consensus_weights`); `centred:A+B` centres A alone. Both encode 22,128 nouns first, and keep what their
@@ -48,7 +50,7 @@ def make_encoder(
     parts = [name] if Path(base).is_dir() else BETWEEN_PARTS.split(name)
     if not all(parts):
         raise UserError(f"embedding model {name!r}: a part of the consensus has no name; give NAME+NAME")
-    if texts and (len(parts) > 1 or base == "categories" or name.startswith(_CENTRED)):
+    if texts and (len(parts) > 1 or base == "categories" or name.startswith((_CENTRED, _GLOVE))):
         raise UserError(f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5")
     options: dict[str, Any] = {"revision": revision, "cache": cache, "endpoint": endpoint, "prompt": prompt}
     if len(parts) > 1:
@@ -58,7 +60,8 @@ def make_encoder(
         part = make_encoder(name.removeprefix(_CENTRED), **options)
         return CentredEncoder(WordVectors(part, cache), load_nouns())
     name, prompt = base, prompt if named is None else named
-    if prompt not in (None, own := _OWN_PROMPT.get(name, prompt)):
+    kind = _GLOVE if name.startswith(_GLOVE) else name
+    if prompt not in (None, own := _OWN_PROMPT.get(kind, prompt)):
         remedy = "leave it out, or write NAME[PROMPT] for the part of a consensus that takes one"
         raise UserError(f"the embedding model {name} takes no prompt but {own!r}; {remedy}")
     if name == DEFAULT_ENCODER:
@@ -67,6 +70,8 @@ def make_encoder(
         return E5Encoder()
     if name == "categories":
         return CategoryEncoder()
+    if name.startswith(_GLOVE):
+        return GloveEncoder(name.removeprefix(_GLOVE))
     if name.startswith("openai:"):
         return OpenAIEncoder(name.removeprefix("openai:"), read_profile(endpoint), prompt=prompt)
     return SentenceTransformerEncoder(name, revision=revision, prompt=prompt)

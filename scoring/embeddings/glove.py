@@ -1,0 +1,148 @@
+"""English word vectors through a dictionary: another corpus, language and script than the other encoders'."""
+
+import gzip
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, cast
+from xml.etree import ElementTree
+
+import numpy as np
+
+from sozo.data.errors import UserError
+from sozo.scoring.embeddings.encoders import Matrix
+
+_ASIDE = re.compile(r"\([^()]*\)|\{[^{}]*\}")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LEFT_OUT = frozenset({"an", "the", "to", "of"})
+_EDICT = re.compile(r"(\S+) (?:\[(\S+)\] )?/(.+)/")
+_NOUN = re.compile(r"\((?:[\w-]+,)*n[,)-]")
+_SECOND = re.compile(r"(?:\([^)]*\) )*\(2\)")
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+# An entry of a dictionary: how it is written, how it is read, (whether it is no noun, nor common), the first sense.
+_Entry = tuple[list[str], list[str], tuple[bool, bool], list[str]]
+
+
+class GloveEncoder:
+    """`glove:VECTORS@DICTIONARY`: the mean of the unit vectors of the words in a noun's first sense.
+
+    VECTORS is a text file in GloVe's format, DICTIONARY is JMdict or EDICT, each as it is or as .gz. Of entries of one
+    spelling nouns come first, then common ones, then those that are written so rather than read. What stands in
+    parentheses, single letters and an, the, to, of are no words. A noun without a known word has no vector.
+    """
+
+    def __init__(self, paths: str) -> None:
+        vectors, _, dictionary = paths.partition("@")
+        if not (vectors and dictionary):
+            raise UserError(
+                f"glove:{paths}: give glove:VECTORS@DICTIONARY, such as glove:glove.6B.100d.txt@JMdict_e.gz"
+            )
+        self.name = f"glove:{paths}"
+        self._words = _first_senses(Path(dictionary))
+        needed = {word for words in self._words.values() for word in words}
+        self._rows, self._unit = _read_vectors(Path(vectors), needed)
+        read = hashlib.blake2b(repr(self._words).encode() + self._unit.tobytes(), digest_size=6)
+        self.revision = f"{self._unit.shape[1]}d-{read.hexdigest()}"
+
+    def encode(self, words: Sequence[str]) -> Matrix:
+        """Vectors, float32 of shape (len(words), dimensions); zeros for a word that has none."""
+        vectors = np.zeros((len(words), self._unit.shape[1]), np.float32)
+        for row, word in enumerate(words):
+            known = [self._rows[english] for english in self._words.get(word, ()) if english in self._rows]
+            if known:
+                vectors[row] = self._unit[known].mean(axis=0)
+        return vectors
+
+
+def gloss_words(glosses: Sequence[str]) -> list[str]:
+    """The words that count, in order.
+
+    >>> gloss_words(["(n) (1) the song of a bird (esp. at dawn)", "birdsong"])
+    ['song', 'bird', 'birdsong']
+    """
+    text = "/".join(glosses)
+    while (outer := _ASIDE.sub(" ", text)) != text:
+        text = outer
+    return [word for word in _WORD.findall(text.lower()) if word not in _LEFT_OUT]
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        return cast("IO[bytes]", gzip.open(path)) if packed else path.open("rb")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give glove:VECTORS@DICTIONARY") from error
+
+
+def _first_senses(path: Path) -> dict[str, list[str]]:
+    """The words of the first sense of each spelling and reading of a dictionary."""
+    best: dict[str, tuple[tuple[bool, bool, bool], list[str]]] = {}
+    with _open(path) as file:
+        try:
+            in_xml = file.read(1) == b"<"
+            file.seek(0)
+            for entry in _jmdict(file) if in_xml else _edict(file.read()):
+                *both, kind, glosses = entry
+                words = gloss_words(glosses)
+                for read, forms in enumerate(both):
+                    for form in forms if words else ():
+                        rank = *kind, bool(read)
+                        if form not in best or rank < best[form][0]:
+                            best[form] = rank, words
+        except (ElementTree.ParseError, UnicodeDecodeError, EOFError, OSError) as error:
+            raise UserError(f"{path}: cannot be read as JMdict or EDICT ({error})") from error
+    if not best:
+        raise UserError(f"{path}: no entry of a dictionary here; give JMdict (XML) or EDICT (EUC-JP or UTF-8)")
+    return {form: words for form, (_, words) in best.items()}
+
+
+def _jmdict(file: IO[bytes]) -> Iterator[_Entry]:
+    for _, entry in ElementTree.iterparse(file):  # noqa: S314 - expat itself stops entities that blow up
+        if entry.tag != "entry":
+            continue
+        spelt, read, sorts = ([form.text or "" for form in entry.iter(name)] for name in ("keb", "reb", "pos"))
+        noun = any(sort.startswith("noun") for sort in sorts)
+        common = any(entry.find(f".//{name}") is not None for name in ("ke_pri", "re_pri"))
+        glosses = entry.iterfind("sense[1]/gloss")
+        english = [gloss.text or "" for gloss in glosses if gloss.get(_LANGUAGE, "eng") == "eng"]
+        yield spelt, read, (not noun, not common), english
+        entry.clear()
+
+
+def _edict(content: bytes) -> Iterator[_Entry]:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = content.decode("euc_jp")
+    for line in text.splitlines():
+        if match := _EDICT.match(line):
+            spelt, read = (_ASIDE.sub("", forms or "").split(";") for forms in match.groups()[:2])
+            glosses = [gloss for gloss in match[3].split("/") if not gloss.startswith("EntL")]
+            second = next((k for k, gloss in enumerate(glosses) if _SECOND.match(gloss)), len(glosses))
+            yield spelt, read, (not _NOUN.search(match[3]), "(P)" not in line), glosses[:second]
+
+
+def _read_vectors(path: Path, needed: set[str]) -> tuple[dict[str, int], Matrix]:
+    """Row of each of the `needed` words that a file of vectors has, and their unit vectors; other lines are skipped."""
+    vectors: dict[str, np.ndarray] = {}
+    wanted, size = {word.encode(): word for word in needed}, 0
+    with _open(path) as file:
+        try:
+            for line in file:
+                name, _, numbers = line.partition(b" ")
+                if size and name not in wanted:
+                    continue
+                vector = np.array(numbers.split(), np.float32)
+                size = size or len(vector) * (len(vector) > 1)  # one number: how many lines and dimensions there are
+                if name in wanted and size:
+                    vectors[wanted[name]] = vector / np.linalg.norm(vector)
+            if not vectors:
+                raise ValueError("no vector of a word of the glosses")
+            unit = np.array(list(vectors.values()), np.float32)
+        except (ValueError, EOFError, OSError) as error:
+            raise UserError(f"{path}: cannot be read as word vectors in GloVe's text format ({error})") from error
+    return {word: row for row, word in enumerate(vectors)}, unit

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sozo.eval.compare import Compared
 from sozo.eval.evaluated import not_alike
-from sozo.scoring.guard import Gain, Guard, gain
+from sozo.scoring.guard import Gain, GainParts, Guard, gain
 from sozo.tasks import task_types
 
 
@@ -18,7 +18,7 @@ class Guarded:
     encoder: str  # the guard's name
     revision: str
     own: Gain | None  # None where both runs are not on one scale
-    guard: Gain | None  # None where it can score too few
+    guard: GainParts | None  # None where it can score too few
 
 
 def guard_gains(compared: Compared, guard: Guard) -> list[Guarded]:
@@ -26,11 +26,11 @@ def guard_gains(compared: Compared, guard: Guard) -> list[Guarded]:
     gains = []
     for task in task_types().values():
         runs = {model.name: run for model in compared.models if (run := model.run(task.name))}
-        scores = {name: scored for name, run in runs.items() if (scored := run.guarded(guard)) is not None}
+        guarded = {name: seen for name, run in runs.items() if (seen := run.guarded(guard)) is not None}
         for base, name in ((base.name, model.name) for base, model in compared.pairs):
-            if base in scores and name in scores:
+            if base in guarded and name in guarded:
                 one, other = runs[base], runs[name]
                 own = None if not_alike(one, other) else gain(one.by_answer(one.main), other.by_answer(other.main))
                 names = (task.name, name, base, guard.encoder.name, guard.encoder.revision)
-                gains.append(Guarded(*names, own, gain(scores[base], scores[name])))
+                gains.append(Guarded(*names, own, guarded[name].over(guarded[base])))
     return gains

@@ -197,10 +197,10 @@ def _guard(bound: Bound, compared: Compared, method: Method) -> GuardState:
 
 
 def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Guarded]) -> GuardState:
-    """The gain by a second encoder, in the base's standard deviations; over a method's seeds."""
+    """What combination gains by a second encoder, in the base's standard deviations; over a method's seeds."""
     names = {model.name for model in method.runs.values()}
     own = [gained for gained in gains if gained.task == task.name and gained.model in names]
-    known = [gained.guard for gained in own if gained.guard]
+    known = [gained.guard.combination for gained in own if gained.guard and gained.guard.combination]
     if not known or len(known) < len(names):
         why = "the second encoder scores too few" if gains else "none was asked: sozo report --guard"
         return GuardState(bound.measure, NOT_SHOWN, Comparison(), why)

@@ -33,8 +33,8 @@ LISTS = "--model frontier --nouns tiny --strength 1100 --word_strength 260 --fro
 LISTS += " --noun_checker jumandic"
 SAYS = """\
 Unique words: different words in all valid lists. Combination: the part of the mean that disappears when the same words
-are shuffled among the lists. Categories: JumanDIC's semantic categories among the ten words of a list. Random nouns are
-drawn from the whole dictionary, all other lists from the model's 6,144 nouns."""
+are shuffled among the lists. Categories: JumanDIC's semantic categories among the ten words of a list; dealt anew: of
+the same words, shuffled. Random nouns are drawn from the whole dictionary, all other lists from the model's 6,144."""
 
 CURVES = {
     "dat/mean_score": "Mean DAT score of valid responses",

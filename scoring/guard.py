@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -58,6 +59,30 @@ class Gain:
     high: float
     n: int  # scores, and
     base_n: int  # scores of the base
+
+
+@dataclass(frozen=True, slots=True)
+class GainParts:
+    """A row's gain over its base by a guard; None where there are too few lists.
+
+    Everything but `total` and `dealt` is by the guard's vectors without their mean over the task's nouns, in standard
+    deviations of the base's scores by these vectors: centred = word_choice + position + combination.
+    """
+
+    known_pairs: float  # share of the row's pairs of words of which the guard knows both
+    total: Gain | None  # by the guard's vectors as they are
+    dealt: Gain | None  # the same, if the row's words were dealt anew among its lists: by choice of words alone
+    centred: Gain | None
+    word_choice: Gain | None
+    position: Gain | None  # its interval is wider than it need be (docs/instruments.md)
+    combination: Gain | None  # what no choice of words can raise
+
+
+class Seen(Protocol):
+    """What a guard makes of the answers of a run."""
+
+    def over(self, base: Self) -> GainParts:
+        """The gain over a base's answers."""
 
 
 def gain(base: np.ndarray, scores: np.ndarray) -> Gain | None:

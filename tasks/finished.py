@@ -26,7 +26,7 @@ from sozo.scoring.table import Cell
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sozo.scoring.guard import Guard
+    from sozo.scoring.guard import Guard, Seen
 
 ITEMS = "items.jsonl"
 ITEM_SEPARATOR = "#"
@@ -173,8 +173,8 @@ class Finished:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
         raise UserError(f"{self.task}: an answer has no parts that could be dealt anew; take pairs valid or paper")
 
-    def guarded(self, guard: "Guard") -> np.ndarray | None:
-        """Scores of the answers by a second encoder, float32 of shape (answers that it can score,).
+    def guarded(self, guard: "Guard") -> "Seen | None":
+        """What a second encoder makes of the answers; None of too few.
 
         None of a task whose main measure is no encoder's distance between single words.
         """

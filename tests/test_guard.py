@@ -16,8 +16,10 @@ from sozo.data.schema import Reason, Response
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
-from sozo.scoring.embeddings.derived import random_lists
+from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
 from sozo.scoring.guard import Guard, gain
+from sozo.tasks.dat.decomposition import parts_of
+from sozo.tasks.dat.gain_parts import GuardedLists
 from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.table11 import table11, with_gains
 
@@ -64,6 +66,74 @@ def test_the_guard_scores_lists_that_it_knows(second):
     lists = [WORDS[:10], [*WORDS[:5], *WORDS[10:15]], WORDS[20:], [*WORDS[:9], "空"]]
     np.testing.assert_allclose(second.scores(lists), [0, 25 / 45, 1, 0], atol=1e-6)
     assert second.scores([]).shape == (0,)
+
+
+def parts_over(guard, lists, base):
+    return GuardedLists.of(guard, WORDS, lists).over(GuardedLists.of(guard, WORDS, base))
+
+
+def of_means(guard, lists):
+    """Scores by the guard's centred vectors, pair by pair."""
+    unit = np.eye(12)[[0] * 10 + [1] * 10 + list(range(2, 12))]
+    unit = unit - unit.mean(axis=0)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    pairs = [(a, b) for a in range(3) for b in range(a)]
+    return np.array([np.mean([1 - unit[words[a]] @ unit[words[b]] for a, b in pairs]) for words in lists])
+
+
+def test_a_gain_taken_apart_is_in_the_deviations_of_the_centred_scores(second):
+    rng = np.random.default_rng(0)
+    base = np.array([rng.choice(30, 3, replace=False) for _ in range(300)])
+    # A word of each of the three kinds, in random places: nothing but combination, for 30 words come equally often.
+    kinds = np.array([[rng.integers(10), 10 + rng.integers(10), 20 + rng.integers(10)] for _ in range(300)])
+    found = parts_over(second, rng.permuted(kinds, axis=1), base)
+    before, after = (of_means(second, lists) for lists in (base, kinds))
+    centred = (after.mean() - before.mean()) / before.std(ddof=1)
+    assert found.centred.deviations == pytest.approx(centred, abs=1e-4)
+    parts = [part.deviations for part in (found.word_choice, found.position, found.combination)]
+    assert sum(parts) == pytest.approx(centred, abs=1e-4)
+    assert found.combination.low < found.combination.deviations < found.combination.high
+    assert found.combination.low > 0.3
+    assert abs(found.dealt.deviations) < 0.1 < found.total.deviations
+    assert found.known_pairs == 1
+    # The same in fixed places is a template.
+    template = parts_over(second, kinds, base)
+    assert template.position.low > 0.3
+    assert template.combination.low < 0 < template.combination.high
+
+
+def test_a_choice_of_words_has_no_combination(second):
+    rng = np.random.default_rng(0)
+    base = np.array([rng.choice(30, 3, replace=False) for _ in range(300)])
+    apart = np.array([20 + rng.choice(10, 3, replace=False) for _ in range(300)])
+    one = np.tile([0, 10, 20], (300, 1))
+    for lists in (apart, one):
+        found = parts_over(second, lists, base)
+        assert found.total.low > 0.5
+        assert found.dealt.low > 0.5
+        assert found.combination.low < 0 < found.combination.high
+
+
+def test_of_a_list_with_an_unknown_word_the_other_pairs_count(second):
+    lists = np.array([[0, 1, 10], [0, 11, 20], [1, 2, 30], [30, 30, 12]])
+    lists[3, 0] = 31
+    parts = parts_of(second.unit([*WORDS, "空", "無"]), lists)
+    # Pairs at distance 0 or 1: 2 of 3, 3 of 3, 0 of 1, none.
+    assert parts.known_pairs == pytest.approx(7 / 12)
+    assert parts.values[0] == pytest.approx(5 / 7)
+    np.testing.assert_allclose(parts.scores, [2 / 3, 1, 0], atol=1e-6)
+    # Between lists the known words of two, without equal ones.
+    axis = np.array([0] * 10 + [1] * 10 + list(range(2, 12)))
+    words = [[word for word in of if word < 30] for of in lists]
+    pairs = [(a, b) for i in range(4) for j in range(i) for a in words[i] for b in words[j] if a != b]
+    assert parts.values[1] == pytest.approx(np.mean([axis[a] != axis[b] for a, b in pairs]))
+
+
+def test_an_encoder_that_is_centred_already_is_centred_once(second, monkeypatch):
+    plain = second.unit(WORDS, centred=True)
+    twice = CentredEncoder(WordVectors(second.encoder), WORDS[:15])
+    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name: twice)
+    np.testing.assert_array_equal(Guard("centred:second", WORDS).unit(WORDS, centred=True), plain)
 
 
 def finished(path, lists, scores):

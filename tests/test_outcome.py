@@ -14,6 +14,7 @@ from sozo.eval.guarded import guard_gains
 from sozo.eval.outcome import FELL, HELD, NOT_SHOWN, outcomes
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
+from sozo.scoring.guard import Gain, GainParts
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
@@ -26,19 +27,23 @@ LISTS = 120
 
 
 class SecondEncoder:
-    """A guard that sees what it is told to see: the lists' scores are of words' lengths."""
+    """A guard that sees what it is told to see: so much more combination. Its total is a choice of words' and high."""
 
     class encoder:  # noqa: N801
         name, revision = "second", "1"
 
     def __init__(self, gain=0.0):
         self.gain = gain
-        self.asked = 0
 
-    def scores(self, lists):
-        self.asked += 1
-        spread = np.array([len("".join(words)) % 7 for words in lists], np.float32)
-        return spread + self.gain * (self.asked > 1)  # the base is asked first
+    def over(self, base):
+        self.gain += 0.001  # no two seeds are equal
+        total, combination = (Gain(value, value - 0.05, value + 0.05, 400, 400) for value in (9.0, self.gain))
+        return GainParts(1.0, total, total, total, total, None, combination)
+
+
+@pytest.fixture(autouse=True)
+def told(monkeypatch):
+    monkeypatch.setattr("sozo.tasks.dat.summary.FinishedDat.guarded", lambda run, guard: guard)
 
 
 @pytest.fixture(scope="module")

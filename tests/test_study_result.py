@@ -13,10 +13,9 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Response
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import standalone
-from sozo.scoring.guard import gain
+from sozo.scoring.guard import GainParts, gain
 from sozo.scoring.statistics.hill import HillNumbers
 from sozo.scoring.statistics.seeds import difference, over_seeds
-from sozo.tasks.dat.gain_parts import GainParts
 from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table11 import Table11, Table11Row, with_gains
 from study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted

@@ -1,12 +1,13 @@
 """What can be said of an encoder without a model: does it see what people see, and what is its distance made of."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from sozo.data.jumandic import categories, domains, load_nouns
+from sozo.data.jumandic import categories, domains
 from sozo.scoring.distance import mean_pairwise_distance, paired_distance
 from sozo.scoring.embeddings import Encoder, WordVectors
 from sozo.scoring.embeddings.derived import random_lists
@@ -23,7 +24,8 @@ class Measured:
     name: str
     revision: str
     dimensions: int
-    nouns: int  # of the random baseline's that it has a vector for
+    nouns: int  # that it has a vector for
+    distinct: int  # of these, those whose vector no other noun has
     same_category: float  # AUC; see `auc_of_sharing`
     same_domain: float
     mean: float  # of the scores of random lists
@@ -92,17 +94,26 @@ def common_direction_share(unit: np.ndarray, lists: np.ndarray) -> float:
     return float(covariances[0, 1] / covariances[1, 1])
 
 
+def own_vectors(unit: np.ndarray) -> int:
+    """How many words have a vector that no other word has, of `unit` as in `auc_of_sharing`; zeros are no vector.
+
+    >>> own_vectors(np.array([[1, 0], [1, 0], [0, 1], [0, 0]], np.float32))
+    1
+    """
+    counts = Counter(vector.tobytes() for vector in unit[unit.any(axis=1)])
+    return sum(count == 1 for count in counts.values())
+
+
 def measure_encoders(
-    encoders: Sequence[Encoder], cache: Path | None, lists: int, seed: int
+    encoders: Sequence[Encoder], nouns: Sequence[str], cache: Path | None, lists: int, seed: int
 ) -> tuple[list[Measured], dict[str, int]]:
     """Each encoder's numbers, and of how many nouns, lists and pairs they are.
 
-    The nouns are those of the random baseline that all the encoders have a vector for.
+    The pairs and lists are of those of the `nouns` that all the encoders have a vector for.
     """
-    nouns = load_nouns()
     units = [WordVectors(encoder, cache).unit(nouns) for encoder in encoders]
     shared = np.flatnonzero(np.all([unit.any(axis=1) for unit in units], axis=0))
-    words = [nouns[k] for k in shared]
+    words = [nouns[k] for k in shared.tolist()]
     by_category, by_domain = labels_of(words, categories), labels_of(words, domains)
     random = random_lists(len(words), lists, seed)
     scores = {}
@@ -117,6 +128,7 @@ def measure_encoders(
                 revision=encoder.revision,
                 dimensions=unit.shape[1],
                 nouns=int(unit.any(axis=1).sum()),
+                distinct=own_vectors(unit),
                 same_category=auc_of_sharing(vectors, by_category, PAIRS, seed),
                 same_domain=auc_of_sharing(vectors, by_domain, PAIRS, seed),
                 mean=float(own.mean()),

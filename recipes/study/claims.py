@@ -23,6 +23,7 @@ from sozo.tasks.dat.table11 import Table11Row
 from sozo.tasks.dat.view import DatView
 
 MEAN, UNIQUE, GUARD = "mean", "unique words", "guard"
+DEALT = " dealt anew"  # of a measure: what it is of the same words, shuffled among the lists
 HELD, FAILED, OPEN = "held", "failed", "cannot be said"
 MOST_CLAIMS, ONE_SIDED = 5, 0.025
 Values = Mapping[str, Mapping[int, float | None]]  # of a measure, by arm and seed; None where nobody measured it
@@ -94,8 +95,9 @@ MEASURES = {
     ),
     "combination": _instrument("combination"),
     "categories": _instrument("categories"),
-    "categories dealt anew": _instrument("categories_dealt"),
+    f"categories{DEALT}": _instrument("categories_dealt"),
     "domains": _instrument("domains"),
+    f"domains{DEALT}": _instrument("domains_dealt"),
     "glued words": _instrument("glued_share"),
     "gain": RowMeasure(
         "Gain",
@@ -111,32 +113,18 @@ MEASURES = {
         _gain(1),
         signed=True,
     ),
-    "guard dealt anew": RowMeasure(
+    f"{GUARD}{DEALT}": RowMeasure(
         "The same, dealt anew",
         "What would be left of the gain by the guard if the words of the arm were shuffled among its lists.",
         _DEVIATIONS,
         _part("dealt"),
         signed=True,
     ),
-    "guard word choice": RowMeasure(
-        "Word choice by the centred guard",
-        "What the choice of words gains by the guard's vectors without their mean over all nouns.",
-        _DEVIATIONS,
-        _part("word_choice"),
-        signed=True,
-    ),
     "guard combination": RowMeasure(
         "Combination by the centred guard",
-        "What the combination of words gains by these vectors: no choice of words can raise it.",
+        "What combination gains by the guard's vectors without their mean: no choice of words can raise it.",
         _DEVIATIONS,
         _part("combination"),
-        signed=True,
-    ),
-    "own combination gain": RowMeasure(
-        "Combination in sd",
-        "Combination minus the base's of the same seed, in standard deviations of the base's scores.",
-        _DEVIATIONS,
-        lambda row: row.own_combination,
         signed=True,
     ),
     "known pairs": RowMeasure(

@@ -15,7 +15,7 @@ from sozo.eval.report.render import render
 from sozo.eval.report.svg import standalone
 from sozo.scoring.guard import Gain
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import p_value, share
+from sozo.scoring.numbers import SHARE, p_value, share
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
@@ -24,7 +24,19 @@ from sozo.tasks.dat.table import valid_scores
 from sozo.tasks.dat.table11 import Published, Table11, Table11Row
 from sozo.tasks.dat.view import DatView, summary_cells
 from study.arms import PAPER, Arm
-from study.claims import FAILED, HELD, MEAN, MEASURES, ONE_SIDED, UNIQUE, Difference, when_noted
+from study.claims import (
+    DEALT,
+    FAILED,
+    GUARD,
+    HELD,
+    MEAN,
+    MEASURES,
+    ONE_SIDED,
+    UNIQUE,
+    Difference,
+    RowMeasure,
+    when_noted,
+)
 from study.control_tasks import explanation, heading
 from study.result import Result, base_values, patterns, row_values
 
@@ -69,7 +81,10 @@ def arms_table(result: Result) -> Table:
     for arm in result.arms:
         cells: dict[str, Content] = {"Arm": arm.name, "Seeds": len(arm.seeds)}
         for name in result.measures:
-            cells[measure_heading(result, name)] = MEASURES[name].cell(result.interval(name, arm))
+            measure, dealt = MEASURES[name], result.interval(name + DEALT, arm) if name + DEALT in MEASURES else None
+            below = [_dealt_anew(measure, dealt.mean)] if dealt else []
+            if not name.endswith(DEALT):
+                cells[measure_heading(result, name)] = measure.cell(result.interval(name, arm), below=below)
         for task in result.controls:
             cells[heading(task)] = _counted_verdicts(result, task, arm)
         rows.append(cells)
@@ -138,19 +153,28 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
         cells[name] = replace(shown, paper=paper.get(name, ""))
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
     if result.study is None and measured([row.summary for row in table.rows]):
-        cells |= _two_instruments(row)
+        cells |= _instruments(row)
     if table.guard:
         own, second = map(_gain_cell, row.gains)
+        if row.parts and row.parts.dealt:
+            second = replace(second, below=(_dealt_anew(MEASURES[GUARD], row.parts.dealt.deviations),))
         cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
+        cells["Combination, centred"] = _gain_cell(row.parts.combination if row.parts else None)
+        cells["Known pairs"] = Cell(row.parts.known_pairs, SHARE) if row.parts else None
     for task, by_row in result.controls.items():
         verdict = by_row.get(row.summary.source)
         cells[heading(task)] = verdict.text() if verdict else None
     return cells
 
 
-def _two_instruments(row: Table11Row) -> dict[str, Content]:
-    measures = (MEASURES[name] for name in ("combination", "categories"))
+def _instruments(row: Table11Row) -> dict[str, Content]:
+    measures = (MEASURES[name] for name in ("combination", "categories", f"categories{DEALT}"))
     return {measure.heading: Cell(measure.value(row), measure.measure) for measure in measures}
+
+
+def _dealt_anew(measure: RowMeasure, value: float | None) -> str:
+    """The line below a number that says what it is of the same words, shuffled among the lists."""
+    return f"dealt anew {measure.show(value)}"
 
 
 def _gain_cell(gain: Gain | None) -> Cell:
@@ -208,7 +232,7 @@ def short_table(table: Table11) -> Table:
         valid = Cell.share(summary.valid, summary.num_responses)
         cells: dict[str, Content] = {"Source": summary.source, "Valid": valid}
         cells |= {"Mean": Cell(mean.value(row), mean.measure), "Unique words": summary.unique_words}
-        rows.append(cells | _two_instruments(row))
+        rows.append(cells | _instruments(row))
     return tabulate("DAT scores", rows)
 
 

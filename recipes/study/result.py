@@ -104,8 +104,7 @@ class Result:
                     "paper": asdict(row.published) if row.published else None,
                     "gain": gain,
                     "guard_gain": guard_gain,
-                    "guard_parts": row.parts and row.parts.to_json(),
-                    "own_combination_gain": row.own_combination,
+                    "guard_parts": row.parts and asdict(row.parts),
                 }
             )
         values = {

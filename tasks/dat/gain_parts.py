@@ -1,33 +1,11 @@
 """A gain by a guard, taken apart: which words are chosen, where they stand, and how they are combined."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from sozo.scoring.guard import Gain, Guard, gain, gain_of
+from sozo.scoring.guard import Gain, GainParts, Guard, gain, gain_of
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, Parts, parts_of
-
-
-@dataclass(frozen=True, slots=True)
-class GainParts:
-    """A row's gain over its base by a guard; None where there are too few lists.
-
-    Everything but `total` and `dealt` is by the guard's vectors without their mean over the task's nouns, in standard
-    deviations of the base's scores by these vectors: centred = word_choice + position + combination.
-    """
-
-    known_pairs: float  # share of the row's pairs of words of which the guard knows both
-    total: Gain | None  # by the guard's vectors as they are
-    dealt: Gain | None  # the same, if the row's words were dealt anew among its lists: by choice of words alone
-    centred: Gain | None
-    word_choice: Gain | None
-    position: Gain | None  # its interval is wider than it need be (`sozo.tasks.dat.instruments`)
-    combination: Gain | None  # what no choice of words can raise
-
-    def to_json(self) -> dict[str, Any]:
-        """For `metrics.json` and `table11.json`."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

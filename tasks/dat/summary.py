@@ -15,13 +15,14 @@ from sozo.scoring.embeddings import DEFAULT_ENCODER
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.hill import hill_ratio
-from sozo.tasks.dat.table import read_table, valid_lists, valid_scores
+from sozo.tasks.dat.table import read_lists, read_table, valid_lists, valid_scores
 from sozo.tasks.finished import Finished
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sozo.scoring.guard import Guard
+    from sozo.tasks.dat.gain_parts import GuardedLists
 
 
 UNIQUE_WORDS = Measure("dat/unique_words", 0, per_item=False, group=None, ratio=True)
@@ -181,8 +182,10 @@ class FinishedDat(Finished):
 
         return dealt_badly(texts, self.scale.get("embedding_model", DEFAULT_ENCODER), random)
 
-    def guarded(self, guard: "Guard") -> np.ndarray | None:
+    def guarded(self, guard: "Guard") -> "GuardedLists | None":
         """None under Olson's protocol: English words, of which seven count."""
         if self.settings.get("olson"):
             return None
-        return guard.scores(valid_lists(self.folder, self.settings.get("trials")))
+        from sozo.tasks.dat.gain_parts import GuardedLists
+
+        return GuardedLists.of(guard, *read_lists(self.folder, self.settings.get("trials")))

@@ -15,13 +15,13 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
-from sozo.scoring.guard import Gain, Guard, gain
+from sozo.scoring.guard import Gain, GainParts, Guard, gain
 from sozo.scoring.measure import Z95
 from sozo.scoring.parse import NUM_WORDS
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_interval, hill_numbers
 from sozo.scoring.statistics.means import Interval
-from sozo.tasks.dat.gain_parts import GainParts, GuardedLists
+from sozo.tasks.dat.gain_parts import GuardedLists
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_lists, read_table, valid_rows, valid_scores
 
@@ -50,7 +50,6 @@ class Table11Row:
     # Over the base, by the row's own encoder and by the guard; None where there is none (`with_gains`).
     gains: tuple[Gain | None, Gain | None] = (None, None)
     parts: GainParts | None = None  # of the guard's gain
-    own_combination: float | None = None  # combination by the row's own encoder, as a gain
     hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses; None where there is none
 
     equal_words: Interval | None = None  # the expected unique words in as many, with their interval
@@ -155,8 +154,6 @@ def with_gains(
         base = "base" if "base" in folders else next(iter(folders))
         bases = {name: base for name in folders if name != base}
 
-    summaries = {row.summary.source: row.summary for row in table.rows}
-
     @cache  # a base has many rows
     def seen(name: str) -> GuardedLists | None:
         return GuardedLists.of(guard, *read_lists(folders[name])) if guard else None
@@ -171,8 +168,7 @@ def with_gains(
         before, after = seen(base), seen(name)
         parts = after.over(before) if before and after else None
         own = gain(scores(base), scores(name))
-        combination = _own_combination(summaries[base], row.summary)
-        return replace(row, gains=(own, parts.total if parts else None), parts=parts, own_combination=combination)
+        return replace(row, gains=(own, parts.total if parts else None), parts=parts)
 
     encoder = guard.encoder if guard else None
     return replace(
@@ -181,9 +177,3 @@ def with_gains(
         guard=encoder.name if encoder else None,
         guard_revision=encoder.revision if encoder else None,
     )
-
-
-def _own_combination(base: DatSummary, row: DatSummary) -> float | None:
-    """How much more of a row's mean is combination, in standard deviations of the base's scores."""
-    before, after = (summary.instruments.get("combination") for summary in (base, row))
-    return None if before is None or after is None or not base.std else (after - before) / base.std

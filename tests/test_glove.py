@@ -45,9 +45,10 @@ JMDICT = """\
 @pytest.fixture
 def files(tmp_path):
     def write(dictionary, vectors=VECTORS):
-        (tmp_path / "words").write_bytes(dictionary)
+        words = tmp_path / ("words.gz" if dictionary.startswith(b"\x1f\x8b") else "words")
+        words.write_bytes(dictionary)
         (tmp_path / "vectors.txt").write_text(vectors)
-        return f"glove:{tmp_path / 'vectors.txt'}@{tmp_path / 'words'}"
+        return f"glove:{tmp_path / 'vectors.txt'}@{words}"
 
     return write
 
@@ -89,9 +90,9 @@ def test_a_header_is_no_vector_and_the_revision_is_what_was_read(files):
 @pytest.mark.parametrize(
     ("dictionary", "vectors", "says"),
     [
-        (b"nothing", VECTORS, "words: no entry of a dictionary"),
-        (b"<JMdict><entry>", VECTORS, "words: cannot be read as JMdict or EDICT"),
-        (b"\xff\xfe\x00", VECTORS, "words: cannot be read as JMdict or EDICT"),
+        (b"nothing", VECTORS, "words: cannot be read as JMdict .* \\(it has no entry"),
+        (b"<JMdict><entry>", VECTORS, "words: cannot be read as JMdict"),
+        (b"\xff\xfe\x00", VECTORS, "words: cannot be read as JMdict"),
         (EDICT.encode(), "", "no vector of a word"),
         (EDICT.encode(), "no vectors here\n", "cannot be read as word vectors"),
         (EDICT.encode(), "red 1 0\nmoss 1\n", "cannot be read as word vectors"),
@@ -103,7 +104,10 @@ def test_files_that_are_no_such_thing(files, dictionary, vectors, says):
 
 
 def test_names_that_say_too_little(files, tmp_path):
-    for name, says in (("glove:x.txt", "give glove:VECTORS@DICTIONARY"), ("glove:x.txt@y", "y: cannot be read")):
+    for name, says in (
+        ("glove:x.txt", "give glove:VECTORS@DICTIONARY"),
+        ("glove:x.txt@y", "y: cannot be read .*No such file"),
+    ):
         with pytest.raises(UserError, match=says):
             make_encoder(name)
     with pytest.raises(UserError, match="is for words"):

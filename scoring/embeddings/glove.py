@@ -4,6 +4,8 @@ import gzip
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import IO, cast
 from xml.etree import ElementTree
@@ -22,7 +24,7 @@ _SECOND = re.compile(r"(?:\([^)]*\) )*\(2\)")
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-# An entry of a dictionary: how it is written, how it is read, (whether it is no noun, nor common), the first sense.
+# An entry of a dictionary: how it is written and read, whether it is no noun, whether it is rare, its first sense.
 _Entry = tuple[list[str], list[str], tuple[bool, bool], list[str]]
 
 
@@ -69,39 +71,33 @@ def gloss_words(glosses: Sequence[str]) -> list[str]:
     return [word for word in _WORD.findall(text.lower()) if word not in _LEFT_OUT]
 
 
-def _open(path: Path) -> IO[bytes]:
+@contextmanager
+def _reading(path: Path, what: str) -> Iterator[IO[bytes]]:
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        return cast("IO[bytes]", gzip.open(path)) if packed else path.open("rb")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give glove:VECTORS@DICTIONARY") from error
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield cast("IO[bytes]", file)
+    except (ElementTree.ParseError, ValueError, EOFError, OSError) as error:
+        raise UserError(f"{path}: cannot be read as {what} ({error})") from error
 
 
 def _first_senses(path: Path) -> dict[str, list[str]]:
     """The words of the first sense of each spelling and reading of a dictionary."""
     best: dict[str, tuple[tuple[bool, bool, bool], list[str]]] = {}
-    with _open(path) as file:
-        try:
-            in_xml = file.read(1) == b"<"
-            file.seek(0)
-            for entry in _jmdict(file) if in_xml else _edict(file.read()):
-                *both, kind, glosses = entry
-                words = gloss_words(glosses)
-                for read, forms in enumerate(both):
-                    for form in forms if words else ():
-                        rank = *kind, bool(read)
-                        if form not in best or rank < best[form][0]:
-                            best[form] = rank, words
-        except (ElementTree.ParseError, UnicodeDecodeError, EOFError, OSError) as error:
-            raise UserError(f"{path}: cannot be read as JMdict or EDICT ({error})") from error
-    if not best:
-        raise UserError(f"{path}: no entry of a dictionary here; give JMdict (XML) or EDICT (EUC-JP or UTF-8)")
+    with _reading(path, "JMdict (XML) or EDICT (EUC-JP or UTF-8)") as file:
+        content = file.read()
+        for *both, (odd, rare), glosses in _jmdict(content) if content.startswith(b"<") else _edict(content):
+            words = gloss_words(glosses)
+            for by_reading, forms in enumerate(both):
+                entry = (odd, rare, bool(by_reading)), words
+                for form in forms if words else ():
+                    best[form] = min(best.get(form, entry), entry, key=lambda ranked: ranked[0])
+        if not best:
+            raise ValueError("it has no entry")
     return {form: words for form, (_, words) in best.items()}
 
 
-def _jmdict(file: IO[bytes]) -> Iterator[_Entry]:
-    for _, entry in ElementTree.iterparse(file):  # noqa: S314 - expat itself stops entities that blow up
+def _jmdict(content: bytes) -> Iterator[_Entry]:
+    for _, entry in ElementTree.iterparse(BytesIO(content)):  # noqa: S314 - expat itself stops entities that blow up
         if entry.tag != "entry":
             continue
         spelt, read, sorts = ([form.text or "" for form in entry.iter(name)] for name in ("keb", "reb", "pos"))
@@ -130,19 +126,16 @@ def _read_vectors(path: Path, needed: set[str]) -> tuple[dict[str, int], Matrix]
     """Row of each of the `needed` words that a file of vectors has, and their unit vectors; other lines are skipped."""
     vectors: dict[str, np.ndarray] = {}
     wanted, size = {word.encode(): word for word in needed}, 0
-    with _open(path) as file:
-        try:
-            for line in file:
-                name, _, numbers = line.partition(b" ")
-                if size and name not in wanted:
-                    continue
-                vector = np.array(numbers.split(), np.float32)
-                size = size or len(vector) * (len(vector) > 1)  # one number: how many lines and dimensions there are
-                if name in wanted and size:
-                    vectors[wanted[name]] = vector / np.linalg.norm(vector)
-            if not vectors:
-                raise ValueError("no vector of a word of the glosses")
-            unit = np.array(list(vectors.values()), np.float32)
-        except (ValueError, EOFError, OSError) as error:
-            raise UserError(f"{path}: cannot be read as word vectors in GloVe's text format ({error})") from error
+    with _reading(path, "word vectors in GloVe's text format") as file:
+        for line in file:
+            name, _, numbers = line.partition(b" ")
+            if size and name not in wanted:
+                continue
+            vector = np.array(numbers.split(), np.float32)
+            size = size or len(vector) * (len(vector) > 1)  # one number: how many lines and dimensions there are
+            if name in wanted and size:
+                vectors[wanted[name]] = vector / np.linalg.norm(vector)
+        if not vectors:
+            raise ValueError("no vector of a word of the glosses")
+        unit = np.array(list(vectors.values()), np.float32)
     return {word: row for row, word in enumerate(vectors)}, unit

@@ -49,17 +49,15 @@ def deal(unit: np.ndarray, lists: np.ndarray, random: np.random.Generator) -> np
 def dealt_anew(lists: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """The words of lists shuffled among them, so that no list has a word twice: integers of the shape (lists, k).
 
-    Words of two random places change their lists wherever that repeats none, again and again.
+    Words of two random places change their lists wherever that repeats none, again and again. The lists' order is lost.
 
     >>> dealt_anew(np.array([[0, 1], [2, 3]]), np.random.default_rng(1)).tolist()
     [[3, 2], [1, 0]]
     """
-    lists, (n, k), half = lists.copy(), lists.shape, len(lists) // 2
+    half = len(lists) // 2
     for _ in range(_SHUFFLES):
-        order, places = random.permutation(n), random.integers(k, size=(2, half))
-        left, right = order[:half], order[half : 2 * half]
-        mine, other = lists[left, places[0]], lists[right, places[1]]
-        repeats = (lists[left] == other[:, None]).any(axis=1) | (lists[right] == mine[:, None]).any(axis=1)
-        left, right, places = left[~repeats], right[~repeats], places[:, ~repeats]
-        lists[left, places[0]], lists[right, places[1]] = other[~repeats], mine[~repeats]
+        lists, (a, b) = random.permutation(lists), random.integers(lists.shape[1], size=2)
+        left, right = lists[:half], lists[half : 2 * half]
+        free = ~((left == right[:, b, None]) | (right == left[:, a, None])).any(axis=1)
+        left[free, a], right[free, b] = right[free, b], left[free, a]
     return lists

@@ -28,7 +28,7 @@ class Decomposition:
 class Parts:
     """The same with what a jackknife needs; the four values in their order above."""
 
-    scores: np.ndarray  # of each list that has a pair of known words, float64
+    scores: np.ndarray  # of each list, over its pairs of known words, float64 of shape (lists,)
     known_pairs: float  # share of the lists' pairs of which both words are known
     values: np.ndarray  # shape (4,)
     without: np.ndarray  # the values without each list in turn, shape (4, lists)
@@ -50,19 +50,24 @@ def decompose(unit: np.ndarray, lists: np.ndarray) -> Decomposition:
     (1.0, 1.0, 0.0)
     """
     parts = parts_of(unit, lists)
+    if parts is None:
+        raise ValueError(f"{len(lists)} lists; three are needed")
     return Decomposition(*parts.values.tolist(), *np.sqrt(parts.variances).tolist())
 
 
-def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts:
+def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts | None:
     """The decomposition, where a row of zeros in `unit` says that a word is not known: its pairs are left out.
+
+    Lists that have fewer than two known words do not count; None with fewer than three others.
 
     Two equal words of different lists are no pair: dealt anew they would stand in one list, at distance 0, and make a
     small vocabulary look like combination. All pairs are summed in closed form, also of each set without one list.
     """
+    known, every_pair = np.asarray(unit.any(axis=1)), lists.size * (lists.shape[1] - 1)
+    lists = lists[known[lists].sum(axis=1) > 1]
     n, k = lists.shape
     if n < FEWEST_LISTS:
-        raise ValueError(f"{n} lists; three are needed")
-    known = np.asarray(unit.any(axis=1))
+        return None
     counts = np.stack([np.bincount(column, minlength=len(unit)) for column in lists.T], axis=1) * known[:, None]
     counts = counts.astype(np.float64)
     parts = [slice(start, start + _CHUNK) for start in range(0, len(unit), _CHUNK)]
@@ -72,7 +77,7 @@ def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts:
     # Of each list with itself, and with all other lists (words in the same place, and in different ones): the cosines,
     # how many of the words are equal, and how many pairs these are.
     own_pairs, place, there = size * (size - 1), np.arange(k), known[lists]
-    own_distance = np.where(size > 1, own_pairs * scores, 0.0)
+    own_distance = own_pairs * scores
     same_place = np.stack([sums[lists, place].sum(1) for sums in (cosines, counts)] + [there @ there.sum(0)]) - size
     own = np.stack([own_pairs - own_distance + size, size, size**2])
     all_places = np.stack([*(sums.sum(1)[lists].sum(1) for sums in (cosines, counts)), size * size.sum()]) - own
@@ -89,4 +94,4 @@ def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts:
         values = values_of(np.array([distance / pairs]), total, total_elsewhere)[:, 0]
         mean = (distance - own_distance) / (pairs - own_pairs)
         without = values_of(mean, total - 2 * all_places, total_elsewhere - 2 * other_place)
-    return Parts(scores[size > 1], float(pairs / (n * k * (k - 1))), values, without)
+    return Parts(scores, float(pairs / every_pair), values, without)

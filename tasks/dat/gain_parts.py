@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sozo.scoring.guard import Gain, GainParts, Guard, gain, gain_of
-from sozo.tasks.dat.decomposition import FEWEST_LISTS, Parts, parts_of
+from sozo.scoring.guard import Gain, GainParts, Guard, gain_of
+from sozo.tasks.dat.decomposition import Parts, parts_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,22 +17,18 @@ class GuardedLists:
 
     @classmethod
     def of(cls, guard: Guard, words: list[str], lists: np.ndarray) -> "GuardedLists | None":
-        """`lists` are numbers in `words`, integers of shape (lists, k); None of fewer than three."""
-        if len(lists) < FEWEST_LISTS:
-            return None
-        return cls(*(parts_of(guard.unit(words, centred=centred), lists) for centred in (False, True)))
+        """`lists` are numbers in `words`, integers of shape (lists, k); None of too few that the guard can score."""
+        plain, centred = (parts_of(guard.unit(words, centred=centred), lists) for centred in (False, True))
+        return cls(plain, centred) if plain and centred else None
 
     def over(self, base: "GuardedLists") -> GainParts:
         """The gain over the base's lists."""
-        plain, centred = self.plain, self.centred
-        dealt = _part(base.plain, plain, of_base=0, of_row=1)
-        parts = [_part(base.centred, centred, of_base=k, of_row=k) for k in range(len(centred.values))]
-        return GainParts(plain.known_pairs, gain(base.plain.scores, plain.scores), dealt, *parts)
+        plain, centred = (base.plain, self.plain), (base.centred, self.centred)
+        total, dealt = (_part(*plain, 0, of_row) for of_row in (0, 1))
+        return GainParts(self.plain.known_pairs, total, dealt, *(_part(*centred, k, k) for k in range(4)))
 
 
-def _part(base: Parts, row: Parts, *, of_base: int, of_row: int) -> Gain | None:
+def _part(base: Parts, row: Parts, of_base: int, of_row: int) -> Gain | None:
     """The difference of two values of decompositions, by their places in `Parts.values`."""
-    if len(base.scores) < FEWEST_LISTS:
-        return None
-    before = float(base.values[of_base]), base.without[of_base]
-    return gain_of(base.scores, before, (float(row.values[of_row]), float(row.variances[of_row])), len(row.scores))
+    before, after = (base.values[of_base], base.without[of_base]), (row.values[of_row], row.variances[of_row])
+    return gain_of(base.scores, before, after, len(row.scores))

@@ -114,6 +114,19 @@ def test_a_choice_of_words_has_no_combination(second):
         assert found.combination.low < 0 < found.combination.high
 
 
+def test_the_interval_of_combination_holds_nothing_in_95_of_100():
+    rng = np.random.default_rng(0)
+    unit = rng.normal(size=(60, 8)).astype(np.float32)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+
+    def combination():
+        base, row = (GuardedLists(parts, parts) for parts in (parts_of(unit, random_lists(60, 100, rng)) for _ in "ab"))
+        return row.over(base).combination
+
+    found = [combination() for _ in range(300)]
+    assert 0.92 < np.mean([gain.low < 0 < gain.high for gain in found]) < 0.99
+
+
 def test_of_a_list_with_an_unknown_word_the_other_pairs_count(second):
     lists = np.array([[0, 1, 10], [0, 11, 20], [1, 2, 30], [30, 30, 12]])
     lists[3, 0] = 31

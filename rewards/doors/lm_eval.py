@@ -1,6 +1,7 @@
 """lm-eval: what the YAML files beside this one name; `--include_path` is this folder (docs/doors.md)."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,16 +10,18 @@ from sozo.rewards.doors.core import open_door
 
 def documents(
     name: str = "dat", copies: int = 1, settings: Mapping[str, Any] | None = None, **metadata: Any
-) -> dict[str, list[dict[str, str]]]:
+) -> dict[str, Any]:
     """The items of a task as the split `test`, each `copies` times; lm-eval's own `metadata` are not read.
 
     >>> documents()["test"][0].keys()
     dict_keys(['prompt', 'item', 'name', 'settings'])
     """
+    from datasets import Dataset
+
     settings = dict(settings or {})
     door, told = open_door(name, **settings), json.dumps(settings)
     docs = [{"prompt": i.prompt, "item": i.id, "name": name, "settings": told} for i in door.items.values()]
-    return {"test": docs * copies}
+    return {"test": Dataset.from_list(docs * copies)}
 
 
 def process_results(doc: Mapping[str, str], results: Sequence[str]) -> dict[str, float | str]:
@@ -31,3 +34,12 @@ def process_results(doc: Mapping[str, str], results: Sequence[str]) -> dict[str,
     door = open_door(doc["name"], **json.loads(doc["settings"]))
     (row,) = door.measure(results, [doc], [doc["prompt"]])
     return {**row.values, "scored": float(door.name in row.values), "reason": row.reason or ""}
+
+
+def count(reasons: Sequence[str]) -> str:
+    """How often there was which reason.
+
+    >>> count(["format", "", "not_noun", "format"])
+    'format 2, not_noun 1'
+    """
+    return ", ".join(f"{reason} {number}" for reason, number in Counter(filter(None, reasons)).most_common())

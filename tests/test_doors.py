@@ -1,0 +1,232 @@
+"""The doors to other tools: the same number through each, and no 0 in silence. Real packages: make test-doors."""
+
+import json
+import subprocess
+import sys
+from threading import Thread
+
+import pytest
+
+from doors.texts import ASKED, TEMPLATES, cases
+from fakes import list_text
+from sozo.data.errors import UserError
+from sozo.rewards import make_dat_reward
+from sozo.rewards.doors import lm_eval, verl
+from sozo.rewards.doors.core import Door, answer_text, open_door
+from sozo.rewards.doors.openrlhf import make_reward_func
+from sozo.rewards.reward import Reward
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.sipen.task import Sipen
+from sozo.tasks.task import Answer
+from test_documents import ROOT
+
+TEN = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+OTHER = list_text(["猫", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+SETTINGS = {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
+FREE = {**SETTINGS, "penalise_duplicates": False}
+STORY = "鶴を助けた若者の家に、美しい娘が来て機を織った。"
+REWRITE = "鶴の着ぐるみの若者が動画を撮っていると、次の日、布を売りたいという娘が来た。"
+
+
+@pytest.fixture(scope="module")
+def thousand():
+    """The cases, and what the task and the reward say of the bare answers."""
+    drawn, task = cases(), Dat(Dat.Settings(**SETTINGS))
+    answers = [Answer(str(k), "", case.answer) for k, case in enumerate(drawn)]
+    rows = task.score([task.items()[0]] * len(drawn), answers)
+    paid = make_dat_reward(**FREE)(completions=[case.answer for case in drawn])
+    return drawn, rows, paid
+
+
+def test_the_thousand_are_of_all_kinds(thousand):
+    drawn, rows, _ = thousand
+    assert {row.reason for row in rows} == {None, "format", "not_japanese", "symbol", "not_noun", "repeated_word"}
+    assert sum(row.reason is None for row in rows) > 400
+    assert sum(case.output == case.query for case in drawn) > 300
+    assert cases(5) == drawn[:5] != cases(5, seed=1)
+
+
+def test_a_text_is_worth_what_its_answer_is(thousand):
+    drawn, rows, paid = thousand
+    door = Door("dat", **FREE)
+    for texts, prompts in (
+        ([case.output for case in drawn], None),
+        ([case.output for case in drawn], [case.prompt for case in drawn]),
+        ([case.query for case in drawn], [case.prompt for case in drawn]),
+        ([case.query for case in drawn], [ASKED] * len(drawn)),
+        ([[{"role": "user", "content": ASKED}, {"role": "assistant", "content": c.answer}] for c in drawn], None),
+    ):
+        assert door.measure(texts, None, prompts) == rows
+        results = door.pay(texts, None, prompts)
+        assert [result.reward for result in results] == paid
+        assert [(result.score, result.reason) for result in results] == [(r.values.get("dat"), r.reason) for r in rows]
+
+
+def test_verl_openrlhf_and_lm_eval_give_the_same(thousand):
+    drawn, rows, paid = thousand
+    doc = lm_eval.documents("dat", 1, SETTINGS, pretrained="m")["test"][0]
+    reward_func = make_reward_func("dat", **FREE)
+    for case, row, reward in zip(drawn, rows, paid, strict=True):
+        extra = {"index": 1, "num_turns": None}
+        by_verl = verl.compute_score(
+            data_source="x", solution_str=case.output, ground_truth="", extra_info=extra, task="dat", **FREE
+        )
+        assert by_verl == {"score": reward, "dat": row.values.get("dat"), "reason": row.reason or ""}
+        by_openrlhf = reward_func([case.query], [case.prompt], [""])
+        assert by_openrlhf == {
+            "rewards": [reward],
+            "scores": [row.values.get("dat", 0.0)],
+            "extra_logs": {"valid": [row.values["dat/valid"]], "duplicate": [0.0]},
+            "reasons": [row.reason],
+        }
+        scored = {"scored": row.values["dat/valid"], "reason": row.reason or ""}
+        assert lm_eval.process_results(doc, [case.output]) == {**row.values, **scored}
+
+
+@pytest.mark.parametrize(
+    ("text", "prompts", "answer"),
+    [
+        ("犬</s>", [], "犬"),
+        ("犬<|im_end|>\n<|endoftext|>", [], "犬"),
+        ("<s> 犬", [], "犬"),
+        ("<|im_start|>assistant\n犬", [], "\n犬"),
+        # an unknown prompt in a template; one with a system message that is known; one that ends with the answer's head
+        ("[INST] 何? [/INST]犬</s>", [], "犬"),
+        (
+            "<|im_start|>system\nA<|im_end|>\n<|im_start|>user\n何?<|im_end|>\n<|im_start|>assistant\n犬",
+            ["何?"],
+            "\n犬",
+        ),
+        ("<bos><start_of_turn>user\n何?<end_of_turn>\n<start_of_turn>model\n犬", ["<start_of_turn>user\n何?"], "\n犬"),
+        # a conversation of several answers, whose prompt is known
+        ("[INST] a [/INST]b</s>[INST] c [/INST]犬", ["[INST] a [/INST]b</s>[INST] c [/INST]"], "犬"),
+        ("何?犬", ["何?"], "犬"),
+        # an answer that quotes: nothing is known to stand before it
+        ("はい。何?犬", ["何?"], "はい。何?犬"),
+        ("犬[/INST]猫", [], "犬[/INST]猫"),
+        ("[INST] a [/INST]b[INST] c [/INST]犬", [], "[INST] a [/INST]b[INST] c [/INST]犬"),
+        ("", ["何?"], ""),
+    ],
+)
+def test_the_answer_in_a_text(text, prompts, answer):
+    assert answer_text(text, prompts) == answer
+
+
+@pytest.mark.parametrize("text", ["犬", "はい。何?犬", "[INST] a [/INST]b[INST] c [/INST]犬"])
+def test_a_query_without_a_prompt_that_is_known_is_refused(text):
+    with pytest.raises(UserError, match="no prompt that is known stands before the answer"):
+        answer_text(text, ["何?"], whole=True)
+    with pytest.raises(UserError, match="no prompt that is known"):
+        make_reward_func("dat", **SETTINGS)([text], ["何?"], [""])
+
+
+def test_a_conversation_must_end_with_the_answer():
+    with pytest.raises(UserError, match="ends with a message of user"):
+        answer_text([{"role": "user", "content": ASKED}])
+
+
+def test_each_door_has_a_history_that_validation_does_not_fill():
+    door = Door("dat", **SETTINGS)
+    first, again, other = door.pay([TEN, TEN, OTHER])
+    assert (first.reason, again.reason, again.reward, again.duplicate) == (None, "duplicate", 0.0, True)
+    assert first.reward == pytest.approx(10 * first.score, rel=1e-6)
+    third = TEN.replace("犬", "馬")
+    for options in ({"validate": True}, {"asked": [{"split": "test"}] * 2}, {"asked": ['{"split": "val"}'] * 2}):
+        assert [result.reason for result in door.pay([TEN, third], **options)] == [None, None]
+    assert [result.reason for result in door.pay([third, other.text])] == [None, "duplicate"]
+    assert Door("dat", **SETTINGS).pay([TEN])[0].reason is None
+    door.forget()
+    assert door.pay([TEN])[0].reason is None
+
+
+def test_verl_keeps_one_door_for_equal_settings():
+    assert open_door("dat", **FREE) is open_door("dat", **dict(reversed(FREE.items()))) is not open_door("dat")
+    doors = []
+    threads = [Thread(target=lambda: doors.append(open_door("sipen", penalise_duplicates=True))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(door) for door in doors}) == 1
+    results = [verl.compute_score("d", TEN, "", {"split": split}, **SETTINGS, scale=3.0) for split in ("train", "test")]
+    assert [result["reason"] for result in results] == ["", ""]
+    assert verl.compute_score("d", TEN, "", None, **SETTINGS, scale=3.0)["reason"] == "duplicate"
+
+
+def test_sat_is_paid_by_its_gate_and_measured_as_in_the_paper():
+    door = Door("sat", min_length=10)
+    paid, copied = door.pay([f"{REWRITE}<|eot_id|>", STORY], [{"story": STORY}, json.dumps({"story": STORY})])
+    assert paid.reward == pytest.approx(10 * paid.score)
+    assert (copied.reward, copied.score, copied.reason) == (0.0, None, "copied")
+    row, same = door.measure([REWRITE, STORY], [{"story": STORY}] * 2)
+    assert row.values["sat"] == paid.score
+    assert same.values["sat"] == 0.0
+    item = next(iter(door.items))
+    assert door.measure([REWRITE], [item])[0].values["sat"] > 0
+    assert verl.compute_score("sat", REWRITE, item, {}, task="sat", min_length=10)["score"] == 0.0
+
+
+def test_sipen_and_a_task_of_ones_own(monkeypatch):
+    task = Sipen()
+    item = next(item for item in task.items() if task.score([item], [Answer("", item.id, "はい")])[0].values)
+    (row,) = Door("sipen").measure(["はい</s>"], [item.id])
+    assert row == task.score([item], [Answer("", item.id, "はい")])[0]
+    reasons = {paid.reason for paid in Door("sipen").pay(["はい"] * len(task.items()), [i.id for i in task.items()])}
+    assert reasons == {None, "no_value"}  # not every item is a control, by which it is paid
+    monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
+    monkeypatch.chdir(ROOT)
+    (row,) = Door("acrostic").measure(["さむい朝だった\nくるまが来ない\nらくだに乗った<|im_end|>"], ["sakura"])
+    assert row.values == {"acrostic": 1.0, "acrostic/length": 7.0}
+    with pytest.raises(UserError, match=r"say which item is answered: its id as item, or its columns \(word\)"):
+        Door("acrostic").measure(["さむい朝だった"])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Door("jcq"), "jcq: a judge scores its answers"),
+        (lambda: Door("pbig"), "pbig: a judge scores its answers"),
+        (lambda: Door("nosuch"), "there is no task nosuch"),
+        (lambda: Door("dat", noun_cheker="jumandic"), "unknown setting: noun_cheker"),
+        (lambda: Door("dat").measure(None, prompts=["?"]), "texts must be a list"),
+        (lambda: Door("dat").measure(TEN), "texts must be a list"),
+        (lambda: Door("dat").pay([TEN], None, ["?", "?"]), "2 prompts came with 1 texts"),
+        (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts must be a list"),
+        (lambda: Door("sat").pay([REWRITE], ["nosuch"]), r"its id as item, or its columns \(story\)"),
+        (lambda: Door("sat").pay([REWRITE], ["{"]), "what was asked is not JSON"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(make, message):
+    with pytest.raises(UserError, match=message) as error:
+        make()
+    assert "\n" not in str(error.value)
+
+
+def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
+    class Fresh(Reward):
+        def among(self, completions):
+            return completions
+
+    monkeypatch.setattr(Sipen, "reward", lambda self: Fresh("fresh", "fresh"), raising=False)
+    with pytest.raises(UserError, match="its reward sees a whole group"):
+        Door("sipen").pay(["はい"], [Sipen().items()[0].id])
+
+
+def test_a_prompt_in_a_template_of_the_models_is_recognised():
+    for template, end in TEMPLATES:
+        query = template.format(ASKED) + TEN + end
+        assert answer_text(query, [ASKED]).strip() == TEN
+        assert answer_text(query, [template.format(ASKED)], whole=True).strip() == TEN
+
+
+def test_a_door_imports_no_other_tool():
+    heavy = {"verl", "openrlhf", "lm_eval", "starlette", "uvicorn", "torch", "transformers", "pyarrow"}
+    code = "import sys, sozo.rewards.doors.verl, sozo.rewards.doors.lm_eval, sozo.rewards.doors.openrlhf; "
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}print(sorted({heavy} & set(sys.modules)))"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"

@@ -33,6 +33,7 @@ def creativity_scorer(name: str = "dat", **settings: Any) -> Scorer:
 def creativity(name: str = "dat", copies: int = 1, **settings: Any) -> Task:
     """The items of a task, each asked `copies` times (DAT has one item), at the task's own temperature."""
     door = open_door(name, **settings)
-    samples = [Sample(item.prompt, metadata={"item": item.id}) for item in door.items.values()] * copies
+    items = list(door.items.values()) * copies
+    samples = [Sample(item.prompt, metadata={"item": item.id}) for item in items]
     config = GenerateConfig(temperature=door.task.temperature, max_tokens=door.task.max_new_tokens)
     return Task(MemoryDataset(samples), scorer=creativity_scorer(name, **settings), config=config)

@@ -163,17 +163,17 @@ def inspect_ai(drawn):
             log_dir=folder,
             display="none",
         )
-    assert log.status == "success", log.error
-    results = []
-    for sample in log.samples:
-        (score,) = sample.scores.values()
-        scored = score.value == score.value
-        results.append((score.value if scored else None, score.reason, None))
-        assert scored == (score.reason is None)
-    mean = log.results.scores[0].metrics["mean"].value
-    values = [score for score, _, _ in results if score is not None]
-    assert abs(mean - sum(values) / len(values)) < 1e-12, "unscored samples count in the mean"
-    return results
+        assert log.status == "success", log.error
+        results = []
+        for sample in log.samples:
+            (score,) = sample.scores.values()
+            scored = score.value == score.value
+            results.append((score.value if scored else None, score.reason, None))
+            assert scored == (score.reason is None)
+        mean = log.results.scores[0].metrics["mean"].value
+        values = [score for score, _, _ in results if score is not None]
+        assert abs(mean - sum(values) / len(values)) < 1e-12, "unscored samples count in the mean"
+        return results
 
 
 def lm_eval(drawn):

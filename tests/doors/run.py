@@ -1,4 +1,4 @@
-"""Each door in the real package, in an environment of its own: `python tests/doors/run.py [TOOL ...]` (make test-doors).
+"""Each door in the real package, in an environment of its own (make test-doors): python tests/doors/run.py [TOOL ...]
 
 Environments are made once, in .doors/, and take up to 10 GB; sozo's wheel is built and installed anew each time.
 """

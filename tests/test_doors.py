@@ -135,6 +135,7 @@ def test_each_door_has_a_history_that_validation_does_not_fill():
         assert [result.reason for result in door.pay([TEN, third], **options)] == [None, None]
     assert [result.reason for result in door.pay([third, other.text])] == [None, "duplicate"]
     assert Door("dat", **SETTINGS).pay([TEN])[0].reason is None
+    assert door.pay([third], [{"split": None}])[0].reason == "duplicate"
     door.forget()
     assert door.pay([TEN])[0].reason is None
 
@@ -193,6 +194,9 @@ def test_sipen_and_a_task_of_ones_own(monkeypatch):
         (lambda: Door("dat").pay([TEN], None, ["?", "?"]), "2 prompts came with 1 texts"),
         (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts must be a list"),
         (lambda: Door("sat").pay([REWRITE], ["nosuch"]), r"its id as item, or its columns \(story\)"),
+        (lambda: Door("dat").pay([5]), "a text or a conversation was expected, not '5'"),
+        (lambda: Door("dat").pay([["?"]]), "a text or a conversation was expected"),
+        (lambda: Door("dat").pay([TEN], None, [None]), "a text or a conversation was expected, not 'None'"),
         (lambda: Door("sat").pay([REWRITE], ["{"]), "what was asked is not JSON"),
     ],
 )
@@ -208,7 +212,7 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
             return completions
 
     monkeypatch.setattr(Sipen, "reward", lambda self: Fresh("fresh", "fresh"), raising=False)
-    with pytest.raises(UserError, match="its reward sees a whole group"):
+    with pytest.raises(UserError, match="a door shows one answer at a time"):
         Door("sipen").pay(["はい"], [Sipen().items()[0].id])
 
 

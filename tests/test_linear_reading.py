@@ -5,9 +5,11 @@ from contextlib import suppress
 
 import pytest
 
+from sozo.data.prompts import prompt
 from sozo.data.rubrics import Criterion
 from sozo.data.schema import utf8_safe
-from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json
+from sozo.rewards.doors.core import answer_text
+from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, without_end_marks
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
 from sozo.tasks.held_out import fingerprint
@@ -54,6 +56,7 @@ READERS = {
     "an idea": parse_idea,
     "a fingerprint": fingerprint,
     "what can be stored": utf8_safe,
+    "the answer in a text": lambda text: answer_text(text, [prompt("dat")]),
 }
 # What a text may hold again and again, and what stands before and behind it.
 UNITS = (

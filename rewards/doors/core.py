@@ -70,9 +70,7 @@ class Door:
         """What pays; refused where it looks at other answers, since a tool may show one at a time."""
         reward = reward_of(self.task, **self._options)
         if not isinstance(reward, Reward) or type(reward).among is not Reward.among:
-            raise UserError(
-                f"{self.task.name}: its reward sees a whole group, and a door shows it one answer at a time"
-            )
+            raise UserError(f"{self.task.name}: a door shows one answer at a time, and its reward is not one of those")
         return reward
 
     def measure(
@@ -99,10 +97,10 @@ class Door:
         filled. With `whole` each text begins with its prompt: one whose answer cannot be found is a UserError.
         """
         with self._lock:
-            items, answers, splits = self._read(texts, asked, prompts, whole)
+            items, answers, trained = self._read(texts, asked, prompts, whole)
             paid = self.reward.alone(items, answers)
-            trained = [k for k, split in enumerate(splits) if split == "train" and not validate]
-            for k, completion in zip(trained, self.reward.among([paid[k] for k in trained]), strict=True):
+            counted = [k for k, trains in enumerate(trained) if trains and not validate]
+            for k, completion in zip(counted, self.reward.among([paid[k] for k in counted]), strict=True):
                 paid[k] = completion
             return [_with_reason(completion) for completion in paid]
 
@@ -113,22 +111,26 @@ class Door:
 
     def _read(
         self, texts: Sequence[Completion], asked: Sequence[Any] | None, prompts: Sequence[Any] | None, whole: bool
-    ) -> tuple[list[Item], list[Answer], list[str]]:
-        """Items, answers and splits."""
+    ) -> tuple[list[Item], list[Answer], list[bool]]:
+        """Items, answers, and which of them are trained on."""
         for name, values in (("texts", texts), ("prompts", prompts), ("asked", asked)):
             if isinstance(values, str | Mapping) or (values is None and name == "texts"):
                 raise UserError(f"{name} must be a list, with one entry for each answer")
             if values is not None and len(values) != len(texts):
                 raise UserError(f"{len(values)} {name} came with {len(texts)} texts; give one for each")
-        items, answers, splits = [], [], []
+        items, answers, trained = [], [], []
+        for text in (*texts, *(prompts or ())):
+            messages = [] if isinstance(text, str) else text
+            if not isinstance(messages, Sequence) or not all(isinstance(message, Mapping) for message in messages):
+                raise UserError(f"a text or a conversation was expected, not {str(text)[:80]!r}")
         for k, text in enumerate(texts):
             prompt = completion_text(prompts[k]) if prompts else ""
             columns = _columns(asked[k] if asked else None)
             item = self._item(columns, prompt)
             items.append(item)
             answers.append(Answer(str(k), item.id, answer_text(text, (prompt, item.prompt), whole=whole)))
-            splits.append(str(columns.get("split", "train")))
-        return items, answers, splits
+            trained.append(str(columns.get("split") or "train").startswith("train"))
+        return items, answers, trained
 
     def _item(self, columns: Mapping[str, Any], prompt: str) -> Item:
         if (item := self.items.get(str(columns.get("item", "")))) is not None:

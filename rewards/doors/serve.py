@@ -1,6 +1,7 @@
 """`sozo serve TASK`: a door over HTTP, for who cannot share an environment; all clients share one history."""
 
 import json
+import logging
 from typing import Any
 
 from starlette.applications import Starlette
@@ -28,8 +29,14 @@ def application(door: Door, most_bytes: int) -> Starlette:
 
     async def score(request: Request) -> JSONResponse:
         body = await _read(request, most_bytes)
-        # A thread of its own: a long batch keeps neither /health nor the next client's upload waiting.
-        return JSONResponse(await run_in_threadpool(answer, door, body))
+        try:
+            # A thread of its own: a long batch keeps neither /health nor the next client's upload waiting.
+            return JSONResponse(await run_in_threadpool(answer, door, body))
+        except UserError:
+            raise
+        except Exception:
+            logging.getLogger("uvicorn.error").exception("scoring failed")
+            return JSONResponse({"error": "scoring failed; the server's log says why"}, 500)
 
     async def reset(request: Request) -> JSONResponse:
         await _read(request, most_bytes)
@@ -44,14 +51,14 @@ def application(door: Door, most_bytes: int) -> Starlette:
         Route("/reset", reset, methods=["POST"]),
         Route("/health", health),
     ]
-    return Starlette(
-        routes=routes, exception_handlers={UserError: _refused, HTTPException: _refused, Exception: _failed}
-    )
+    return Starlette(routes=routes, exception_handlers={UserError: _refused, HTTPException: _refused})
 
 
 def answer(door: Door, body: dict[str, Any]) -> dict[str, Any]:
     """What /score answers."""
-    validate = body.pop("validate", False) is True
+    validate = body.pop("validate", False)
+    if not isinstance(validate, bool):
+        raise UserError("validate must be true or false")
     if "query" in body:
         return reply(door, body["query"], body.get("prompts"), body.get("labels"), validate=validate)
     texts, prompts = body.pop("completions", None), body.pop("prompts", None)
@@ -99,7 +106,3 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, HTTPException):
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
     return JSONResponse({"error": without_credentials(" ".join(str(error).split()))}, 400)
-
-
-async def _failed(request: Request, error: Exception) -> JSONResponse:
-    return JSONResponse({"error": "scoring failed; the server's log says why"}, 500)

@@ -5,6 +5,7 @@ Environments are made once, in .doors/, and take up to 10 GB; sozo's wheel is bu
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,7 @@ def main(tools):
     """A line for each tool; exit status 1 if one differs from the core or could not be asked."""
     failed = []
     with tempfile.TemporaryDirectory() as folder:
+        shutil.rmtree(ROOT / "build", ignore_errors=True)  # a file deleted since would be in the wheel
         subprocess.run([sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
         (wheel,) = Path(folder).glob("*.whl")
         for tool in tools or TOOLS:

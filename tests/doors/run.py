@@ -33,7 +33,7 @@ def environment(tool, wheel):
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         subprocess.run([python, *PIP, "install", *TOOLS[tool]], check=True)
-        subprocess.run([python, *PIP, "install", f"{wheel}[offline]"], check=True)
+        subprocess.run([python, *PIP, "install", "--no-warn-conflicts", f"{wheel}[offline]"], check=True)
         (folder / "ready").touch()
     subprocess.run([python, *PIP, "install", "--no-deps", "--force-reinstall", wheel], check=True)
     return python

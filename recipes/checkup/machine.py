@@ -40,6 +40,7 @@ FEATURES = {
     "paper": "tokenizers of the paper's encoders",
     "vllm": "vLLM: fast sampling on a GPU",
     "gemma": "Gemma 3 270M from the package index",
+    "serve": "a reward over HTTP: sozo serve",
     "all": "everything that lives in one environment",
     "dev": "make test",
 }

@@ -9,7 +9,7 @@ from sozo.data.prompts import prompt
 from sozo.data.rubrics import Criterion
 from sozo.data.schema import utf8_safe
 from sozo.rewards.doors.core import answer_text
-from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, without_end_marks
+from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
 from sozo.tasks.held_out import fingerprint

@@ -91,8 +91,9 @@ def make(folder: Path, number: int) -> None:
     settings = JcqSettings(questions=str(asked), any_questions=True, judgements=str(judgements))
     score_answers(Jcq(settings), answers, runs / "jcq", source=name)
     sipen, pbig = Sipen(), Pbig()
-    options = ({"item": item.id, "text": chance.choice(("はい", "いいえ", "どちらともいえない"))} for item in sipen.asked)
-    score_answers(sipen, write(files / "sipen.jsonl", options), runs / "sipen", source=name)
+    options = ("はい", "いいえ", "どちらともいえない")
+    chosen = ({"item": item.id, "text": chance.choice(options)} for item in sipen.asked)
+    score_answers(sipen, write(files / "sipen.jsonl", chosen), runs / "sipen", source=name)
     pbig.judge = Dice(chance)
     ideas = Path(str(packaged("sozo.data"))) / "pbig_trial" / "ideas.jsonl"
     score_answers(pbig, ideas, runs / "pbig", source=name)

@@ -212,7 +212,7 @@ def families(path, **of_model):
 def test_models_of_few_families_have_no_interval(tmp_path):
     for k, name in enumerate("abcdefghij"):
         dat_run(tmp_path / "runs" / name / "dat", name, 0.5 + 0.01 * (k * 7 % 10))
-        sat_run(tmp_path / "runs" / name / "sat", name, {"桃": 0.5 + 0.01 * (k * 3 % 10)})
+        sat_run(tmp_path / "runs" / name / "sat", name, {"桃": 0.5 + 0.01 * (k * k % 11)})
     two = families(tmp_path / "two.csv", **{name: f"F{k % 2}" for k, name in enumerate("abcdefghij")})
     five = families(tmp_path / "five.csv", **{name: f"F{k // 2}" for k, name in enumerate("abcdefghij")})
     runs, found = [str(tmp_path / "runs")], {}

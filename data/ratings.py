@@ -54,17 +54,22 @@ def read_any_ratings(path: Path, rubric: RatingRubric | None = None) -> list[Rat
     return _read(path, _NEEDED, rubric, (-math.inf, math.inf))
 
 
+def read_families(path: Path) -> dict[str, str]:
+    """Model -> family, of a file as above with the columns model and family: what was trained from one model."""
+    families: dict[str, str] = {}
+    for where, row in _lines(path, ("model", "family")):
+        model, family = str(row["model"]), str(row["family"])
+        if (before := families.setdefault(model, family)) != family:
+            raise UserError(f"{where}: the model {model!r} is of the family {before!r} and of {family!r}; give it one")
+    return families
+
+
 def _read(path: Path, needed: Sequence[str], rubric: RatingRubric | None, scale: tuple[float, float]) -> list[Rating]:
-    if not path.is_file():
-        raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give JSONL or CSV")
-    kind = path.suffix.lower()
-    if kind not in (".jsonl", ".csv"):
-        raise UserError(f"{path}: the name ends in neither .jsonl nor .csv; rename the file to what it is")
     ratings: list[Rating] = []
     seen: dict[
         tuple[str, ...], tuple[str, str]
     ] = {}  # what must come once, or be the same: its value, and where it was
-    for where, row in read_objects(path) if kind == ".jsonl" else _csv_lines(path, needed):
+    for where, row in _lines(path, needed):
         rating = _rating(where, row, needed, rubric, scale)
         score = (rating.model, rating.item, rating.criterion, rating.rater)
         if score in seen:
@@ -85,9 +90,6 @@ def _read(path: Path, needed: Sequence[str], rubric: RatingRubric | None, scale:
 def _rating(
     where: str, row: dict[str, Any], needed: Sequence[str], rubric: RatingRubric | None, scale: tuple[float, float]
 ) -> Rating:
-    for name in needed:
-        if row.get(name) in (None, ""):
-            raise UserError(f"{where}: the column {name} is missing or empty; fill it in")
     texts = {name: row.get(name) for name in (*needed, *_OPTIONAL) if name != "score"}
     for name, value in texts.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
@@ -111,6 +113,20 @@ def _rating(
         within = "" if math.isinf(scale[0]) else f" from {scale[0]} to {scale[1]}"
         raise UserError(f"{where}: the score {row['score']!r} is no number{within}")
     return Rating(**named, score=score)
+
+
+def _lines(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lines of a file, each after where it stands; all have what is needed."""
+    if not path.is_file():
+        raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give JSONL or CSV")
+    kind = path.suffix.lower()
+    if kind not in (".jsonl", ".csv"):
+        raise UserError(f"{path}: the name ends in neither .jsonl nor .csv; rename the file to what it is")
+    for where, row in read_objects(path) if kind == ".jsonl" else _csv_lines(path, needed):
+        for name in needed:
+            if row.get(name) in (None, ""):
+                raise UserError(f"{where}: the column {name} is missing or empty; fill it in")
+        yield where, row
 
 
 def _csv_lines(path: Path, needed: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:

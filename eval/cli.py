@@ -144,11 +144,14 @@ def correlate(
         Path | None,
         typer.Option(help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."),
     ] = None,
+    families: Annotated[
+        Path | None, typer.Option(help="JSONL or CSV (model, family): models of one family are not drawn one by one.")
+    ] = None,
 ) -> None:
     """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
     from sozo.eval.correlate.run import correlate_runs
 
-    print_page(correlate_runs(runs, output, ratings=ratings))
+    print_page(correlate_runs(runs, output, ratings=ratings, families=families))
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:

@@ -1,7 +1,7 @@
 """Did training help, and at what price? A task's first measure against the base, and what it must not have cost."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,17 +96,18 @@ def outcomes(compared: Compared, gains: Sequence[Guarded] = ()) -> list[Outcome]
 
     `gains` are those by a second encoder; without any nobody can be ahead in a task that asks for one.
     """
+    noises = {task.name: judge_noise(compared, task) for task in task_types().values()}
     found: list[Outcome] = []
     for method in compared.methods:
         if method.name in compared.against and not method.reference:
-            tasks = [task for task in task_types().values() if (method.name, task.measures[0].name) in compared.changes]
-            found += _of_method(compared, method, tasks, gains)
+            found += _of_method(compared, method, gains, noises)
     return found
 
 
 def _of_method(
-    compared: Compared, method: Method, tasks: Sequence[type[Task]], gains: Sequence[Guarded]
+    compared: Compared, method: Method, gains: Sequence[Guarded], noises: Mapping[str, tuple[float, int]]
 ) -> Iterator[Outcome]:
+    tasks = [task for task in task_types().values() if (method.name, task.measures[0].name) in compared.changes]
     base = compared.against[method.name]
     targets = [task.measures[0].name for task in tasks if task.control is None]
     family = max(1, sum(compared.changes[method.name, name].p is not None for name in targets))
@@ -118,9 +119,9 @@ def _of_method(
             yield replace(one, control=_control(compared, method, task))
             continue
         level = 1 - (1 - LEVEL) / family
-        change, noise = change_at(compared, method, measure, level), judge_noise(compared, task)
+        change, (noise, times) = change_at(compared, method, measure, level), noises[task.name]
         if noise and not method.several:
-            change = _widened(change, level, noise)
+            change = with_noise(change, level, noise, times)
         guards = [_guard(bound, compared, method) for bound in task.bounds()]
         if task.second is not None:
             guards.append(_second(task.second, task, method, gains))
@@ -128,8 +129,8 @@ def _of_method(
         yield replace(one, change=change, level=level, p=p, guards=tuple(guards), judge_noise=noise)
 
 
-def judge_noise(compared: Compared, task: type[Task]) -> float:
-    """By how much a mean of a judged task moves if the same answers are judged again; 0 where none were.
+def judge_noise(compared: Compared, task: type[Task]) -> tuple[float, int]:
+    """By how much a mean of a judged task moves if the same answers are judged again, and how often any were.
 
     The root of the mean of (d² - e²) / 2 over the runs that hold one source's very answers again: d is their
     difference, e the standard error that single answers give it, which is in every interval already.
@@ -146,7 +147,7 @@ def judge_noise(compared: Compared, task: type[Task]) -> float:
             if change.difference is not None:
                 error = _error(change) if change.low is not None else 0.0
                 squares.append(max(0.0, change.difference**2 - error**2) / 2)
-    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
+    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0, len(squares)
 
 
 def _error(change: Comparison, level: float = LEVEL) -> float:
@@ -163,15 +164,24 @@ def _quantile(change: Comparison, share: float) -> float:
     return float(stdtrit(change.n - 1, share))
 
 
-def _widened(change: Change, level: float, noise: float) -> Change:
-    """The change of two means, each of which moves by the judge's noise too."""
+def with_noise(change: Change, level: float, noise: float, times: int) -> Change:
+    """The change of two means, each of which moves by the judge's noise too, known from so many repeated judgings.
+
+    The interval's half is the root of the sum of the squares of two: Student's of the answers, and Student's of the
+    noise, with as many degrees of freedom as repetitions.
+    """
     if change.low is None or change.difference is None:
         return change
-    from scipy.special import stdtr
+    from scipy.optimize import brentq
+    from scipy.special import stdtrit
 
-    error = math.hypot(_error(change, level), math.sqrt(2) * noise)
-    margin = _quantile(change, (1 + level) / 2) * error
-    p = 2 * float(stdtr(change.n - 1, -abs(change.difference) / error))
+    errors = (_error(change, level), change.n - 1), (math.sqrt(2) * noise, times)
+
+    def half(p: float) -> float:
+        return math.hypot(*(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors))
+
+    margin, gap = half(1 - level), abs(change.difference)
+    p = float(brentq(lambda p: half(p) - gap, 1e-12, 1.0)) if half(1e-12) > gap > 0 else float(not gap)
     return replace(change, low=change.difference - margin, high=change.difference + margin, p=p)
 
 

@@ -149,7 +149,7 @@ class Finished:
         """This run's answers against the base's by a measure: paired by item, or not at all."""
         if measure.per_item:
             sides = base.by_item(measure), self.by_item(measure)
-            return compare_paired(*sides, share=measure.share, level=level)
+            return compare_paired(*sides, share=measure.share, level=level, strata=self.strata())
         return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
 
     def digest(self) -> str:
@@ -187,14 +187,15 @@ class Finished:
         strata = None
         if measure.per_item:
             known = {item: value for item, value in self.by_item(measure).items() if value is not None}
-            values, strata = np.array(list(known.values())), self.strata(list(known))
+            values, kinds = np.array(list(known.values())), self.strata()
+            strata = [kinds[item] for item in known] if kinds else None
         else:
             values = self.by_answer(measure)
         interval = mean_interval(values, share=measure.share, strata=strata)
         return Estimate(interval.mean, interval.low, interval.high, *self.counts(measure))
 
-    def strata(self, items: Sequence[str]) -> Sequence[str] | None:
-        """The kinds of these items, where a task has fixed kinds, which other items would have too; else None."""
+    def strata(self) -> Mapping[str, str] | None:
+        """The kinds of items, where a task has fixed kinds, which other items would have too; else None."""
         return None
 
     def cell(self, measure: Measure) -> Cell:

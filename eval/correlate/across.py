@@ -127,26 +127,31 @@ def _with_two(models: Sequence[Evaluated]) -> list[Evaluated]:
     return [model for model in models if len({task for task, _ in model.runs}) > 1]
 
 
-def across_models(rows: Sequence[ModelRow], tasks: Sequence[type[Task]]) -> tuple[Pair, ...]:
+def across_models(
+    rows: Sequence[ModelRow], tasks: Sequence[type[Task]], families: Mapping[str, str] | None = None
+) -> tuple[Pair, ...]:
     """Every pair of tasks that the papers correlate or that a model has both of, with what the models allow.
 
-    A model counts where it has both tasks, so random nouns do not. Tasks with a grid come first (`correlated_tasks`).
+    `families` are those of the models, if they are known. A model counts where it has both tasks, so random nouns do
+    not. Tasks with a grid come first (`correlated_tasks`).
     """
     pairs = []
     for first, second in combinations(tasks, 2):
         rows_of_both = [row for row in rows if row.scores[first.name] and row.scores[second.name]]
         if rows_of_both or (first.name, second.name) in CORRELATIONS:
             enough = len(rows_of_both) >= ENOUGH
-            cells = _cells(first, second, rows_of_both) if enough else None
+            cells = _cells(first, second, rows_of_both, families) if enough else None
             pairs.append(Pair(first.name, second.name, len(rows_of_both), cells))
     return tuple(pairs)
 
 
-def _cells(first: type[Task], second: type[Task], rows: Sequence[ModelRow]) -> tuple[CorrelationCell, ...]:
+def _cells(
+    first: type[Task], second: type[Task], rows: Sequence[ModelRow], families: Mapping[str, str] | None
+) -> tuple[CorrelationCell, ...]:
     # A run can be finished and have no mean: it has no pair in any cell.
     means = {row.model: mean for row in rows if (mean := row.mean(second)) is not None}
     cells = []
     for cell in first.Finished.grid or (None,):
         column = {row.model: row.mean(first, cell) for row in rows}
-        cells.append(CorrelationCell(*(cell or ("", "")), correlate_models(column, means), len(means)))
+        cells.append(CorrelationCell(*(cell or ("", "")), correlate_models(column, means, families), len(means)))
     return complete_table(cells, first.name, second.name)

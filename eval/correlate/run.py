@@ -10,6 +10,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.markdown import bullets, plain
+from sozo.data.ratings import read_families
 from sozo.eval.correlate.across import (
     ENOUGH,
     ModelRow,
@@ -31,23 +32,29 @@ from sozo.scoring.table import Cell
 VALUES = "correlations.json"
 _R = Measure("r", 3)
 _ABOUT = """\
-Pearson's r with its 95% interval (Fisher's z) and two-sided p-value; *p (Holm)* is corrected for the number of cells of
-the table. The interval and the p-value are as if models (answers) were drawn one by one: checkpoints of one
-training are not, and where answers share models or questions there is neither. *Paper* is the paper's r, over its own
-five models (Table 8: 105 answers), judge and encoders.
+Pearson's r with its 95% interval and p-value, which is below 0.05 exactly where the interval leaves 0; *p (Holm)* is
+corrected for the number of cells of the table. Where answers share models or questions there is neither interval nor p.
+*Paper* is the paper's r, over its own five models (Table 8: 105 answers), judge and encoders.
 """
+_DRAWN = "They are as if models (answers) were drawn one by one; models trained from one model are not (--families)."
+_BY_FAMILY = "Over models they are by families of models, of which one is left out at a time; there must be five."
 
 
-def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None = None) -> PageRun:
+def correlate_runs(
+    places: Sequence[str], output: Path, *, ratings: Path | None = None, families: Path | None = None
+) -> PageRun:
     """Correlate the tasks over the models of finished runs (Tables 9 and 10, DAT and SAT), people with the judge.
 
     The folder `output` gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are;
     another set of scores needs another one. `places` are as in `eval.evaluated.find_evaluated`; people's `ratings` of
-    answers that a judge scored (`sozo.data.ratings`) add Table 8.
+    answers that a judge scored (`sozo.data.ratings`) add Table 8, and a file of the models' `families` is heeded.
     """
     models = find_evaluated(places)
     rows = model_rows(models)
-    pairs = across_models(rows, correlated_tasks(models))
+    family_of = None if families is None else read_families(families)
+    if family_of is not None and (unknown := [row.model for row in rows if row.model not in family_of]):
+        raise UserError(f"{families}: no line of the model {unknown[0]}; give every model's family")
+    pairs = across_models(rows, correlated_tasks(models), family_of)
     if ratings is None and max(pair.models for pair in pairs) < ENOUGH:
         counts = ", ".join(f"{pair.table or pair.title} {pair.models}" for pair in pairs)
         have = f"of the {len(models)} models with finished runs there are, for {counts}"
@@ -59,6 +66,8 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
     inputs = [[row.to_json() for row in rows], people and list(people.ratings)]
     scores = json.dumps(inputs, sort_keys=True) + (people.judged.to_csv() if people else "")
     settings = {"task": "correlate_runs", "models": [row.model for row in rows], "ratings": people is not None}
+    if family_of is not None:
+        settings["families"] = {row.model: family_of[row.model] for row in rows}
     settings["scores_sha256"] = hashlib.sha256(scores.encode()).hexdigest()
     folder = PageFolder(output, settings, "correlations", [VALUES])
     if finished := folder.finished():
@@ -81,7 +90,9 @@ def correlate_runs(places: Sequence[str], output: Path, *, ratings: Path | None 
             values[pair.key] = asdict(pair.cells[0].correlation)
             metrics[pair.key] = pair.cells[0].correlation.r
     folder.add(VALUES, values)
-    return folder.publish(_to_markdown(rows, about, pairs, people), metrics)
+    return folder.publish(
+        _to_markdown(rows, [_DRAWN if family_of is None else _BY_FAMILY, *about], pairs, people), metrics
+    )
 
 
 def _to_markdown(rows: Sequence[ModelRow], about: Sequence[str], pairs: Sequence[Pair], people: People | None) -> str:

@@ -28,7 +28,8 @@ def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes:
         text = json.dumps({"models": names, "items": items}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         packed = base64.b64encode(gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)).decode()
         if len(packed) > most_bytes and len(items) > 1:
-            waiting[:0] = [items[: len(items) // 2], items[len(items) // 2 :]]
+            size = len(items) // min(len(items), 1 + len(packed) // most_bytes)
+            waiting[:0] = [items[k : k + size] for k in range(0, len(items), size)]
         elif items:
             chunks.append(packed)
     return chunks

@@ -9,7 +9,7 @@ import numpy as np
 
 from sozo.scoring.measure import LEVEL, t_test
 from sozo.scoring.said import said
-from sozo.scoring.statistics.means import as_floats, few_whole, no_spread, not_finite, student, welch_freedom
+from sozo.scoring.statistics.means import as_floats, few_whole, mean_interval, no_spread, not_finite, welch_freedom
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,18 @@ class Comparison:
 
 
 def compare_paired(
-    base: Mapping[Any, float | None], other: Mapping[Any, float | None], *, share: bool = False, level: float = LEVEL
+    base: Mapping[Any, float | None],
+    other: Mapping[Any, float | None],
+    *,
+    share: bool = False,
+    level: float = LEVEL,
+    strata: Mapping[Any, str] | None = None,
 ) -> Comparison:
     """Compare two models on the questions or stories that both answered; items that one of them lacks are left out.
 
     Both are item -> score (None without one), the mean of several answers to one question. Interval and p-value are
-    Student's of the differences; of a `share` after adding one difference of +1 and one of -1 (Bonett and Price, 2012).
+    `mean_interval`'s of the differences, `strata` the items' kinds, where these are fixed; of a `share` they are
+    Student's after adding one difference of +1 and one of -1 (Bonett and Price, 2012).
     The effect is Cohen's d_z, the mean difference in standard deviations (ddof = 1) of the differences, usually larger
     than Cohen's d of two groups: what makes items easy or hard for both models drops out.
 
@@ -57,7 +63,8 @@ def compare_paired(
         more = np.append(differences, [1.0, -1.0])
         low, high, p = t_test(float(more.mean()), float(more.std(ddof=1)) / math.sqrt(n + 2), n + 1, level)
         return Comparison(n, of, mean, max(low, -1.0), min(high, 1.0), d_z, p)
-    found = student(differences, few_whole(differences), level)
+    kinds = [strata[item] for item in shared] if strata else None
+    found = mean_interval(differences, level=level, strata=kinds)
     return Comparison(n, of, mean, found.low, found.high, d_z, found.p, found.reason)
 
 

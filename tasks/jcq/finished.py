@@ -1,7 +1,7 @@
 """Finished JCQ runs: answers with their judgements."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from statistics import fmean
 from typing import Any
@@ -86,12 +86,12 @@ class FinishedJcq(Finished):
 
         A question's answers are averaged first: every question weighs the same, however many of them have scores.
         """
-        answered = {answer.item for answer in self.written if _is_about(measure, self.questions[answer.item].task)}
-        return {name: mean for name, mean in super().by_item(measure).items() if name in answered}
+        means, answered = super().by_item(measure), {answer.item for answer in self.written}
+        own = (name for name, question in self.questions.items() if _is_about(measure, question.task))
+        return {name: means[name] for name in own if name in answered}
 
-    def strata(self, items: Sequence[str]) -> Sequence[str]:
-        """The tasks of these questions."""
-        return [self.questions[item].task for item in items]
+    def strata(self) -> Mapping[str, str]:
+        return {name: question.task for name, question in self.questions.items()}
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         asked = sum(_is_about(measure, answer.group) for answer in self.scored)

@@ -36,9 +36,13 @@ class FinishedPbig(Finished):
         """Every answer, in order."""
         return read_rows(self.folder / ROWS)
 
+    @cached_property
+    def scored(self) -> list[ScoredAnswer]:
+        """Every answer with its values."""
+        return [ScoredAnswer(row.id, row.item, row.text, row.values(), row.status) for row in self.rows]
+
     def answers(self) -> Iterator[ScoredAnswer]:
-        for row in self.rows:
-            yield ScoredAnswer(row.id, row.item, row.text, row.values(), row.status)
+        return iter(self.scored)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         if measure.name not in TOGETHER:

@@ -36,7 +36,7 @@ class Derived:
         low: The lowest value that the rounding of the inputs allows. `high` likewise.
         high: The highest.
         n: Pairs of a correlation.
-        ci95: 95% interval of a recomputed correlation (Fisher's z): what n models say of others, a question apart.
+        ci95: 95% interval of a recomputed correlation: what n models say of others, a question apart.
         why: What else there is to say.
     """
 

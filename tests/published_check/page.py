@@ -42,7 +42,7 @@ def to_markdown(published: Published) -> str:
         _ABOUT,
         _summary(published),
         "## Correlations\n",
-        "Over 5 models, but for those of ACL 23 and 24 (11): the 95% intervals (Fisher's z) are wide.\n",
+        "Over 5 models, but for those of ACL 23 and 24 (11): the 95% intervals are wide.\n",
         table([*_HEADINGS, "95% interval"], [[*_cells(row), _interval(row)] for row in correlations]),
         "## Means\n",
         table(_HEADINGS, [_cells(row) for row in means]),

@@ -128,9 +128,9 @@ class Finished:
 
     def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
         """An answer's value of a measure; of `TASK/scored` and `TASK/whole`, which any task has, 1 or 0."""
-        if measure.short == "scored":
+        if measure.name.endswith("/scored"):
             return float(self.main.name in answer.values)
-        return float(answer.whole) if measure.short == "whole" else answer.values.get(measure.name)
+        return float(answer.whole) if measure.name.endswith("/whole") else answer.values.get(measure.name)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
         """Item -> mean over its answers that have a value; None where none has. Every item is there, in order."""

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,6 +13,8 @@ from sozo.eval.evaluated import Evaluated
 from sozo.tasks.task import Task
 from sozo.tasks.view import ReaderAnswer, ReaderItem
 
+_SAMPLED = 16  # of so many items one tells how small they can be packed
+
 
 def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
     """Those of which every answer is shown before those of samples."""
@@ -20,19 +23,30 @@ def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
 
 def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int) -> list[str]:
     """All that there is to read, a chunk a page: base64 of gzipped JSON of at most `most_bytes`, or of one item."""
-    names = [model.name for model in models]
-    waiting = [[item for task in reading_order(tasks) for item in _items(task, models)]]
+    names = _json([model.name for model in models])
+    waiting = [[_json(item) for task in reading_order(tasks) for item in _items(task, models)]]
     chunks = []
-    while waiting:
+    while any(waiting):
         items = waiting.pop(0)
-        text = json.dumps({"models": names, "items": items}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        packed = base64.b64encode(gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)).decode()
-        if len(packed) > most_bytes and len(items) > 1:
-            size = len(items) // min(len(items), 1 + len(packed) // most_bytes)
-            waiting[:0] = [items[k : k + size] for k in range(0, len(items), size)]
-        elif items:
-            chunks.append(packed)
+        sample = items[::_SAMPLED]
+        times = len(_packed(names, sample)) * len(items) / len(sample) / most_bytes
+        if times < 1 or len(items) == 1:
+            packed = _packed(names, items)
+            if len(packed) <= most_bytes or len(items) == 1:
+                chunks.append(packed)
+                continue
+        size = math.ceil(len(items) / max(2, math.ceil(times)))
+        waiting[:0] = [items[k : k + size] for k in range(0, len(items), size)]
     return chunks
+
+
+def _packed(names: str, items: Sequence[str]) -> str:
+    text = f'{{"models":{names},"items":[{",".join(items)}]}}'
+    return base64.b64encode(gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)).decode()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, Any]]:

@@ -35,8 +35,12 @@ class FinishedJcq(Finished):
     @property
     def servers(self) -> dict[str, Any]:
         """Where the judge is, and what replied. Judgements that were brought in do not say."""
-        models = sorted({line.reply_model for line in self.judgements if line and line.reply_model})
-        return super().servers | ({"what judged": ", ".join(models)} if models else {})
+        return super().servers | ({"what judged": self.reply_models} if self.reply_models else {})
+
+    @cached_property
+    def reply_models(self) -> str:
+        """What the judge's server called itself, by name."""
+        return ", ".join(sorted({line.reply_model for line in self.judgements if line and line.reply_model}))
 
     @cached_property
     def questions(self) -> dict[str, Question]:

@@ -7,6 +7,7 @@ from typing import Any
 from sozo.eval.evaluated import not_alike
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import interval, number, signed
+from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_paired
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.tasks.finished import Finished
@@ -14,6 +15,7 @@ from sozo.tasks.task import Control
 
 _SHARE = Measure("share", 3, share=True)
 _ERRORS = "wrong by both readings"
+_MORE_ERRORS = "{points} points more that are wrong by both readings are possible"
 KEPT, LOST, OPEN = "kept", "lost", "cannot be said"
 
 
@@ -28,20 +30,29 @@ class ControlVerdict:
     errors: Comparison | None = None  # the same of the control's errors; None where nothing was asked for them
     reason: str = ""  # why it cannot be said
 
-    def text(self) -> str:
-        """In one line: the verdict, the share, the differences in points with their 95% intervals, why it is open."""
+    @property
+    def figures(self) -> list[tuple[str, str]]:
+        """The share with its difference, and that of the errors with their name: points with 95% intervals."""
         if self.own.mean is None:
-            return f"{self.verdict}: {self.reason}"
-        figures = number(self.own.mean, _SHARE)
-        for change, name in ((self.change, ", "), (self.errors, f"; {_ERRORS} ")):
-            if change and change.low is not None:
-                ends = interval(change.low, change.high, _SHARE, signed=True)
-                figures += f"{name}{signed(change.difference, _SHARE)} {ends}"
-        return f"{self.verdict} ({figures}){self.reason and f': {self.reason}'}"
+            return []
+        share, errors = (change and _points(change) for change in (self.change, self.errors))
+        own = number(self.own.mean, _SHARE) + (f", {share}" if share else "")
+        return [("right", own), *([(_ERRORS, errors)] if errors else [])]
+
+    def text(self) -> str:
+        """In one line: the verdict, its figures, why it is open."""
+        figures = "; ".join(f"{name} {text}" for name, text in self.figures)
+        return f"{self.verdict}{figures and f' ({figures})'}{self.reason and f': {self.reason}'}"
 
     def to_json(self) -> dict[str, Any]:
         """For a JSON file."""
         return asdict(self)
+
+
+def _points(change: Comparison) -> str:
+    if change.low is None:
+        return ""
+    return f"{signed(change.difference, _SHARE)} {interval(change.low, change.high, _SHARE, signed=True)}"
 
 
 def judge_control(control: Control, base: Finished, model: Finished) -> ControlVerdict:
@@ -55,27 +66,27 @@ def judge_control(control: Control, base: Finished, model: Finished) -> ControlV
     answers = min(len(run.by_answer(control.measure)) for run in (base, model))
     reason = not_alike(base, model) or ""
     if answers < control.least:
-        reason = f"{answers} controls, and it takes {control.least}"
+        reason = said("{n} controls, and it takes {least}", n=answers, least=control.least)
     elif not _above_chance(before, control):
-        reason = f"the base is not above chance ({control.chance:.1%})"
+        reason = said("the base is not above chance ({chance:.1%})", chance=control.chance)
     if reason:
         return ControlVerdict(OPEN, own, before, None, None, reason)
     change, errors = _change(base, model, control.measure), None
-    points = f"{100 * control.margin:g} points"
-    falls = [(change, f"a loss of {points} is possible")]
+    points = f"{100 * control.margin:g}"
+    falls = [(change, said("a loss of {points} points is possible", points=points))]
     if control.errors and base.by_item(control.errors):
         errors = _change(base, model, control.errors)
-        falls.append((_change(model, base, control.errors), f"{points} more that are {_ERRORS} are possible"))
-    said = partial(ControlVerdict, own=own, base=before, change=change, errors=errors)
+        falls.append((_change(model, base, control.errors), said(_MORE_ERRORS, points=points)))
+    verdict = partial(ControlVerdict, own=own, base=before, change=change, errors=errors)
     ends = [(fall.low, fall.high, fall.reason or possible) for fall, possible in falls]
     if any(high is not None and high < -control.margin for _, high, _ in ends):
-        return said(LOST)
+        return verdict(LOST)
     for low, _, reason in ends:
         if low is None or low <= -control.margin:
-            return said(OPEN, reason=reason)
+            return verdict(OPEN, reason=reason)
     if not _above_chance(own, control):
-        return said(OPEN, reason=f"it is not above chance ({control.chance:.1%}) itself")
-    return said(KEPT)
+        return verdict(OPEN, reason=said("it is not above chance ({chance:.1%}) itself", chance=control.chance))
+    return verdict(KEPT)
 
 
 def _change(base: Finished, model: Finished, measure: Measure) -> Comparison:

@@ -58,7 +58,7 @@ def test_kept_lost_and_open(tmp_path):
     same = verdict(base, base)
     assert (same.verdict, same.change.difference) == (KEPT, 0)
     assert -0.1 < same.change.low < -0.05  # two pseudo-observations: no certainty even where nothing changed
-    assert same.text().startswith("kept (90.3%, +0.0 pp [−5.")
+    assert same.text().startswith("kept (right 90.3%, +0.0 pp [−5.")
     lost = verdict(base, row(tmp_path, "lost", 0.5))
     assert lost.verdict == LOST
     assert lost.change.high < -0.1
@@ -92,7 +92,7 @@ def test_scale_answers_wrong_by_both_readings_are_a_loss_and_moves_between_them_
     assert (lost.verdict, lost.change.difference) == (LOST, 0)
     assert lost.errors.low > 0.1
     assert "wrong by both readings +" in lost.text()
-    assert lost.text().startswith("lost (100.0%, +0.0 pp [")
+    assert lost.text().startswith("lost (right 100.0%, +0.0 pp [")
     between = verdict(literal, answering(tmp_path, "between", broken(1)))
     assert (between.verdict, between.reason) == (OPEN, "10 points more that are wrong by both readings are possible")
     assert verdict(answering(tmp_path, "again", broken(4)), literal).verdict == KEPT
@@ -109,7 +109,7 @@ def test_a_base_at_chance_has_nothing_to_lose(tmp_path):
     guessing = row(tmp_path, "guessing", 1 / 3)
     said = verdict(guessing, guessing)
     assert (said.verdict, said.change) == (OPEN, None)
-    assert said.text() == "cannot be said (33.3%): the base is not above chance (33.3%)"
+    assert said.text() == "cannot be said (right 33.3%): the base is not above chance (33.3%)"
     barely = row(tmp_path, "barely", 0.44)
     assert barely.metrics["measures"]["sipen/controls"]["low"] < 1 / 3
     assert verdict(barely, guessing).verdict == OPEN
@@ -188,7 +188,7 @@ def test_the_verdict_stands_beside_the_row(tmp_path):
     markdown = write_result(tmp_path / "out", tables_result("Table 11", rows, controls=runs), "table11")
     assert "| Understanding (sipen)  " in markdown.splitlines()[0]
     lines = {line.split(" | ")[0].strip("| "): line for line in markdown.splitlines() if line.startswith("| ")}
-    assert "kept (90.3%" in lines["SFT"]
+    assert "kept (right 90.3%" in lines["SFT"]
     assert "lost (" in lines["GRPO"]
     assert lines["base"].rstrip(" |").endswith("–")
     assert explanation("sipen") in markdown

@@ -216,7 +216,7 @@ def test_the_furthest_of_many_was_chosen(scored, tmp_path):
         lists_run(tmp_path / f"m{k}", f"m{k}", scored[-(k + 2) * LISTS :][:LISTS])
     page_text(tmp_path, tmp_path, base="base")
     said = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert "is the furthest: DAT higher" in said
+    assert "comes out best: DAT higher" in said
     assert "It was chosen from 4 for that" in said
 
 

@@ -47,7 +47,7 @@ def test_the_page_leads_with_the_answer_and_a_sorted_picture(three, tmp_path):
     )
     assert re.search(r"worse: JCQ lower, −0\.29 .* p < 0\.001", text)
     assert "Of 2 compared with their base: 1 higher with a guard not shown to hold, 1 lower." in text
-    assert "better is the furthest: JCQ higher" in text
+    assert "better comes out best: JCQ higher" in text
     assert "It was chosen from 2 for that, so expect less of it on new answers." in text
     rows = re.findall(
         r'<span class="name">([^<]+)<small>.*?class="number ([a-z ]*)">([^<]+)<', before_tables, re.DOTALL
@@ -58,7 +58,7 @@ def test_the_page_leads_with_the_answer_and_a_sorted_picture(three, tmp_path):
 
 def test_where_none_is_ahead_nobody_is_said_to_be(three, tmp_path):
     text = english_text(page_of(three, tmp_path, base="better").split("<table>", 1)[0])
-    assert "Of 2 compared with their base: 2 lower. base is the furthest: JCQ lower, −0.29 " in text
+    assert "Of 2 compared with their base: 2 lower. base comes out best: JCQ lower, −0.29 " in text
 
 
 def test_one_model_leads_with_its_mean(three, tmp_path):

@@ -28,7 +28,7 @@ def answer(found: Sequence[Outcome], gains: Mapping[str, Sequence[float]]) -> li
         return [("", _of_many(found))]
     said = []
     for model in methods:
-        clauses = [clause(one, gains.get(one.task, ())) for one in found if one.model == model]
+        clauses = [clause(one, gains.get(one.task, ()), unseen=True) for one in found if one.model == model]
         said.append((model, _joined(clauses, ("; ", "；"))))
     return said
 
@@ -46,10 +46,16 @@ def few(numbers: Iterable[int]) -> Pair | None:
     return wording("answer_few", n=least, share=number(unseen_share(least), _ONE_DIGIT))
 
 
-def clause(one: Outcome, gains: Sequence[float] = ()) -> Pair:
-    """What a method came out as in a task."""
+def clause(one: Outcome, gains: Sequence[float] = (), *, unseen: bool = False) -> Pair:
+    """What a method came out as in a task; what could be seen if it is `unseen` only where the paper's gains are."""
     if one.control is not None:
-        return wording("answer_control", task=wording(one.task), verdict=one.control.text())
+        facts = [
+            _joined([*([wording(name)] if name else []), (figure, figure)], (" ", ""))
+            for name, figure in one.control.figures
+        ]
+        facts += [wording(one.control.reason)] if one.control.reason else []
+        verdict = {"verdict": wording(one.control.verdict), "facts": _joined(facts)}
+        return wording("answer_control", task=wording(one.task), **verdict)
     values = {"task": wording(one.task), "number": difference(one)}
     if one.kind == "none":
         why = one.change.reason or "no interval"
@@ -66,7 +72,7 @@ def clause(one: Outcome, gains: Sequence[float] = ()) -> Pair:
         finer = replace(one.measure, digits=one.measure.digits + 1)
         noise = wording("answer_noise", noise=number(one.judge_noise, finer))
         said = _joined([said, noise], ("; ", "；"))
-    if one.kind != "same" or (least := one.detectable()) is None:
+    if one.kind != "same" or (least := one.detectable()) is None or (unseen and least <= min(gains, default=least)):
         return said
     parts = [said, wording("answer_power", least=number(least, one.measure), n=f"{one.change.n:,}")]
     if gains:

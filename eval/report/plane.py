@@ -11,6 +11,7 @@ from sozo.scoring.numbers import COUNT, interval, number
 
 _SIZE, _LETTER, _LINE = (7.6, 5.0), 6.2, 13.0  # width and height of a letter in points of 1/72 inch
 _HEIGHT = Measure("height")
+_MANY = 12  # spots
 _STYLES = ("solid", (0, (5, 4)))
 
 
@@ -64,13 +65,15 @@ def plane_chart(
             axes.plot([], [], color=colour, marker="o", markersize=size, alpha=0.85, linestyle="none", label=name)
         if curves or dots:
             axes.legend(loc="lower left", frameon=False, labelcolor=TEXT)
-        for spot, (right, above, side) in zip(spots, _places(axes, spots), strict=True):
+        for spot, place in zip(spots, _places(axes, spots), strict=True):
+            if place is None:
+                continue
             axes.annotate(
                 spot.name,
                 spot.at,
-                (right, above),
+                place[:2],
                 textcoords="offset points",
-                ha=side,
+                ha=place[2],
                 va="center",
                 color=series(spot.colour),
                 fontweight="bold" if spot.colour else "normal",
@@ -79,15 +82,18 @@ def plane_chart(
     return svg(draw, _SIZE, salt, f"{up} against {across.lower()}: " + ", ".join(spot.name for spot in spots))
 
 
-def _places(axes: Any, spots: Sequence[Spot]) -> list[tuple[int, int, str]]:
-    """Where each name stands, in points from its spot, so that it covers neither spots nor the names before it."""
+def _places(axes: Any, spots: Sequence[Spot]) -> list[tuple[int, int, str] | None]:
+    """Where each name stands, in points from its spot, so that it covers neither spots nor the names before it.
+
+    Of many spots those have no name for which there is no room: the page shows it under the pointer.
+    """
     axes.figure.draw_without_rendering()  # only then does it know where its points are
     scale = 72 / axes.figure.dpi
     at = [scale * axes.transData.transform(spot.at) for spot in spots]
     marks = [scale * axes.transData.transform(seed) for spot in spots for seed in spot.seeds]
     taken = [(x - r, y - r, x + r, y + r) for points, r in ((at, 5), (marks, 2)) for x, y in points]
     low, high = scale * axes.bbox.x0, scale * axes.bbox.x1
-    places = []
+    places: list[tuple[int, int, str] | None] = []
     for spot, (x, y) in zip(spots, at, strict=True):
         width, chosen = _LETTER * len(spot.name), None
         for far, above, side in product((9, 22), (0, 11, -11, 22, -22, 33, -33), ("left", "right")):
@@ -95,11 +101,10 @@ def _places(axes: Any, spots: Sequence[Spot]) -> list[tuple[int, int, str]]:
             box = (left, y + above - _LINE / 2, left + width, y + above + _LINE / 2)
             free = not any(box[0] < c and a < box[2] and box[1] < d and b < box[3] for a, b, c, d in taken)
             free &= low <= left and left + width <= high
-            if chosen is None or free:
+            if free or (chosen is None and len(spots) <= _MANY):
                 chosen = (far if side == "left" else -far, above, side), box
             if free:
                 break
-        assert chosen
-        places.append(chosen[0])
-        taken.append(chosen[1])
+        places.append(chosen and chosen[0])
+        taken += [chosen[1]] if chosen else []
     return places

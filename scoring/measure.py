@@ -24,6 +24,7 @@ class Measure:
     group: str | None = "changes"  # the table of changes in which it stands; None for one that is only correlated
     paper: str = ""  # its column in the papers' tables; by default the last part of its name
     ratio: bool = False  # whether its differences are log ratios, ln(model / base), which are shown in percent
+    scale: tuple[float, float] | None = None  # the least and the most it can be; of a share 0 and 1
 
     @property
     def task(self) -> str:
@@ -34,6 +35,20 @@ class Measure:
     def short(self) -> str:
         """Its name within its task: what follows the slash."""
         return self.name.partition("/")[2] or self.name
+
+    def within(self, low: float | None, high: float | None, *, signed: bool) -> tuple[float | None, float | None]:
+        """The ends of an interval of it, or of a difference of it if it is `signed`: none is outside the scale.
+
+        >>> Measure("a", share=True).within(-0.1, 1.2, signed=False), Measure("b").within(-1, 9, signed=True)
+        ((0.0, 1.0), (-1, 9))
+        """
+        scale = (0.0, 1.0) if self.share else self.scale
+        if low is None or high is None or scale is None or (signed and self.ratio):
+            return low, high
+        least, most = scale
+        if signed:
+            least, most = least - most, most - least
+        return max(low, least), min(high, most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,12 @@ def signed(value: float | None, measure: Measure) -> str:
 
 
 def interval(low: float | None, high: float | None, measure: Measure, *, signed: bool = False) -> str:
-    """The ends of an interval, `[low, high unit]`; nothing where there is none.
+    """The ends of an interval, `[low, high unit]`, within the measure's scale; nothing where there is none.
 
     >>> interval(0.4, 0.6, SHARE), interval(-0.1, 0.25, Measure("a", 2), signed=True), interval(None, None, SHARE)
     ('[40.00, 60.00%]', '[−0.10, +0.25]', '')
     """
+    low, high = measure.within(low, high, signed=signed)
     if low is None or high is None:
         return ""
     return f"[{_digits(low, measure, signed)}, {_digits(high, measure, signed)}{_unit(measure, signed)}]"

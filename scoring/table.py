@@ -45,6 +45,11 @@ class Cell:
     printed: str = ""  # the number as its source prints it, digit for digit
     more: Mapping[str, float | str] = field(default_factory=dict)  # what else files say, by name
 
+    def __post_init__(self) -> None:
+        ends = self.measure.within(self.low, self.high, signed=self.signed)
+        for name, end in zip(("low", "high"), ends, strict=True):
+            object.__setattr__(self, name, end)
+
     @classmethod
     def share(cls, part: int, total: int) -> "Cell":
         """The share that `part` is of `total`, with both below it."""

@@ -277,3 +277,27 @@ def test_of_many_methods_the_first_sentence_says_how_many_came_out_as_what(score
     said = page_text(tmp_path, tmp_path, base="base")
     assert "Of 7 methods compared with their base, each by its best task: 7 higher at a price." in said
     assert "m3" not in said
+
+
+def test_a_price_is_said_where_nothing_was_gained_too(scored, tmp_path):
+    """A model that says nothing valid any more has no mean to be lower: what it lost is said all the same."""
+    base_and(tmp_path, scored, [words[:9] for words in scored[:LISTS]])
+    jcq(tmp_path, "base", lambda k: k % 3)
+    one = outcome(tmp_path)
+    assert one.kind == "none"
+    assert states(one)["dat/valid"] == FELL
+    said = page_text(tmp_path, tmp_path, base="base")
+    assert re.search(r"nothing can be said \(no scores of the other\); valid answers \(−\d+\.\d\d pp .*\) fell", said)
+
+
+def test_no_end_is_outside_the_scale(tmp_path):
+    for k, name in enumerate(("base", "model")):
+        jcq_run(tmp_path / name, name, lambda q, name=name: name, lambda q, k=k: (5, 5, 5 - (len(q.id) == k), 5))
+    for k in range(2):
+        sat_run(tmp_path / f"A{k}", f"A@{k}", lambda story, k=k: "昔の話。" if k else story.text)
+    models = find_evaluated([str(tmp_path)])
+    write_evaluation(tmp_path / "r.html", models)
+    page = english_text((tmp_path / "r.html").read_text("utf-8"))
+    for low, high in re.findall(r"\[(\d+\.\d+), (\d+\.\d+)%\]", page):
+        assert 0 <= float(low) <= float(high) <= 100
+    assert not re.search(r"\[[1-5]\.\d\d, 5\.(?!00)\d\d\]", page)

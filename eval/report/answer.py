@@ -57,9 +57,10 @@ def clause(one: Outcome, gains: Sequence[float] = (), *, unseen: bool = False) -
         verdict = {"verdict": wording(one.control.verdict), "facts": _joined(facts)}
         return wording("answer_control", task=wording(one.task), **verdict)
     values = {"task": wording(one.task), "number": difference(one)}
+    fell = [wording("answer_fell", guard=_guard(state)) for state in one.of_state(FELL)]
     if one.kind == "none":
-        why = one.change.reason or "no interval"
-        return wording("answer_none", task=values["task"], number=values["number"], why=wording(why))
+        why = wording(one.change.reason or "no interval")
+        return _joined([wording("answer_none", **values, why=why), *fell], ("; ", "；"))
     if one.kind == "price":
         price = [_guard(state) for state in one.of_state(FELL)]
         if one.independent_words is not None:
@@ -67,7 +68,7 @@ def clause(one: Outcome, gains: Sequence[float] = (), *, unseen: bool = False) -
         return wording("answer_price", **values, price=_joined(price))
     if one.kind == "unsure":
         return wording("answer_unsure", **values, open=_joined([_guard(state) for state in one.of_state(NOT_SHOWN)]))
-    said = wording(f"answer_{one.kind}", **values)
+    said = _joined([wording(f"answer_{one.kind}", **values), *fell], ("; ", "；"))
     if one.judge_noise:
         finer = replace(one.measure, digits=one.measure.digits + 1)
         noise = wording("answer_noise", noise=number(one.judge_noise, finer))

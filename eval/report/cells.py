@@ -69,7 +69,7 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
 
     >>> share = Measure("share", share=True)
     >>> seed_cell([Cell(0.96, share), Cell(0.98, share)]).line
-    '97.00% [84.29, 109.71%]'
+    '97.00% [84.29, 100.00%]'
     """
     values = {k: cell.value for k, cell in enumerate(cells) if isinstance(cell.value, int | float)}
     if not values:

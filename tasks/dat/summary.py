@@ -152,7 +152,7 @@ class FinishedDat(Finished):
 
     def shown(self, measure: Measure) -> Measure:
         """Two decimals for Olson's scores (0 to 200)."""
-        return replace(measure, digits=self.summary.digits)
+        return replace(measure, digits=self.summary.digits, scale=(0, 200 if self.settings.get("olson") else 2))
 
     def table(self) -> "pa.Table":
         """Read in columns: a million responses become no Python objects."""

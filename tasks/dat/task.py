@@ -33,7 +33,10 @@ class Dat(Task):
     name = "dat"
     title = "Divergent Association Task"
     Settings = DatSettings
-    measures = (Measure("dat", per_item=False, paper="mean"), Measure("dat/valid", share=True, per_item=False))
+    measures = (
+        Measure("dat", per_item=False, paper="mean", scale=(0, 2)),
+        Measure("dat/valid", share=True, per_item=False),
+    )
     second = Bound(measure=Measure("dat/guard", 2), margin=0.1, least=100)
     max_new_tokens = 256
     batch_size = 1024

@@ -19,11 +19,14 @@ WORTH, DISTANCE, SAME_TITLE = "pbig/worth", "pbig/distance", "pbig/same_title"
 BY_CRITERION = {criterion.name: f"pbig/{criterion.name}" for criterion in CRITERIA}
 SERVED = {market: f"pbig/{market}" for market in ("b2b", "b2c")}  # shares of the rated ideas that are for a market
 MEASURES = (
-    Measure(WORTH, 3),
+    Measure(WORTH, 3, scale=(0, 1)),
     *(Measure(name, share=True) for name in GATES.values()),
-    *(Measure(name, 2, group="axis_changes") for name in BY_CRITERION.values()),
+    *(
+        Measure(BY_CRITERION[axis.name], 2, group="axis_changes", scale=(axis.lowest, axis.highest))
+        for axis in CRITERIA
+    ),
     *(Measure(name, share=True, better=0, group="axis_changes") for name in SERVED.values()),
-    Measure(DISTANCE),
+    Measure(DISTANCE, scale=(0, 2)),
     Measure(SAME_TITLE, share=True, better=-1),
 )
 

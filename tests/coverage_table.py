@@ -315,9 +315,34 @@ def least_of(level):
     return 0.93 if level == 0.95 else 0.98
 
 
+RAREST = {"bimodal": 0.5, "zero-inflated": 0.2, "rare kind": 0.03, "mostly equal": 0.02}  # share of its rarest kind
+
+
 def cause(interval, world, n, level, held):
     """Why an interval holds the truth less often than it must, or more often than in 97.5%; empty where neither is."""
+    if held < least_of(level):
+        if world in RAREST:
+            pairs = "correlation" in interval  # a pair of benchmarks has kinds of both
+            kind, share = ("kind of pair", RAREST[world] ** 2) if pairs else ("kind", RAREST[world])
+            return f"of its rarest {kind}, {100 * share:.3g}%, a sample of {n} holds {n * share:.2g} on average"
+        return CAUSES[interval]
+    if held > 0.975 and level == 0.95:
+        if "share" in interval:
+            return "so few different counts that no interval holds exactly 95%"
+        if "words" in interval:
+            return "the jackknife overrates the spread of a number of different words"
+        if "correlation" in interval:
+            return "the wider of two intervals"
+        if interval == "gain":
+            return "the jackknife overrates how far the deviation of a small base is off"
+        return "few values differ: their spread is overrated where most samples are alike"
     return ""
+
+
+CAUSES = {
+    "difference with the judge's noise": "one repetition tells little of a noise of twice the error of the answers",
+    "words of order 1": "half of ten answers are one list: the entropy of so few is skewed",
+}
 
 
 def read():

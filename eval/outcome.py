@@ -19,7 +19,7 @@ from sozo.tasks.finished import Finished
 from sozo.tasks.task import Bound, Task
 
 HELD, FELL, NOT_SHOWN = "held", "fell", "not shown"
-KINDS = ("ahead", "price", "unsure", "same", "lower", "none")  # of outcomes, the best first
+KINDS = ("ahead", "price", "unsure", "same", "lower", "none", "kept", "open", "lost")  # best first, then controls'
 _POWER = 0.8
 
 
@@ -77,6 +77,8 @@ class Outcome:
     @property
     def kind(self) -> str:
         """One of KINDS."""
+        if self.control is not None:
+            return {KEPT: "kept", LOST: "lost"}.get(self.control.verdict, "open")
         if self.change.low is None:
             return "none"
         if self.higher:

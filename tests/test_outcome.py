@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
 from test_evaluation_page import english_text
+from test_sipen import run_of, truthful
 from whole_runs import jcq_run, sat_run, write
 
 NOUNS = load_nouns()[:600]
@@ -301,3 +303,24 @@ def test_no_end_is_outside_the_scale(tmp_path):
     for low, high in re.findall(r"\[(\d+\.\d+), (\d+\.\d+)%\]", page):
         assert 0 <= float(low) <= float(high) <= 100
     assert not re.search(r"\[[1-5]\.\d\d, 5\.(?!00)\d\d\]", page)
+
+
+def test_understanding_that_was_lost_is_no_difference_that_is_not_shown(tmp_path):
+    def mostly(right):
+        return lambda item: truthful(item) if hash_of(item) % 100 < right else "どちらともいえない"
+
+    for name, right in (("base", 100), ("kept", 100), ("lost", 30)):
+        run_of(tmp_path / name, mostly(right), source=name, sipen_prompt="sipen-ja-v2")
+    found = {one.model: one for one in outcomes(compare_models(find_evaluated([str(tmp_path)]), "base"))}
+    assert {name: one.kind for name, one in found.items()} == {"kept": "kept", "lost": "lost"}
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(tmp_path)]), base="base")
+    said = english_text((tmp_path / "r.html").read_text("utf-8"))
+    assert (
+        "Of 2 compared with their base: 1 with understanding kept, 1 with understanding lost. lost is the lowest"
+        in said
+    )
+    assert "lost: SIPeN controls: understanding lost (right" in said
+
+
+def hash_of(item):
+    return int(sha256(item.premise_id.encode()).hexdigest(), 16)

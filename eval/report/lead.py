@@ -65,7 +65,7 @@ def _cell(change: Change, outcome: Outcome | None, measure: Measure) -> Cell:
     if outcome is None:
         return replace(change_cell(change, measure), mark="")
     cell = change_cell(outcome.change, measure)
-    return cell if outcome.kind in ("ahead", "lower") else replace(cell, mark="")
+    return cell if outcome.kind in ("ahead", "lower", "lost") else replace(cell, mark="")
 
 
 def _furthest_first(rows: Sequence[Row], measure: Measure) -> list[Row]:
@@ -77,11 +77,13 @@ def _furthest_first(rows: Sequence[Row], measure: Measure) -> list[Row]:
 
 def _compared(rows: Sequence[Row], contestants: Sequence[Outcome], gains: Sequence[float]) -> Pair:
     of_model = {one.model: one for one in contestants}
-    best = next(of_model[row.name] for row in rows if row.name in of_model)
-    values = {"model": best.model, "clause": clause(best, gains)}
+    shown = [of_model[row.name] for row in rows if row.name in of_model]
+    # A control is nothing to be good at: who lost most is named.
+    one, label = (shown[-1], "lead_control") if shown[0].control else (shown[0], "lead_furthest")
+    values = {"model": one.model, "clause": clause(one, gains)}
     if len(contestants) == 1:
         return wording("lead_compared", **values)
-    return wording("lead_furthest", n=len(contestants), counts=counts(one.kind for one in contestants), **values)
+    return wording(label, n=len(contestants), counts=counts(one.kind for one in contestants), **values)
 
 
 def _alone(rows: Sequence[Row], models: Sequence[str], task: type[Task], compared: Compared) -> Pair:

@@ -59,12 +59,14 @@ def plane_chart(
         axes.margins(x=0.14, y=0.08)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.xaxis.set_major_formatter("{x:,.0f}")
+        if across.endswith("(%)"):
+            axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 100])
         dots = [(series(colour), 9, name) for colour, name in (groups or {}).items()]
         dots += [(TEXT, 3, "one training each")] * any(len(spot.seeds) > 1 for spot in spots)
         for colour, size, name in dots:
             axes.plot([], [], color=colour, marker="o", markersize=size, alpha=0.85, linestyle="none", label=name)
         if curves or dots:
-            axes.legend(loc="lower left", frameon=False, labelcolor=TEXT)
+            axes.legend(loc="best", frameon=False, labelcolor=TEXT)
         for spot, place in zip(spots, _places(axes, spots), strict=True):
             if place is None:
                 continue

@@ -262,10 +262,14 @@ def judged_experts(rng, n, personal):
     return ratings, predicted
 
 
+@cache
+def truth_of(measured, personal):
+    return measured(*judged_experts(np.random.default_rng(9), 1000, personal), "ordinal", 10).alpha
+
+
 def of_experts(interval, world, n, level):
     measured, personal = within if "within" in interval else pooled, world == "a judge that knows who is strict"
-    truth = measured(*judged_experts(np.random.default_rng(9), 2000, personal), "ordinal", 10).alpha
-    rng = np.random.default_rng(n)
+    truth, rng = truth_of(measured, personal), np.random.default_rng(n)
     return share_of(truth, (measured(*judged_experts(rng, n, personal), "ordinal", 10) for _ in range(DATA_SETS // 4)))
 
 
@@ -325,7 +329,7 @@ def cause(interval, world, n, level, held):
             pairs = "correlation" in interval  # a pair of benchmarks has kinds of both
             kind, share = ("kind of pair", RAREST[world] ** 2) if pairs else ("kind", RAREST[world])
             return f"of its rarest {kind}, {100 * share:.3g}%, a sample of {n} holds {n * share:.2g} on average"
-        return CAUSES[interval]
+        return CAUSES.get(interval, CAUSES["words"])
     if held > 0.975 and level == 0.95:
         if "share" in interval:
             return "so few different counts that no interval holds exactly 95%"
@@ -341,7 +345,7 @@ def cause(interval, world, n, level, held):
 
 CAUSES = {
     "difference with the judge's noise": "one repetition tells little of a noise of twice the error of the answers",
-    "words of order 1": "half of ten answers are one list: the entropy of so few is skewed",
+    "words": "whether few answers hold the one list by chance more or less often moves the number far",
 }
 
 
@@ -355,9 +359,11 @@ def read():
 
 
 def write(known):
-    with TABLE.open("w", encoding="utf-8", newline="") as file:
+    whole = TABLE.with_suffix(".new")
+    with whole.open("w", encoding="utf-8", newline="") as file:
         rows = [(*key, known[key], cause(*key, known[key])) for key in keys() if key in known]
         csv.writer(file, lineterminator="\n").writerows([FIELDS, *rows])
+    whole.replace(TABLE)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def final_text(text: str) -> str | None:
     text = text.strip()
     if "<" not in text and "[" not in text and "◁" not in text and not text.startswith("analysis"):
         return text  # nearly all
-    text = _without_end_marks(text)
+    text = without_end_marks(text)
     if _CHANNEL in text or text.startswith("analysis"):
         finals = list(_FINAL.finditer(text))
         if finals:
@@ -62,7 +62,12 @@ def final_text(text: str) -> str | None:
     return text[len(first) : -len(last)].strip() if inside else text
 
 
-def _without_end_marks(text: str) -> str:
+def without_end_marks(text: str) -> str:
+    """A text without the end-of-turn marks of chat templates behind it.
+
+    >>> without_end_marks("傘立て<|im_end|>\\n")
+    '傘立て'
+    """
     end = len(text)  # found before anything is cut: a copy for each of many marks would take the square of their number
     while True:
         while text[end - 1 : end].isspace():

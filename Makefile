@@ -9,7 +9,7 @@ PARALLEL := OMP_NUM_THREADS=1
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sozo needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 
 .DEFAULT_GOAL := help
-.PHONY: help install doctor quickstart gpu-check test test-slow test-doors lint format
+.PHONY: help install doctor quickstart gpu-check docs test test-slow test-doors lint format
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -33,6 +33,18 @@ quickstart: $(STAMP) ## train the embedded model in two ways and show what it le
 
 gpu-check: $(STAMP) ## samplers, SFT, DPO, GRPO and vLLM on one GPU (or a CPU) beside what is expected, as a table to send us
 	$(BIN)/python recipes/gpu_check.py
+
+# Its own packages: they are not needed for anything else, and read sozo's sources without importing them.
+DOCS := build/docs-packages/bin
+docs: build/docs-packages/.installed ## these pages and an API reference as a site with search: build/docs/index.html (a minute)
+	$(DOCS)/python docs/pages.py
+	$(DOCS)/zensical build --clean --strict
+
+build/docs-packages/.installed: docs/requirements.txt
+	$(PYTHON) $(NEW_ENOUGH)
+	$(PYTHON) -m venv build/docs-packages
+	$(DOCS)/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	touch $@
 
 test: lint ## lint, type check and the test suite
 	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" -rs --numprocesses auto --maxprocesses 4 --dist loadfile

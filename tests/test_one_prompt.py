@@ -261,7 +261,8 @@ def test_forty_bad_prompts_in_a_row_are_not_the_endpoint_while_an_answered_one_i
         ]
         assert len(requests) <= 1 + 20 + 3 * 40 + 4
         asked_for = [asked(body) for body in requests]
-        assert all(asked_for.count(prompt) == 3 for prompt in bad)
+        # At most three times: an attempt on a connection that was just dropped never comes to the server.
+        assert all(0 < asked_for.count(prompt) <= 3 for prompt in bad)
 
 
 def test_a_server_that_is_gone_for_all_but_greetings_ends_the_run():

@@ -197,7 +197,7 @@ def test_the_table_over_seeds(result):
     assert "| farther & \\<i\\> " in text
     assert "| cannot be said | not written down before |" in text
     assert re.search(
-        r"\| GRPO +\| 2 +\| 95.00% \[82.29, 107.71%\] +\| 0.9050 \[0.8415, 0.9685\] +\| 42 \[17, 67\]", text
+        r"\| GRPO +\| 2 +\| 95.00% \[82.29, 100.00%\] +\| 0.9050 \[0.8415, 0.9685\] +\| 42 \[17, 67\]", text
     )
     assert re.search(r"\| base +\| 1 +\| 90.00% +\| 0.8800 +\| 60 ", text)
 

@@ -173,7 +173,7 @@ def tables_result(
         title,
         folders,
         table,
-        facts=scorer_facts(folders),
+        facts=scorer_facts(folders) | ({"Guard": table.guard} if table.guard else {}),
         controls=judge_rows(controls, bases),
         evaluations=evaluations(rows),
         study=study,
@@ -184,8 +184,9 @@ def tables_result(
 def study_result(study: Study) -> Result:
     """Read the rows of a finished study."""
     rows, with_arms = study_rows(study), study.arms is not None or len(study.seeds) > 1
+    model = study.model.replace("{seed}", "SEED")
     return tables_result(
-        f"The study {study.name}: {study.model}" if with_arms else f"Table 11: {study.model}",
+        f"The study {study.name}: {model}" if with_arms else f"Table 11: {model}",
         rows,
         paper_model=study.paper_model,
         guard_encoder=study.guard_encoder,

@@ -62,7 +62,7 @@ def clause(one: Outcome, gains: Sequence[float] = (), *, unseen: bool = False) -
         why = wording(one.change.reason or "no interval")
         return _joined([wording("answer_none", **values, why=why), *fell], ("; ", "；"))
     if one.kind == "price":
-        price = [_guard(state) for state in one.of_state(FELL)]
+        price = list(fell)
         if one.independent_words is not None:
             price.append(wording("answer_independent", n=f"{one.independent_words:,}"))
         return wording("answer_price", **values, price=_joined(price))

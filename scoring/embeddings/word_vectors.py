@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sozo.data.cache import NO_CACHE
 from sozo.data.errors import UserError
 from sozo.data.record import room
 from sozo.data.run_folder import NEAR, PROBE
@@ -23,13 +24,14 @@ _COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "do
 
 
 class WordVectors:
-    """Unit vectors of words, by row; in `cache_dir`, which processes may share, a SQLite file for each encoder."""
+    """Unit vectors of words, by row; in `cache_dir`, which processes may share, a SQLite file for each encoder, or none."""
 
     def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
         self.encoder = encoder
         self._rows: dict[str, int] = {}
         self._size, self._buffer = 0, np.empty((0, 0), np.float32)
-        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir else None
+        kept = cache_dir and cache_dir != Path(NO_CACHE)
+        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir and kept else None
 
     @cached_property
     def probe(self) -> Matrix | None:

@@ -1,0 +1,57 @@
+"""What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper. It goes nowhere else."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from sozo.data.errors import UserError, require
+from sozo.data.record import write_whole
+from sozo.data.settings import setting
+from sozo.data.sheet import write_sheet
+from sozo.eval.pages import PageFolder
+from sozo.eval.report.render import render
+from sozo.eval.terminal import PageRun, print_lines
+from sozo.scoring.table import markdown
+from sozo.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class PeopleOptions:
+    """What goes with a spreadsheet of what people wrote."""
+
+    send_words: bool = setting(False, "People's words may go to the server of openai:NAME (spreadsheets only).")
+    norms: str | None = setting(None, "CSV of your own sample's scores, for percentiles (spreadsheets only).")
+
+
+def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -> PageRun:
+    """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md."""
+    require("jinja2", "the page of people's answers")
+    server, folder = task.words_go()
+    if server and not options.send_words:
+        local = "take an encoder on this machine such as ja-ginza, or add --send-words if people agreed to it"
+        raise UserError(f"{file}: {server} is a server, and would get every word that people wrote; {local}")
+    places = {"file": file, "norms": Path(options.norms) if options.norms else None}
+    digests = {name: _digest(path) for name, path in places.items()}
+    page = PageFolder(output, {"task": f"{task.name} of people", **digests, **task.deciding()}, "people")
+    if finished := page.finished():
+        return finished
+    if folder:
+        print_lines([f"{folder} will hold every word that people wrote, beside its vector; --embedding-cache none: nothing"])
+    scored = task.score_people(file, places["norms"])
+    page.start({"scorer": task.describe()}, {"file": str(file)})
+    rows = [(*row, *added) for row, *added in zip(scored.sheet.rows, *scored.added.values(), strict=True)]
+    headings = [*scored.sheet.headings, *scored.added]
+    write_sheet(output / "scores.csv", headings, rows, scored.sheet.delimiter)
+    title = f"{task.title}: {file.name}"
+    html = render("people.html", title=title, tables=scored.tables, methods=scored.methods)
+    page.add("people.html", html)
+    page.files.append("scores.csv")
+    parts = [f"# {title}\n", f"Read as {scored.sheet.encoding}, {len(rows):,} rows.\n"]
+    for table in scored.tables[:-1]:
+        parts += [f"## {table.name}\n", markdown(table) if table.rows else "None.\n"]
+    parts += ["## Methods, to paste\n", *(f"{paragraph}\n" for paragraph in scored.methods)]
+    return page.publish("\n".join(parts), {"files": page.files, "rows": len(rows)})
+
+
+def _digest(path: Path | None) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path and path.is_file() else None

@@ -1,7 +1,7 @@
 """What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper. It goes nowhere else."""
 
-import hashlib
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from sozo.data.errors import UserError, require
@@ -30,28 +30,19 @@ def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -
     if server and not options.send_words:
         local = "take an encoder on this machine such as ja-ginza, or add --send-words if people agreed to it"
         raise UserError(f"{file}: {server} is a server, and would get every word that people wrote; {local}")
-    places = {"file": file, "norms": Path(options.norms) if options.norms else None}
-    digests = {name: _digest(path) for name, path in places.items()}
-    page = PageFolder(output, {"task": f"{task.name} of people", **digests, **task.deciding()}, "people")
+    norms = Path(options.norms) if options.norms else None
+    digests = [sha256(path.read_bytes()).hexdigest() for path in (file, norms) if path and path.is_file()]
+    page = PageFolder(output, {"task": f"{task.name} of people", "files": digests, **task.deciding()}, "people")
     if finished := page.finished():
         return finished
     if folder:
-        print_lines([f"{folder} will hold every word that people wrote, beside its vector; --embedding-cache none: nothing"])
-    scored = task.score_people(file, places["norms"])
+        print_lines([f"{folder} will hold every word that people wrote; with --embedding-cache none, nothing holds them"])
+    scored = task.score_people(file, norms)
     page.start({"scorer": task.describe()}, {"file": str(file)})
-    rows = [(*row, *added) for row, *added in zip(scored.sheet.rows, *scored.added.values(), strict=True)]
-    headings = [*scored.sheet.headings, *scored.added]
-    write_sheet(output / "scores.csv", headings, rows, scored.sheet.delimiter)
+    write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
-    html = render("people.html", title=title, tables=scored.tables, methods=scored.methods)
-    page.add("people.html", html)
+    page.add("people.html", render("people.html", title=title, tables=scored.tables, methods=scored.methods))
     page.files.append("scores.csv")
-    parts = [f"# {title}\n", f"Read as {scored.sheet.encoding}, {len(rows):,} rows.\n"]
-    for table in scored.tables[:-1]:
-        parts += [f"## {table.name}\n", markdown(table) if table.rows else "None.\n"]
-    parts += ["## Methods, to paste\n", *(f"{paragraph}\n" for paragraph in scored.methods)]
-    return page.publish("\n".join(parts), {"files": page.files, "rows": len(rows)})
-
-
-def _digest(path: Path | None) -> str | None:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path and path.is_file() else None
+    read = f"{len(scored.sheet.cells):,} rows were read as {scored.sheet.encoding}."
+    parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), "## Methods, to paste", *scored.methods]
+    return page.publish("\n\n".join(parts), {"files": page.files})

@@ -54,8 +54,7 @@ class Row:
 class PeopleScored:
     """A spreadsheet of what people wrote, scored."""
 
-    sheet: Sheet
-    added: Mapping[str, Sequence[str]]  # heading -> a cell for each of its rows
+    sheet: Sheet  # with what was added
     tables: Sequence[Table]  # the last one holds what they wrote
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
 

@@ -1,47 +1,32 @@
-"""How far several lists of a person agree: Cronbach's alpha over lists."""
+"""How far the lists of one person agree: Cronbach's alpha."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from sozo.scoring.measure import LEVEL
+from sozo.scoring.statistics.means import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Consistency:
-    """Cronbach's alpha; `reason` says why there is none."""
+def cronbach_alpha(scores: Sequence[Sequence[float]] | np.ndarray) -> Interval:
+    """Alpha of finite scores of shape (persons, k lists): k / (k - 1) (1 - the lists' variances / that of their sums).
 
-    alpha: float | None  # at most 1; less than 0 where lists of one person differ more than persons do
-    low: float | None  # with `high` the 95% interval over persons
-    high: float | None
-    persons: int
-    lists: int  # of each person
-    reason: str | None = None
-
-
-def cronbach_alpha(scores: Sequence[Sequence[float]] | np.ndarray) -> Consistency:
-    """Alpha of scores of shape (persons, lists), all finite, k / (k - 1) (1 - sum of the lists' variances / variance of
-    the sums), with Feldt's (1965) interval, which is for persons drawn from a normal distribution.
+    At most 1, and below 0 where the lists of one person differ more than persons do. The interval is Feldt's (1965),
+    for persons drawn from a normal distribution; k and persons must be at least 2 and 3.
 
     >>> result = cronbach_alpha([[1, 2], [2, 3], [3, 5], [4, 4]])
-    >>> round(result.alpha, 4), round(result.low, 2), round(result.high, 2)
-    (0.8889, -0.72, 0.99)
-    >>> cronbach_alpha([[1, 2], [2, 3]]).reason
-    '2 persons with a score in every list: alpha needs 3'
+    >>> round(result.mean, 4), round(result.low, 4), round(result.high, 4), result.n
+    (0.8889, -0.7155, 0.9928, 4)
     """
     from scipy.special import fdtri
 
     matrix = np.asarray(scores, np.float64)
     n, k = matrix.shape
-    if n < 3 or k < 2:
-        reason = "none from one list" if k < 2 else f"{n} persons with a score in every list: alpha needs 3"
-        return Consistency(None, None, None, n, k, reason)
-    total = float(matrix.sum(axis=1).var(ddof=1))
-    if total <= 1e-12 * float(np.abs(matrix).max()) ** 2:
-        return Consistency(None, None, None, n, k, "the persons' sums are equal")
-    alpha = k / (k - 1) * (1 - float(matrix.var(axis=0, ddof=1).sum()) / total)
-    low, high = (
-        1 - (1 - alpha) * float(fdtri(n - 1, (n - 1) * (k - 1), tail)) for tail in ((1 + LEVEL) / 2, (1 - LEVEL) / 2)
-    )
-    return Consistency(alpha, low, high, n, k)
+    if k < 2 or n < 3:
+        return Interval(None, None, None, n, "none from one list" if k < 2 else "fewer than 3 persons with all lists")
+    total = matrix.sum(axis=1).var(ddof=1)
+    if total <= 1e-12 * np.abs(matrix).max() ** 2:
+        return Interval(None, None, None, n, "the sums of all persons are equal")
+    alpha = k / (k - 1) * float(1 - matrix.var(axis=0, ddof=1).sum() / total)
+    low, high = (1 - (1 - alpha) * float(fdtri(n - 1, (n - 1) * (k - 1), p)) for p in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
+    return Interval(alpha, low, high, n)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-NO_CACHE = "none"  # instead of a cache's folder: nothing is kept
+NO_CACHE = Path("none")  # instead of a cache's folder: nothing is kept
 
 
 def cache_home() -> Path:

@@ -1,4 +1,4 @@
-"""A table that a person made in a spreadsheet, as CSV: read as it was saved, written so that no cell runs as a formula."""
+"""A table that a person made in a spreadsheet, as CSV: read as it was saved, and written so that no formula runs."""
 
 import io
 import re
@@ -6,7 +6,7 @@ import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sozo.data.errors import UserError, require
 from sozo.data.record import write_whole
@@ -32,8 +32,8 @@ class Sheet:
     encoding: str
     delimiter: str
 
-    def column(self, *names: str) -> "pd.Series | None":
-        """The cells below the first of these headings that is there, stripped, and 1 for 1.0; None without one.
+    def column(self, *names: str) -> Any:
+        """The cells below the first of these headings that there is (a Series, stripped, 1 for 1.0); None without.
 
         Case, width, spaces, underscores and hyphens of a heading make no difference. UserError if two are the same.
         """

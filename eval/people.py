@@ -1,11 +1,10 @@
-"""What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper. It goes nowhere else."""
+"""What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper."""
 
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from sozo.data.errors import UserError, require
-from sozo.data.record import write_whole
 from sozo.data.settings import setting
 from sozo.data.sheet import write_sheet
 from sozo.eval.pages import PageFolder
@@ -36,7 +35,7 @@ def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -
     if finished := page.finished():
         return finished
     if folder:
-        print_lines([f"{folder} will hold every word that people wrote; with --embedding-cache none, nothing holds them"])
+        print_lines([f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"])
     scored = task.score_people(file, norms)
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)

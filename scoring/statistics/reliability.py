@@ -28,5 +28,6 @@ def cronbach_alpha(scores: Sequence[Sequence[float]] | np.ndarray) -> Interval:
     if total <= 1e-12 * np.abs(matrix).max() ** 2:
         return Interval(None, None, None, n, "the sums of all persons are equal")
     alpha = k / (k - 1) * float(1 - matrix.var(axis=0, ddof=1).sum() / total)
-    low, high = (1 - (1 - alpha) * float(fdtri(n - 1, (n - 1) * (k - 1), p)) for p in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
+    tail = (1 - LEVEL) / 2
+    low, high = (1 - (1 - alpha) * float(fdtri(n - 1, (n - 1) * (k - 1), share)) for share in (1 - tail, tail))
     return Interval(alpha, low, high, n)

@@ -58,7 +58,6 @@ def read_written(sheet: Sheet, *, english: bool = False) -> "pd.DataFrame":
         raise sheet.missing(*missing)
     if apart and response is not None:
         raise UserError(f"{sheet.path}: has responses and words in columns; rename those that are not to be scored")
-    assert participant is not None
     lists = participant.to_frame("participant").assign(trial="" if trial is None else trial)
     if apart:
         cells = [[cell for cell in row if cell] for row in zip(*apart, strict=True)]
@@ -67,10 +66,10 @@ def read_written(sheet: Sheet, *, english: bool = False) -> "pd.DataFrame":
         cells = [[text] for text in response]
         lists["text"] = [text.replace("\r\n", "\n") for (text,) in cells]
     lists["words"] = [people_words("\n".join(row), english=english) for row in cells]
-    repeated = lists.duplicated(["participant", "trial"])
+    several, repeated = lists.duplicated("participant"), lists.duplicated(["participant", "trial"])
     for wrong, why in (
         (lists["participant"] == "", "names no participant; fill the cell in"),
-        (repeated & (lists["words"].str.len().max() == 1), "is one word; put a person's words into one row, word1 to word10"),
+        (several & (lists["words"].str.len().max() == 1), "is one word; put a person's ten words into one row"),
         (repeated, "has a participant and trial that were there already; number a person's lists in a column trial"),
     ):
         if wrong.any():
@@ -107,9 +106,9 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
 
 
 def percentiles(scores: np.ndarray, path: Path, scale: str) -> tuple[np.ndarray, int]:
-    """Of each score, shape (lists,), the percent of the norms that are lower, and half of those equal; and their number.
+    """The percent of the norms that are below each score, shape (lists,), and half of those equal; the norms' number.
 
-    The norms are the column score of a spreadsheet. UserError where it names another scale in its column sozo_scale.
+    Norms are the column score of a spreadsheet. UserError where its column sozo_scale names another scale.
     """
     import pandas as pd
 
@@ -118,7 +117,7 @@ def percentiles(scores: np.ndarray, path: Path, scale: str) -> tuple[np.ndarray,
     if column is None:
         raise sheet.missing("score")
     if scales is not None and (other := set(scales) - {scale, ""}):
-        raise UserError(f"{path}: is of the scale {min(other)!r}, not {scale!r}; score the norms with the same settings")
+        raise UserError(f"{path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings")
     norms = pd.to_numeric(column[column != ""], errors="coerce")
     if (wrong := ~norms.between(0, 2)).any():
         raise UserError(f"{path}, row {wrong.idxmax()}: {column[wrong.idxmax()][:40]!r} is no score from 0 to 2")

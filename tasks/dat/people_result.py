@@ -37,10 +37,10 @@ def score_people(scorer: DatScorer, path: Path, norms: Path | None) -> PeopleSco
     scale = f"{encoder}, {checker}, first 7 valid of 10"
     results = score_written(lists, scorer)
     texts = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
-    among = {"more": "", "more_ja": ""}
+    more = {"more": "", "more_ja": ""}
     if norms:
         results["percentile"], n = percentiles(results["score"].to_numpy(), norms, scale)
-        among = {"more": texts["norms"].format(n=n, name=norms.name), "more_ja": texts["norms_ja"].format(n=n, name=norms.name)}
+        more = {name: texts[name].format(n=n, name=norms.name) for name in more}
     summary = [_summary(rule, results, prefix) for rule, prefix in _RULES.items()]
     shown = results.head(_SHOWN).round(4).fillna("").astype(str).rename(columns=str.capitalize)
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
@@ -56,7 +56,7 @@ def score_people(scorer: DatScorer, path: Path, norms: Path | None) -> PeopleSco
         "unscored": int(results["score"].isna().sum()),
         "strict": int(results["strict_score"].count()),
         "reasons": _reasons(results["reason"]),
-        **among,
+        **more,
     }
     return PeopleScored(
         replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),

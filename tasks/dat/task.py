@@ -89,10 +89,9 @@ class Dat(Task):
 
     def words_go(self) -> tuple[str | None, Path | None]:
         name, cache = self.settings.embedding_model, self.settings.embedding_cache
-        server = name if "openai:" in name else None
-        if cache is None:  # e5 keeps its vectors wherever nobody says not to
-            return server, vector_folder() if "e5" in re.split(r"[+:]", name) else None
-        return server, None if cache == NO_CACHE else Path(cache)
+        e5 = "e5" in re.split("[+:]", name)  # it keeps its vectors unless somebody says not to
+        folder = Path(cache) if cache else vector_folder() if e5 else NO_CACHE
+        return name if "openai:" in name else None, None if folder == NO_CACHE else folder
 
     def score_people(self, path: Path, norms: Path | None) -> PeopleScored:
         from sozo.tasks.dat.people_result import score_people

@@ -6,14 +6,13 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 
 import re
 import unicodedata
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason
-from sozo.data.sheet import Sheet, read_sheet
+from sozo.data.sheet import Sheet
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.nouns.rules import MAX_WORD_CHARS
 from sozo.scoring.parse import NUM_WORDS, write_list
@@ -105,23 +104,24 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     return results
 
 
-def percentiles(scores: np.ndarray, path: Path, scale: str) -> tuple[np.ndarray, int]:
+def percentiles(scores: np.ndarray, sheet: Sheet, scale: str) -> tuple[np.ndarray, int]:
     """The percent of the norms that are below each score, shape (lists,), and half of those equal; the norms' number.
 
     Norms are the column score of a spreadsheet. UserError where its column sozo_scale names another scale.
     """
     import pandas as pd
 
-    sheet = read_sheet(path)
     column, scales = sheet.column(*_SCORE), sheet.column("sozo scale")
     if column is None:
         raise sheet.missing("score")
     if scales is not None and (other := set(scales) - {scale, ""}):
-        raise UserError(f"{path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings")
+        raise UserError(
+            f"{sheet.path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings"
+        )
     norms = pd.to_numeric(column[column != ""], errors="coerce")
     if (wrong := ~norms.between(0, 2)).any():
-        raise UserError(f"{path}, row {wrong.idxmax()}: {column[wrong.idxmax()][:40]!r} is no score from 0 to 2")
+        raise UserError(f"{sheet.path}, row {wrong.idxmax()}: {column[wrong.idxmax()][:40]!r} is no score from 0 to 2")
     if norms.empty:
-        raise UserError(f"{path}: holds no score; give those of your own sample")
+        raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
     ends = [np.searchsorted(np.sort(norms), scores.round(4), side) for side in ("left", "right")]
     return np.where(np.isnan(scores), np.nan, 50 * np.add(*ends) / len(norms)), len(norms)

@@ -16,21 +16,22 @@ from sozo.scoring.statistics import mean_interval, pearson
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, tabulate
 from sozo.tasks.dat.people import percentiles, read_written, score_written
-from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.task import PeopleScored
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sozo.tasks.dat.task import Dat
 
 _SCORE, _R = Measure("dat", scale=(0, 2)), Measure("r", 2)
 _SHOWN = 500  # lists on the page
 _RULES = {"First seven valid words of ten": "", "Strict: ten valid words": "strict_"}
 
 
-def score_people(scorer: DatScorer, path: Path, norms: Path | None) -> PeopleScored:
+def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`."""
-    sheet = read_sheet(path)
-    lists = read_written(sheet, english=scorer.rules.olson)
+    sheet, own = read_sheet(path), read_sheet(norms) if norms else None
+    lists, scorer = read_written(sheet, english=task.settings.olson), task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
     checker = f"{said['noun_checker']} {versions.get(said['noun_checker'], '')}".strip()
     encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
@@ -38,11 +39,12 @@ def score_people(scorer: DatScorer, path: Path, norms: Path | None) -> PeopleSco
     results = score_written(lists, scorer)
     texts = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
     more = {"more": "", "more_ja": ""}
-    if norms:
-        results["percentile"], n = percentiles(results["score"].to_numpy(), norms, scale)
-        more = {name: texts[name].format(n=n, name=norms.name) for name in more}
+    if own:
+        results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale)
+        more = {name: texts[name].format(n=n, name=own.path.name) for name in more}
     summary = [_summary(rule, results, prefix) for rule, prefix in _RULES.items()]
-    shown = results.head(_SHOWN).round(4).fillna("").astype(str).rename(columns=str.capitalize)
+    shown = results.head(_SHOWN).round(4).astype(object)
+    shown = shown.where(shown.notna(), "").astype(str).rename(columns=str.capitalize)
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
     facts = {
         "sozo": sozo.__version__,
@@ -88,7 +90,7 @@ def _summary(rule: str, results: "pd.DataFrame", prefix: str) -> Mapping[str, Co
     if len(results) > of:
         wide = results.pivot(index="participant", columns="trial", values=score)[results["trial"].unique()]
         every, pairs = wide.dropna().to_numpy(), wide.iloc[:, :2].dropna().to_numpy()
-        one, r = cronbach_alpha(every), pearson(pairs[:, 0], pairs[:, 1], unit="persons")
+        one, r = cronbach_alpha(every), pearson(pairs[:, 0], pairs[:, 1], unit="persons", names=("list 1", "list 2"))
         alpha = Cell(one.mean, _R, one.low, one.high, one.n, of, why=one.reason or "")
         retest = Cell(r.r, _R, r.low, r.high, r.n, of, why=r.reason or "")
     return {

@@ -96,7 +96,7 @@ class Dat(Task):
     def score_people(self, path: Path, norms: Path | None) -> PeopleScored:
         from sozo.tasks.dat.people_result import score_people
 
-        return score_people(self.scorer, path, norms)
+        return score_people(self, path, norms)
 
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> NounFrontier:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of this task."""

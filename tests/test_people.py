@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import check_refused, sozo
+from command_line import sozo
 from fakes import AXES, FakeNouns, axis_encoder
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
@@ -150,11 +150,6 @@ def test_what_is_no_such_table_is_refused_in_one_line(kind, tmp_path, monkeypatc
     assert not (tmp_path / "out").exists()
 
 
-def test_a_workbook_is_refused_with_what_to_do(tmp_path):
-    save(tmp_path / "people.xlsx", b"PK")
-    check_refused(tmp_path, "save it in Excel as “CSV UTF-8 (*.csv)”", "score", "dat", "people.xlsx")
-
-
 def test_peoples_rule():
     assert people_words("犬\r\n猫\r\n\r\n海") == ["犬", "猫", "海"]
     assert people_words("犬,猫，海、山､川;空；石") == ["犬", "猫", "海", "山", "川", "空", "石"]
@@ -264,7 +259,7 @@ def test_reliability_only_over_two_lists_a_person(fake, tmp_path):
     assert (tmp_path / "one/people.md").read_text("utf-8").count("none from one list") == 4
 
 
-def test_the_example_page_says_what_was_done(tmp_path):
+def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     file = ROOT / "examples/people.csv"
     done = sozo(tmp_path, "score", "dat", file, "--noun-checker", "jumandic", "--output", "out")
     assert done.returncode == 0, done.stderr
@@ -289,16 +284,14 @@ def test_the_example_page_says_what_was_done(tmp_path):
         "fewer_than_7_valid: 2",
     ):
         assert fact in page
-    again = sozo(tmp_path, "score", "dat", file, "--noun-checker", "jumandic", "--output", "out")
-    assert "finished before" in again.stdout
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = command(monkeypatch, capsys, "score", "dat", file, "--noun-checker", "jumandic", "--output", "out")
+    assert (code, "finished before" in out) == (0, True)
     # The folder is no run: nothing that sends or shows answers reads it.
     for reader in ("report", "compare"):
-        assert "holds no finished run" in sozo(tmp_path, reader, "out").stderr
-    other = sozo(
-        tmp_path, "score", "dat", "out", "--output", "again", "--embedding-model", "openai:x", OPENAI_API_KEY="x"
-    )
-    assert other.returncode == 2
-    assert "no response table here" in other.stderr
+        assert "holds no finished run" in command(monkeypatch, capsys, reader, "out")[2]
+    code, _, err = command(monkeypatch, capsys, "score", "dat", "out", "--output", "again")
+    assert (code, "no response table here" in err) == (2, True)
 
 
 def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):
@@ -324,14 +317,19 @@ def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):
     assert not (tmp_path / "no").exists()
 
 
-def test_words_go_to_a_server_only_where_people_agreed(tmp_path):
+def test_words_go_to_a_server_only_where_people_agreed(tmp_path, monkeypatch, capsys):
+    def check_refused(message, *words):
+        code, out, err = command(monkeypatch, capsys, "score", "dat", *words, "--output", "out")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
+        assert not Path("out").exists()
+
+    monkeypatch.chdir(tmp_path)
     save(tmp_path / "p.csv", table(WIDE))
     for model in ("openai:text-embedding-3-large", "centred:openai:m", "ja-ginza+openai:m"):
-        flags = ("score", "dat", "p.csv", "--embedding-model", model)
-        check_refused(tmp_path, "add --send-words if people agreed", *flags)
+        check_refused("add --send-words if people agreed", "p.csv", "--embedding-model", model)
     for flag in (["--wandb"], ["--model-card"], ["--model", "m"]):
         check_refused(
-            tmp_path,
             "leave these flags out" if flag != ["--model-card"] else "--model-card",
             "score",
             "dat",
@@ -340,10 +338,10 @@ def test_words_go_to_a_server_only_where_people_agreed(tmp_path):
         )
     save(tmp_path / "p.jsonl", json.dumps({"text": LISTED}))
     for flag in (["--send-words"], ["--norms", "n.csv"]):
-        check_refused(tmp_path, "go with a spreadsheet", "score", "dat", "p.jsonl", *flag)
+        check_refused("go with a spreadsheet", "p.jsonl", *flag)
 
 
-def test_a_cache_of_their_words_says_so_and_can_be_left_out(tmp_path, monkeypatch):
+def test_a_cache_of_their_words_says_so_and_can_be_left_out(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path / "home"))
     goes = lambda **settings: Dat(DatSettings(noun_checker="jumandic", **settings)).words_go()  # noqa: E731
     home = tmp_path / "home/vectors"
@@ -357,8 +355,10 @@ def test_a_cache_of_their_words_says_so_and_can_be_left_out(tmp_path, monkeypatc
     assert not home.exists()
     save(tmp_path / "p.csv", table(WIDE))
     flags = ("--noun-checker", "jumandic", "--embedding-cache", "vectors", "--output", "out")
-    done = sozo(tmp_path, "score", "dat", "p.csv", *flags)
-    assert "vectors will hold every word that people wrote; --embedding-cache none keeps none" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    _, out, _ = command(monkeypatch, capsys, "score", "dat", "p.csv", *flags)
+    assert "vectors will hold every word that people wrote; --embedding-cache none keeps none" in out
+    assert list(Path("vectors").glob("*.sqlite"))
 
 
 def test_a_sheet_is_written_as_it_was_read(tmp_path):
@@ -368,3 +368,8 @@ def test_a_sheet_is_written_as_it_was_read(tmp_path):
     assert list(csv.reader(io.StringIO((tmp_path / "b.csv").read_text("utf-8-sig")), delimiter=";")) == [
         *(["a", "b"], ["007", "犬\n猫"], ["NA", '"x", y'])
     ]
+
+
+def test_a_workbook_is_refused_with_what_to_do(tmp_path):
+    with pytest.raises(UserError, match="save it in Excel as “CSV UTF-8"):
+        read_sheet(save(tmp_path / "people.xlsx", b"PK"))

@@ -34,6 +34,8 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     lists, scorer = read_written(sheet, english=task.settings.olson), task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
     checker = f"{said['noun_checker']} {versions.get(said['noun_checker'], '')}".strip()
+    changed = [name for name, value in task.deciding().items() if value is True and name != "reasoning"]
+    checker += f" ({', '.join(changed)})" if changed else ""
     encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
     scale = f"{encoder}, {checker}, first 7 valid of 10"
     results = score_written(lists, scorer)

@@ -329,13 +329,7 @@ def test_words_go_to_a_server_only_where_people_agreed(tmp_path, monkeypatch, ca
     for model in ("openai:text-embedding-3-large", "centred:openai:m", "ja-ginza+openai:m"):
         check_refused("add --send-words if people agreed", "p.csv", "--embedding-model", model)
     for flag in (["--wandb"], ["--model-card"], ["--model", "m"]):
-        check_refused(
-            "leave these flags out" if flag != ["--model-card"] else "--model-card",
-            "score",
-            "dat",
-            "p.csv",
-            *flag,
-        )
+        check_refused("leave these flags out" if flag != ["--model-card"] else "--model-card", "p.csv", *flag)
     save(tmp_path / "p.jsonl", json.dumps({"text": LISTED}))
     for flag in (["--send-words"], ["--norms", "n.csv"]):
         check_refused("go with a spreadsheet", "p.jsonl", *flag)

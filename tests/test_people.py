@@ -11,6 +11,7 @@ import pytest
 
 from command_line import sozo
 from fakes import AXES, FakeNouns, axis_encoder
+from judge_server import serving
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
 from sozo.data.sheet import as_text, read_sheet, write_sheet
@@ -257,6 +258,7 @@ def test_reliability_only_over_two_lists_a_person(fake, tmp_path):
     one = [["participant", "trial", "response"], *([f"{k}", f"{k}", "、".join(AXES)] for k in range(5))]
     score_people(fake, save(tmp_path / "one.csv", table(one)), tmp_path / "one", PeopleOptions())
     assert (tmp_path / "one/people.md").read_text("utf-8").count("none from one list") == 4
+    assert (tmp_path / "one/people.html").read_text("utf-8").count(">none from one list<") == 4
 
 
 def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
@@ -367,3 +369,24 @@ def test_a_sheet_is_written_as_it_was_read(tmp_path):
 def test_a_workbook_is_refused_with_what_to_do(tmp_path):
     with pytest.raises(UserError, match="save it in Excel as “CSV UTF-8"):
         read_sheet(save(tmp_path / "people.xlsx", b"PK"))
+
+
+def test_with_send_words_the_server_gets_them_and_without_nothing(tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def reply(request, headers):
+        asked.extend(request["input"])
+        vectors = np.eye(len(AXES) + 40)[[sum(map(ord, word)) % 40 for word in request["input"]]].tolist()
+        return 200, {}, {"data": [{"index": k, "embedding": vector} for k, vector in enumerate(vectors)]}
+
+    with serving(reply) as url:
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.chdir(tmp_path)
+        save(tmp_path / "p.csv", table(WIDE))
+        flags = ("p.csv", "--noun-checker", "jumandic", "--embedding-model", "openai:m", "--output", "out")
+        code, _, err = command(monkeypatch, capsys, "score", "dat", *flags)
+        assert (code, "would get every word" in err, asked) == (2, True, [])
+        code, _, err = command(monkeypatch, capsys, "score", "dat", *flags, "--send-words")
+    assert (code, err) == (0, "")
+    assert set(WORDS) <= set(asked)

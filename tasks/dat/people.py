@@ -91,7 +91,7 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     enough = (bad == 0).sum(axis=1) >= COUNTED
     chosen = scorer.words.rows[np.take_along_axis(numbers, first, axis=1)[enough]]
     strict = scorer.score(list(lists["text"]))
-    results = lists[["participant", "trial"]].assign(score=np.nan, strict_score=strict.scores, reason="")
+    results = lists[["participant", "trial"]].assign(score=np.nan, strict_score=strict.scores.astype(float), reason="")
     results.loc[enough, "score"] = mean_pairwise_distance(scorer.vectors.matrix, chosen)
     short = np.array([len(own) < COUNTED for own in words])
     results.loc[~enough, "reason"] = np.where(short, "too_few_words", "fewer_than_7_valid")[~enough]

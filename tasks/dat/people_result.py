@@ -13,6 +13,8 @@ from sozo.data.record import provenance
 from sozo.data.sheet import read_sheet
 from sozo.scoring.measure import Measure
 from sozo.scoring.statistics import mean_interval, pearson
+from sozo.scoring.statistics.correlation import Correlation
+from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, tabulate
 from sozo.tasks.dat.people import percentiles, read_written, score_written
@@ -45,8 +47,8 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
         results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale)
         more = {name: texts[name].format(n=n, name=own.path.name) for name in more}
     summary = [_summary(rule, results, prefix) for rule, prefix in _RULES.items()]
-    shown = results.head(_SHOWN).round(4).astype(object)
-    shown = shown.where(shown.notna(), "").astype(str).rename(columns=str.capitalize)
+    shown = results.head(_SHOWN).rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
+    rows = [{name: Cell(None if value != value else value, _SCORE) for name, value in row.items()} for row in shown]
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
     facts = {
         "sozo": sozo.__version__,
@@ -64,7 +66,7 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     }
     return PeopleScored(
         replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
-        (tabulate("Scores", summary), tabulate("Every list", shown.to_dict("records"), [note])),
+        (tabulate("Scores", summary), tabulate("Every list", rows, [note])),
         [texts[language].format(**facts) for language in ("english", "japanese")],
     )
 
@@ -88,19 +90,26 @@ def _summary(rule: str, results: "pd.DataFrame", prefix: str) -> Mapping[str, Co
     score = f"{prefix}score"
     persons = results.groupby("participant", sort=False)[score].mean()
     mean, of = mean_interval(persons.dropna().to_numpy()), len(persons)
-    alpha = retest = Cell(why="none from one list")
+    alpha = retest = Cell("none from one list")
     if len(results) > of:
         wide = results.pivot(index="participant", columns="trial", values=score)[results["trial"].unique()]
         every, pairs = wide.dropna().to_numpy(), wide.iloc[:, :2].dropna().to_numpy()
         one, r = cronbach_alpha(every), pearson(pairs[:, 0], pairs[:, 1], unit="persons", names=("list 1", "list 2"))
-        alpha = Cell(one.mean, _R, one.low, one.high, one.n, of, why=one.reason or "")
-        retest = Cell(r.r, _R, r.low, r.high, r.n, of, why=r.reason or "")
+        alpha, retest = _cell(one.mean, _R, one, of), _cell(r.r, _R, r, of)
     return {
         "Rule": rule,
         "Lists with a score": Cell.share(int(results[score].count()), len(results)),
-        "Mean of participants": Cell(mean.mean, _SCORE, mean.low, mean.high, mean.n, of, why=mean.reason or ""),
+        "Mean of participants": _cell(mean.mean, _SCORE, mean, of),
         "Sd": Cell(None if mean.n < 2 else float(persons.std()), _SCORE),
         "Cronbach's alpha": alpha,
         "Retest, first two lists": retest,
         "Without a score": Cell(_reasons(results[f"{prefix}reason"])),
     }
+
+
+def _cell(value: float | None, measure: Measure, result: Interval | Correlation, of: int) -> Cell:
+    """A result with its interval, n of N and what is to be said of it; why there is none, where there is none."""
+    why = result.reason or ""
+    return (
+        Cell(why) if value is None else Cell(value, measure, result.low, result.high, result.n, of, (why,) * bool(why))
+    )

@@ -27,6 +27,7 @@ class Reason(StrEnum):
 
     FORMAT = "format"
     NOT_JAPANESE = "not_japanese"
+    NOT_ENGLISH = "not_english"  # where words are asked for in English
     SYMBOL = "symbol"
     NOT_NOUN = "not_noun"
     REPEATED_WORD = "repeated_word"

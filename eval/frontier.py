@@ -14,7 +14,7 @@ from sozo.data.settings import deciding, setting
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
 from sozo.models.nouns import read_nouns
-from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP
+from sozo.scoring.embeddings import PROMPT_HELP
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks import Dat
@@ -34,7 +34,10 @@ responses. Neither curve limits unique words: lists that use all words equally o
 class FrontierOptions:
     """Which frontiers, how exactly."""
 
-    nouns: str | None = setting(None, "Nouns from this file, one per line, or those of tiny (default: JumanDIC's).")
+    nouns: str | None = setting(
+        None, "Nouns from this file, one per line, or those of tiny (default: the dictionary's)."
+    )
+    language: str = setting("ja", "ja or en: the language of the nouns.")
     embedding_model: str | None = setting(None, "The encoder (default: the packaged one).")
     embedding_prompt: str | None = setting(None, PROMPT_HELP)
     lists: int = setting(2048, "Lists in a row: unique words grow with them, so give the number of a model's.")
@@ -61,9 +64,9 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
     folder = PageFolder(output, settings, "frontier", [VALUES])
     if finished := folder.finished():
         return finished
-    encoder = options.embedding_model or DEFAULT_ENCODER
-    task = Dat(Dat.Settings(embedding_model=encoder, embedding_prompt=options.embedding_prompt))
-    frontier = task.frontier(read_nouns(options.nouns))
+    encoder, prompt = options.embedding_model or "auto", options.embedding_prompt
+    task = Dat(Dat.Settings(language=options.language, embedding_model=encoder, embedding_prompt=prompt))
+    frontier = task.frontier(read_nouns(options.nouns, options.language))
     wanted = sorted({float(strength) for strength in strengths or frontier.strengths()})
     folder.start(frontier.describe(), {})
     rows: list[dict[str, Any]] = []

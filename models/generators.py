@@ -56,14 +56,14 @@ def load_generator(
     settings, loaded = settings.settled().pinned(), loaded or Loaded()
     name = settings.source or settings.model
     weights = settings.backend, settings.model, settings.model_revision, settings.dtype
+    language = task.settings.language if isinstance(task, Dat) else "ja"
     if settings.backend == RANDOM:
-        return RandomNouns(
-            read_nouns(settings.nouns), name=name, accepts=task.accepts if isinstance(task, Dat) else None
-        )
+        accepts = task.accepts if isinstance(task, Dat) else None
+        return RandomNouns(read_nouns(settings.nouns, language), name=name, accepts=accepts)
     if settings.strength is not None:
         if not isinstance(task, Dat):
             raise UserError(f"there is no {FRONTIER} here; give a language model as --model")
-        frontier = task.frontier(read_nouns(settings.nouns), settings.frontier_encoder)
+        frontier = task.frontier(read_nouns(settings.nouns, language), settings.frontier_encoder)
         return FrontierNouns(frontier, settings.strength, settings.word_strength, name=name)
     if settings.backend == "openai":
         from sozo.models.openai_endpoint import OpenAIGenerator

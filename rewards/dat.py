@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.schema import Reason
 from sozo.data.settings import settings_of
 from sozo.rewards.reward import Part, Reward, ScoredCompletion
 from sozo.scoring.distance import distance_to_others
-from sozo.scoring.embeddings import DEFAULT_ENCODER
-from sozo.scoring.parse import NUM_WORDS
+from sozo.scoring.parse import NUM_WORDS, reasons_in
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.table import valid_lists
@@ -80,7 +78,9 @@ class DatReward(Reward):
         lists = [completion.facts["words"] for completion in completions if completion.score is not None]
         number = {word: k for k, word in enumerate(dict.fromkeys(word for words in lists for word in words))}
         numbers = np.array([[number[word] for word in words] for words in lists])
-        metrics = {f"dat/reason/{reason}": 0.0 for reason in Reason} | super().metrics(completions)
+        metrics = {f"dat/reason/{reason}": 0.0 for reason in reasons_in(self.scorer.rules.language)} | super().metrics(
+            completions
+        )
         metrics["dat/unique_words"] = float(len(number))
         return metrics | {f"dat/{name}": value for name, value in measure(self.scorer, list(number), numbers).items()}
 
@@ -299,11 +299,10 @@ def shared_scorer(settings: DatSettings) -> DatScorer:
 
 
 def _scorer_from_environment() -> DatScorer:
-    """For `dat_reward`, which nobody can pass arguments to: SOZO_NOUN_CHECKER, SOZO_EMBEDDING_MODEL, _PROMPT choose."""
-    checker = os.environ.get("SOZO_NOUN_CHECKER", "auto")
-    encoder = os.environ.get("SOZO_EMBEDDING_MODEL", DEFAULT_ENCODER)
-    prompt = os.environ.get("SOZO_EMBEDDING_PROMPT")
-    return DatScorer.of(DatSettings(noun_checker=checker, embedding_model=encoder, embedding_prompt=prompt))
+    """For `dat_reward`, which nobody can pass arguments to: SOZO_LANGUAGE, SOZO_EMBEDDING_MODEL and so on choose."""
+    names = ("language", "noun_checker", "embedding_model", "embedding_prompt")
+    given = {name: value for name in names if (value := os.environ.get(f"SOZO_{name.upper()}")) is not None}
+    return DatScorer.of(settings_of(DatSettings, given))
 
 
 dat_reward = DatReward(_scorer_from_environment)

@@ -6,15 +6,14 @@ A reward is a measure that was trained on; whether a gain is more than that show
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
 
-from sozo.data.jumandic import load_nouns
 from sozo.scoring.distance import distance_of_known
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import CentredEncoder
+from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import t_test
 from sozo.scoring.statistics.means import welch_freedom
 
@@ -22,21 +21,27 @@ from sozo.scoring.statistics.means import welch_freedom
 class Guard:
     """Scores lists of words by the encoder called `name` (as in `make_encoder`), on which nobody trained.
 
-    Gains are taken apart by its vectors without their mean over `nouns`, the same for all rows (None: JumanDIC's).
+    Gains are taken apart by its vectors without their mean over `nouns`, the same for all rows (None: all nouns of the
+    words' language).
     """
 
     def __init__(self, name: str, nouns: Sequence[str] | None = None) -> None:
         self.encoder = make_encoder(name)
         self._vectors, self._nouns = WordVectors(self.encoder), nouns
+        self._centred: dict[str, WordVectors] = {}
 
-    @cached_property
-    def _centred(self) -> WordVectors:
-        part = self.encoder.vectors if isinstance(self.encoder, CentredEncoder) else self._vectors
-        return WordVectors(CentredEncoder(part, load_nouns() if self._nouns is None else self._nouns))
+    def unit(self, words: Sequence[str], *, centred_in: str | None = None) -> np.ndarray:
+        """Unit vectors, float32 of shape (len(words), dimensions); zeros for a word that the guard does not know.
 
-    def unit(self, words: Sequence[str], *, centred: bool = False) -> np.ndarray:
-        """Unit vectors, float32 of shape (len(words), dimensions); zeros for a word that the guard does not know."""
-        return (self._centred if centred else self._vectors).unit(words)
+        With `centred_in`, the words' language, they are without their mean over its nouns.
+        """
+        if centred_in is None:
+            return self._vectors.unit(words)
+        if centred_in not in self._centred:
+            part = self.encoder.vectors if isinstance(self.encoder, CentredEncoder) else self._vectors
+            nouns = LANGUAGES[centred_in].nouns() if self._nouns is None else self._nouns
+            self._centred[centred_in] = WordVectors(CentredEncoder(part, nouns))
+        return self._centred[centred_in].unit(words)
 
     def scores(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
         """DAT scores of lists of equal length over the pairs that it knows, shape (lists with such a pair,)."""

@@ -20,8 +20,11 @@ HIRAGANA = "\u3041-\u3096\u309d-\u309f"
 JAPANESE = (
     f"{HIRAGANA}\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_JAPANESE = re.compile(f"[{JAPANESE}]*")
-_LATIN = re.compile("(?:[A-Za-z]+(?:-[A-Za-z]+)*)?")
+# Of each language how a word begins that is written in it, and the reason for one that goes on otherwise.
+_SCRIPTS = {
+    "ja": (re.compile(f"[{JAPANESE}]*"), Reason.NOT_JAPANESE),
+    "en": (re.compile("(?:[A-Za-z]+(?:-[A-Za-z]+)*)?"), Reason.NOT_ENGLISH),
+}
 
 
 def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
@@ -46,16 +49,26 @@ def write_list(words: Iterable[str]) -> str:
     return "\n".join(f"{k}. {word}" for k, word in enumerate(words, 1))
 
 
-def script_reason(word: str, *, latin: bool = False) -> Reason | None:
-    """None if `word` is in Japanese script (in Latin letters with `latin`), else what its first foreign character is.
+def reasons_in(language: str) -> list[Reason]:
+    """Every reason but that of the other languages' scripts, in order."""
+    others = {foreign for other, (_, foreign) in _SCRIPTS.items() if other != language}
+    return [reason for reason in Reason if reason not in others]
 
-    Letters, digits and marks of other scripts are `not_japanese`; punctuation, emoji and control characters `symbol`.
+
+def script_reason(word: str, language: str = "ja") -> Reason | None:
+    """None if `word` is in Japanese script (English: in Latin letters), else what its first foreign character is.
+
+    Letters, digits and marks of other scripts are `not_japanese` (`not_english`); punctuation, emoji and control
+    characters `symbol`.
 
     >>> script_reason("林檎"), str(script_reason("単語1")), str(script_reason("犬!"))
     (None, 'not_japanese', 'symbol')
+    >>> script_reason("sea-horse", "en"), str(script_reason("犬", "en"))
+    (None, 'not_english')
     """
-    match = (_LATIN if latin else _JAPANESE).match(word)
+    script, foreign = _SCRIPTS[language]
+    match = script.match(word)
     end = match.end() if match else 0
     if end == len(word):
         return None
-    return Reason.NOT_JAPANESE if unicodedata.category(word[end])[0] in "LNM" else Reason.SYMBOL
+    return foreign if unicodedata.category(word[end])[0] in "LNM" else Reason.SYMBOL

@@ -119,9 +119,10 @@ class EvaluateSettings(BaseModel):
         """DAT's frontier, by the task's name."""
         if self.frontier is None:
             return {}
-        nouns = read_nouns(None if self.frontier == "jumandic" else self.frontier)
+        name = None if self.frontier == "jumandic" else self.frontier
         tasks = (evaluated.task for evaluated in self.evaluated)
-        return {task.name: task.frontier(nouns) for task in tasks if isinstance(task, Dat)}
+        dat = [task for task in tasks if isinstance(task, Dat)]
+        return {task.name: task.frontier(read_nouns(name, task.settings.language)) for task in dat}
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""

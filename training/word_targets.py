@@ -139,7 +139,9 @@ def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets
         raise UserError("word_targets needs responses of one frontier; these are of several")
     settings = runs[0].settings
     own = {field.name: settings[field.name] for field in fields(Dat.Settings) if field.name in settings}
-    frontier = Dat(Dat.Settings(**own)).frontier(read_nouns(settings["nouns"]), settings["frontier_encoder"])
+    task = Dat(Dat.Settings(**own))
+    nouns = read_nouns(settings["nouns"], task.settings.language)
+    frontier = task.frontier(nouns, settings["frontier_encoder"])
     generator = FrontierNouns(frontier, settings["strength"], settings["word_strength"], name="frontier")
     targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns))
     for answer in generator.answer([""] * _CHECKED, 0, 0):

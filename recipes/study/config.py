@@ -13,8 +13,8 @@ from sozo.data.errors import UserError
 from sozo.data.settings import from_validation, hint, read_yaml
 from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
-from sozo.scoring.embeddings import DEFAULT_ENCODER
 from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
+from sozo.scoring.languages import LANGUAGES
 from sozo.tasks.dat.scorer import DatSettings
 from study.arms import PAPER, Arm, read_arms
 from study.claims import CLAIM_KEYS, Claim, Difference, check_claims
@@ -70,13 +70,18 @@ class Study:
     tokens: Tokens
     file: Path  # the YAML
     paper_model: str | None = None  # its name in the paper's Table 11, if it is there
-    random_nouns: str | None = None  # where they come from, if not from JumanDIC (`--nouns` of recipes/sample_dat.py)
+    random_nouns: str | None = None  # where they come from, if not the dictionary (`--nouns` of recipes/sample_dat.py)
     arms: Any = None  # the rows; None are the paper's five methods and random nouns
     claims: list[Claim] = Field(default_factory=list)  # what its arms will show, written beforehand
     exploratory: list[Difference] = Field(default_factory=list)  # shown with intervals, without a verdict
     guard_encoder: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
     control_tasks: list[str] = Field(default_factory=list)  # by which a trained row's understanding is compared
     keep_checkpoints: StrictBool = False  # of finished steps, too
+
+    @property
+    def language(self) -> str:
+        """In which its rows ask for words."""
+        return str(self.sampling.get("language", "ja"))
 
     @property
     def name(self) -> str:
@@ -151,6 +156,8 @@ def _check(study: Study) -> None:
     for key in study.sampling:
         if key not in known:
             raise UserError(f"unknown setting in sampling: {key}" + hint(key, known))
+    if study.language not in LANGUAGES:
+        raise UserError(f"sampling: language must be {' or '.join(LANGUAGES)}, not {study.language}")
     check_claims(study.claims, study.exploratory, {arm.name: arm for arm in study.rows})
     check_control_tasks(study.control_tasks)
     if study.control_tasks and not study.bases():
@@ -160,7 +167,8 @@ def _check(study: Study) -> None:
         if not study.path(name).is_file():
             raise UserError(f"names {name}, but there is no {study.path(name)}")
     if study.guard_encoder:
-        settings = [{"embedding_model": DEFAULT_ENCODER} | study.sampling, *(dict(arm.flags) for arm in study.rows)]
+        default = {"embedding_model": LANGUAGES[study.language].encoder}
+        settings = [default | study.sampling, *(dict(arm.flags) for arm in study.rows)]
         used = set(_encoders([*settings, *(read_yaml(study.path(str(name))) for name in files)]))
         if shared := sorted(used.intersection(_encoders({"embedding_model": study.guard_encoder}))):
             raise UserError(

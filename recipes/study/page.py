@@ -45,6 +45,7 @@ GROUPS = {_GREY: "not trained", _PAPER: "trained as in the paper", _OTHER: "trai
 REASONS = {
     "format": "not exactly ten lines “k. word”",
     "not_japanese": "a letter that is not Japanese",
+    "not_english": "a letter that is not Latin",
     "symbol": "punctuation, emoji, control characters",
     "not_noun": "a word that is not a noun",
     "repeated_word": "a word comes twice",

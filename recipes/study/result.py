@@ -163,7 +163,7 @@ def tables_result(
     """
     folders = {name: row.responses for name, row in rows.items()}
     # What is wrong with it shows before the tables are read.
-    guard = Guard(guard_encoder, read_nouns(nouns)) if guard_encoder else None
+    guard = Guard(guard_encoder, read_nouns(nouns, _language(folders))) if guard_encoder else None
     table = table11(folders, paper_model)
     if guard or study:
         table = with_gains(table, folders, guard, bases)
@@ -203,8 +203,14 @@ def _frontier(study: Study, lists: int) -> Points:
         return {}
     encoder, prompt = map(study.sampling.get, ("embedding_model", "embedding_prompt"))
     folder = Path(study.step_folder(f"frontier-{lists}"))
-    frontier_curves(folder, FrontierOptions(study.random_nouns, encoder, prompt, lists))
+    frontier_curves(folder, FrontierOptions(study.random_nouns, study.language, encoder, prompt, lists))
     return read_curves(read_json(folder / VALUES))
+
+
+def _language(folders: Mapping[str, Path]) -> str:
+    """In which the rows' words were asked for, as the first row's folder records it."""
+    config = next((path / "config.json" for path in folders.values()), None)
+    return str(read_json(config)["settings"].get("language", "ja")) if config and config.is_file() else "ja"
 
 
 def scorer_facts(folders: Mapping[str, Path]) -> dict[str, str]:

@@ -4,22 +4,29 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.jumandic import load_nouns
 from sozo.scoring.embeddings.categories import CategoryEncoder
 from sozo.scoring.embeddings.derived import CentredEncoder, ConsensusEncoder, consensus_weights
 from sozo.scoring.embeddings.e5 import E5Encoder
 from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
 from sozo.scoring.embeddings.ginza import GinzaEncoder
 from sozo.scoring.embeddings.glove import GloveEncoder
+from sozo.scoring.embeddings.minilm import MiniLmEncoder
 from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, PROMPT_HELP, split_prompt
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
+from sozo.scoring.languages import LANGUAGES
 
 __all__ = ["PROMPT_HELP", "Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
 
 DEFAULT_ENCODER = "ja-ginza"
 _CENTRED, _GLOVE = "centred:", "glove:"
-_OWN_PROMPT = {DEFAULT_ENCODER: "", "categories": "", _GLOVE: "", "e5": "query: "}  # of those that take no other
+_OWN_PROMPT = {
+    DEFAULT_ENCODER: "",
+    "minilm": "",
+    "categories": "",
+    _GLOVE: "",
+    "e5": "query: ",
+}  # of those without another
 
 
 def make_encoder(
@@ -30,14 +37,15 @@ def make_encoder(
     cache: Path | None = None,
     endpoint: Any = None,
     prompt: str | None = None,
+    language: str = "ja",
 ) -> Encoder:
     """The encoder called `name`: a sentence-transformers model (a hub id or a folder, at `revision`), `openai:NAME` (an
-    OpenAI-compatible endpoint), or one that is packaged: `ja-ginza`, `e5`, and `categories`, which are people's labels.
-    `glove:VECTORS@DICTIONARY` are English vectors through a dictionary (`GloveEncoder`).
+    OpenAI-compatible endpoint), or one that is packaged: `ja-ginza`, `e5`, `minilm` (English), and `categories`, which
+    are people's labels. `glove:VECTORS` are English vectors, `glove:VECTORS@DICTIONARY` these through a dictionary.
 
     Of words, `centred:NAME` is NAME without its common direction, and `A+B+C` the consensus of several, each with an
-    equal say (`consensus_weights`); `centred:A+B` centres A alone. Both encode 22,128 nouns first, and keep what their
-    parts make of them in the folder `cache`.
+    equal say (`consensus_weights`); `centred:A+B` centres A alone. Both encode all nouns of the `language` first
+    (22,128 Japanese ones), and keep what their parts make of them in the folder `cache`.
 
     Whole `texts` are encoded by all the others. `ja-ginza` then calls itself `ja-ginza-texts` and is good enough to try
     things out; the others silently cut what is longer than their window (a BERT's: 512 tokens). `endpoint` says how
@@ -53,12 +61,13 @@ def make_encoder(
     if texts and (len(parts) > 1 or base == "categories" or name.startswith((_CENTRED, _GLOVE))):
         raise UserError(f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5")
     options: dict[str, Any] = {"revision": revision, "cache": cache, "endpoint": endpoint, "prompt": prompt}
+    options["language"] = language
     if len(parts) > 1:
         vectors = [WordVectors(make_encoder(part, **options), cache) for part in parts]
-        return ConsensusEncoder(vectors, consensus_weights(vectors, load_nouns()))
+        return ConsensusEncoder(vectors, consensus_weights(vectors, LANGUAGES[language].nouns()))
     if name.startswith(_CENTRED):
         part = make_encoder(name.removeprefix(_CENTRED), **options)
-        return CentredEncoder(WordVectors(part, cache), load_nouns())
+        return CentredEncoder(WordVectors(part, cache), LANGUAGES[language].nouns())
     name, prompt = base, prompt if named is None else named
     kind = _GLOVE if name.startswith(_GLOVE) else name
     if prompt not in (None, own := _OWN_PROMPT.get(kind, prompt)):
@@ -68,6 +77,8 @@ def make_encoder(
         return GinzaEncoder(texts=texts)
     if name == "e5":
         return E5Encoder(cache)
+    if name == "minilm":
+        return MiniLmEncoder()
     if name == "categories":
         return CategoryEncoder()
     if name.startswith(_GLOVE):

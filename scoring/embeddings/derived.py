@@ -14,7 +14,7 @@ NUM_LISTS = 4000  # random lists, by which encoders' scales are compared
 
 
 class CentredEncoder:
-    """`centred:NAME`: NAME's unit vectors minus their mean over the nouns of the random baseline.
+    """`centred:NAME`: NAME's unit vectors minus their mean over the nouns of random lists.
 
     The vectors of an encoder share a direction, and a word that leans away from it is far from every other word; with
     the direction gone, distance is between words. A word that NAME lacks has no vector here either.

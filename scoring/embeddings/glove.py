@@ -1,4 +1,4 @@
-"""English word vectors through a dictionary: another corpus, language and script than the other encoders'."""
+"""English word vectors: for English words as they are, for Japanese ones through a dictionary."""
 
 import gzip
 import hashlib
@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from sozo.data.english import noun_lemmas
 from sozo.data.errors import UserError
 from sozo.scoring.embeddings.encoders import Matrix
 
@@ -29,21 +30,22 @@ _Entry = tuple[list[str], list[str], tuple[bool, bool], list[str]]
 
 
 class GloveEncoder:
-    """`glove:VECTORS@DICTIONARY`: the mean of the unit vectors of the words in a noun's first sense.
+    """`glove:VECTORS`, of English nouns; `glove:VECTORS@DICTIONARY`, the mean of the words of a Japanese noun's sense.
 
-    VECTORS is a text file in GloVe's format, DICTIONARY is JMdict or EDICT, each as it is or as .gz. Of entries of one
-    spelling nouns come first, then common ones, then those that are written so rather than read. What stands in
-    parentheses, single letters and an, the, to, of are no words. A noun without a known word has no vector.
+    VECTORS is a text file in GloVe's format. Of English words, those that the noun checker knows have a vector.
+
+    DICTIONARY is JMdict or EDICT, both files as they are or as .gz. The mean is of unit vectors, over the first sense.
+    Of entries of one spelling nouns come first, then common ones, then those that are written so rather than read. What
+    stands in parentheses, single letters and an, the, to, of are no words. A noun without a known word has no vector.
     """
 
     def __init__(self, paths: str) -> None:
-        vectors, _, dictionary = paths.partition("@")
-        if not (vectors and dictionary):
-            raise UserError(
-                f"glove:{paths}: give glove:VECTORS@DICTIONARY, such as glove:glove.6B.100d.txt@JMdict_e.gz"
-            )
+        vectors, at, dictionary = paths.partition("@")
+        if not vectors or (at and not dictionary):
+            example = "glove:VECTORS (English) or glove:VECTORS@DICTIONARY, such as glove:glove.6B.100d.txt@JMdict_e.gz"
+            raise UserError(f"glove:{paths}: give {example}")
         self.name = f"glove:{paths}"
-        self._words = _first_senses(Path(dictionary))
+        self._words = _first_senses(Path(dictionary)) if at else {word: [word] for word in noun_lemmas()}
         needed = {word for words in self._words.values() for word in words}
         self._vectors = _read_vectors(Path(vectors), needed)
         matrix = np.array(list(self._vectors.values()))
@@ -133,10 +135,13 @@ def _read_vectors(path: Path, needed: set[str]) -> dict[str, np.ndarray]:
             name, _, numbers = line.partition(b" ")
             if size and name not in wanted:
                 continue
-            vector = np.array(numbers.split(), np.float32)
+            fields = numbers.split()
+            if 0 < size < len(fields):  # of two words, such as `contact name@domain.com` of GloVe 840B
+                continue
+            vector = np.array(fields, np.float32)
             size = size or len(vector) * (len(vector) > 1)  # one number: how many lines and dimensions there are
             if name in wanted and size:
                 vectors[wanted[name]] = (vector / np.linalg.norm(vector)).reshape(size)
         if not vectors:
-            raise ValueError("no vector of a word of the glosses")
+            raise ValueError("no vector of a word that is looked for")
     return vectors

@@ -1,10 +1,11 @@
-"""Is a word a noun? Two checkers, the same dictionary and rules: Juman++ itself, and JumanDIC by MeCab."""
+"""Is a word a noun? Japanese: Juman++ itself, or the same dictionary and rules by MeCab; English: lemminflect."""
 
 import logging
 import shutil
 from functools import cache
 
 from sozo.data.errors import UserError
+from sozo.scoring.nouns.english import LemminflectChecker
 from sozo.scoring.nouns.jumandic import JumanDicChecker
 from sozo.scoring.nouns.jumanpp import JumanppChecker
 from sozo.scoring.nouns.rules import NounChecker, NounRules, Verdict
@@ -13,12 +14,17 @@ __all__ = ["JumanDicChecker", "JumanppChecker", "NounChecker", "NounRules", "Ver
 
 
 def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> NounChecker:
-    """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command works, else jumandic)."""
+    """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command works, else jumandic).
+
+    `lemminflect` is for English, to which the `rules` do not apply.
+    """
+    if name == "lemminflect":
+        return LemminflectChecker()
     if name == "jumanpp" or (name == "auto" and (command := shutil.which("jumanpp")) and _works(command)):
         return JumanppChecker(rules)
     if name in ("jumandic", "auto"):
         return JumanDicChecker(rules)
-    raise UserError(f"no noun checker is called {name!r}; choose auto, jumanpp or jumandic")
+    raise UserError(f"no noun checker is called {name!r}; choose auto, jumanpp, jumandic or (English) lemminflect")
 
 
 @cache

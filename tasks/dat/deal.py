@@ -6,16 +6,20 @@ import numpy as np
 
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
-from sozo.scoring.parse import NUM_WORDS, split_list, write_list
+from sozo.scoring.parse import NUM_WORDS, write_list
+from sozo.tasks.dat.scorer import words_of
+from sozo.tasks.dat.words import DatRules
 
 _SWAPS = 400  # attempts for each list
 _SHUFFLES = 100  # likewise: of ten words, 3 in 100,000 stay where they were
 
 
-def dealt_badly(texts: Sequence[str], encoder: str, random: np.random.Generator) -> tuple[list[str], np.ndarray]:
+def dealt_badly(
+    texts: Sequence[str], encoder: str, random: np.random.Generator, language: str = "ja"
+) -> tuple[list[str], np.ndarray]:
     """As many valid lists of the words of valid lists, each word in its place, and their scores: low ones."""
-    lists = [split_list(text) or () for text in texts]
-    vectors = WordVectors(make_encoder(encoder))
+    lists = [words_of(text, DatRules(language=language)) or () for text in texts]
+    vectors = WordVectors(make_encoder(encoder, language=language))
     flat = [word for words in lists for word in words]
     numbers = vectors.rows(flat)
     word, rows = dict(zip(numbers, flat, strict=True)), np.array(numbers).reshape(-1, NUM_WORDS)

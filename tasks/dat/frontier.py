@@ -228,8 +228,10 @@ def _place(unit: np.ndarray, tables: list[np.ndarray]) -> Place:
 class NounFrontier:
     """Those of `nouns` that have a vector, and lists of them; with `encoder`, it counts and not that of `vectors`."""
 
-    def __init__(self, nouns: Sequence[str], vectors: WordVectors, encoder: str | None = None) -> None:
-        vectors = WordVectors(make_encoder(encoder)) if encoder else vectors
+    def __init__(
+        self, nouns: Sequence[str], vectors: WordVectors, encoder: str | None = None, language: str = "ja"
+    ) -> None:
+        vectors = WordVectors(make_encoder(encoder, language=language)) if encoder else vectors
         rows = np.array(vectors.rows(nouns))
         self.nouns = [noun for noun, row in zip(nouns, rows.tolist(), strict=True) if row >= 0]
         self.unit = vectors.matrix[rows[rows >= 0]]

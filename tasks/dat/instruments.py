@@ -27,8 +27,8 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
     """The instruments of valid lists by their names, those with an interval followed by their standard errors.
 
     `lists` are numbers in `words`, integers of shape (lists, 10). Decomposed are three lists and more, and from 30 on
-    there are standard errors; categories need the package jumandic; rare words a base model. English words have only
-    their diversity.
+    there are standard errors; categories are of Japanese words and need the package jumandic; rare words a base model.
+    Under Olson's protocol there is only diversity.
     """
     if not len(lists):
         return {}
@@ -41,7 +41,7 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
     if len(lists) >= FEWEST_LISTS:
         parts = asdict(decompose(scorer.vectors.unit(words), lists))
         values |= {name: parts[name] for part in PARTS for name in (part, *[f"{part}_se"] * (sure and part in _SURE))}
-    if find_spec("jumandic"):
+    if scorer.rules.language == "ja" and find_spec("jumandic"):
         dealt = dealt_anew(lists, np.random.default_rng(0))
         for name, of in zip(_KINDS, (categories, domains), strict=True):
             kinds = [of(word) for word in words]

@@ -11,27 +11,36 @@ from typing import Any, Self
 
 import numpy as np
 
+from sozo.data.errors import UserError
 from sozo.data.schema import Reason
 from sozo.data.settings import setting
 from sozo.scoring.distance import mean_pairwise_distance
-from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP, Encoder, WordVectors, make_encoder
+from sozo.scoring.embeddings import PROMPT_HELP, Encoder, WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.keys import response_keys
+from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
 from sozo.scoring.parse import NUM_WORDS, split_list
 from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, DatRules, WordTable
 
 _CHUNK = 2048  # the strings of a chunk stay in cache
+_AUTO = "auto"  # what suits the language
+_OF_JAPANESE = ("accept_affixes", "accept_unknown_katakana", "reject_glued", "reject_numerals")
+# Distances from cat by GloVe 840B 300d, as the examples of Olson et al.'s program print them.
+_FROM_CAT = {"dog": 0.1983, "thimble": 0.8787}
 
 
 @dataclass(frozen=True)
 class DatSettings(NounRules, DatRules):
     """Checker, encoder and rules: all that a DAT score depends on."""
 
-    noun_checker: str = setting("auto", "auto, jumanpp or jumandic; auto takes jumanpp where the command works.")
+    noun_checker: str = setting(
+        _AUTO, "auto, jumanpp, jumandic, or (English) lemminflect; auto takes jumanpp where the command works."
+    )
     embedding_model: str = setting(
-        DEFAULT_ENCODER,
-        "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, e5, categories, centred:NAME, or A+B.",
+        _AUTO,
+        "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, minilm (English), e5, categories,"
+        " glove:VECTORS, centred:NAME, or A+B; auto takes ja-ginza, in English minilm.",
     )
     embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
     embedding_prompt: str | None = setting(None, PROMPT_HELP)
@@ -46,15 +55,28 @@ class DatSettings(NounRules, DatRules):
     def __post_init__(self) -> None:
         if isinstance(self.embedding_endpoint, dict):  # a block of YAML; settings are compared and hashed
             object.__setattr__(self, "embedding_endpoint", json.dumps(self.embedding_endpoint))
+        if (language := LANGUAGES.get(self.language)) is None:
+            raise UserError(f"language must be {' or '.join(LANGUAGES)}, not {self.language!r}")
+        if self.olson and self.language != "en":
+            raise UserError("olson is a protocol for English words: add language en (--language en)")
+        others = [checker for other in LANGUAGES.values() if other != language for checker in other.checkers]
+        if self.noun_checker in others:
+            known = f"take {' or '.join(language.checkers)}, or leave it out"
+            raise UserError(f"the noun checker {self.noun_checker} knows no {language.name} words; {known}")
+        if self.language != "ja" and (given := [name for name in _OF_JAPANESE if getattr(self, name)]):
+            raise UserError(f"{given[0]} is about Japanese words, and the language is {self.language}; leave it out")
 
     def settled(self) -> Self:
         """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
-        return replace(self, noun_checker=make_noun_checker(self.noun_checker, self).name)
+        language = LANGUAGES[self.language]
+        checker = language.checker if self.noun_checker == _AUTO else self.noun_checker
+        encoder = language.encoder if self.embedding_model == _AUTO else self.embedding_model
+        return replace(self, noun_checker=make_noun_checker(checker, self).name, embedding_model=encoder)
 
 
 @dataclass(frozen=True, slots=True)
 class DatResult:
-    """One response: its words (None unless it is a list of ten), and a score or a reason."""
+    """One response: its words as they were looked up (None unless it is a list of ten), and a score or a reason."""
 
     words: tuple[str, ...] | None
     score: float | None
@@ -69,7 +91,7 @@ class DatScores(Sequence[DatResult]):
     scores: np.ndarray  # float32, NaN where invalid, shape (responses,)
     codes: np.ndarray  # int8, 0 where valid, else -1 - index of the `Reason`
     keys: list[bytes | None]  # key for `SeenResponses`; None where invalid
-    reasoning: bool  # whether a leading reasoning block was cut off
+    rules: DatRules  # by which they were read
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -85,7 +107,7 @@ class DatScores(Sequence[DatResult]):
 
         Cut out of the text again: keeping 1.3 million strings of 131,072 responses would cost more than all scoring.
         """
-        return None if self.codes[index] == CODE[Reason.FORMAT] else split_list(self.texts[index], self.reasoning)
+        return None if self.codes[index] == CODE[Reason.FORMAT] else words_of(self.texts[index], self.rules)
 
     def reason(self, index: int) -> Reason | None:
         """Why response `index` is invalid; None if it is valid."""
@@ -123,11 +145,13 @@ class DatScorer:
     @classmethod
     def of(cls, settings: DatSettings) -> Self:
         """Load the checker and the encoder."""
+        settings = settings.settled()
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
         options: dict[str, Any] = {
             "cache": cache,
             "endpoint": settings.embedding_endpoint,
             "prompt": settings.embedding_prompt,
+            "language": settings.language,
         }
         encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, **options)
         base = Path(settings.base_responses) if settings.base_responses else None
@@ -141,7 +165,20 @@ class DatScorer:
             "noun_rules": _as_dict(noun_rules, NounRules) if noun_rules else None,
             **self.vectors.describe(),
             "dat_rules": _as_dict(self.rules, DatRules),
+            **({} if self.rules.language == "ja" else {"score_name": self._name()}),
         }
+
+    def _name(self) -> str:
+        """What an English score may be called: only by the vectors of the published norms is it on their scale."""
+        encoder, words = self.vectors.encoder.name, ["cat", *_FROM_CAT]
+        if self.rules.olson and encoder.startswith("glove:"):
+            pairs = np.array([[0, 1 + k] for k in range(len(_FROM_CAT))])
+            if np.allclose(
+                mean_pairwise_distance(self.vectors.unit(words), pairs), list(_FROM_CAT.values()), atol=1e-4
+            ):
+                return "Olson's DAT"
+        counted = "the first 7 valid words" if self.rules.olson else "ten words"
+        return f"DAT of {counted} by {encoder}, not on the scale of published norms"
 
     def score(self, texts: Sequence[str]) -> DatScores:
         """Results of `texts`, in order. Any text at all gives a score or a reason."""
@@ -162,7 +199,7 @@ class DatScorer:
         keys: list[bytes | None] = [None] * n
         for i, key in zip(at.tolist(), response_keys(self.words.hashes[good]), strict=True):
             keys[i] = key
-        return DatScores(texts, scores, codes, keys, self.rules.reasoning)
+        return DatScores(texts, scores, codes, keys, self.rules)
 
     def flags(self, words: Sequence[str]) -> np.ndarray:
         """The kinds of the words of valid responses, bits of `sozo.tasks.dat.words.BITS`: uint8, shape (words,)."""
@@ -174,12 +211,17 @@ class DatScorer:
         lists: list[int] = []
         flat: list[str] = []
         for i, text in enumerate(texts):
-            words = split_list(text, self.rules.reasoning)
+            words = words_of(text, self.rules)
             if words is not None:
                 lists.append(i)
                 flat += words
-        numbers = self.words.look_up([word.lower() for word in flat] if self.rules.olson else flat)
-        return lists, numbers.reshape(-1, NUM_WORDS)
+        return lists, self.words.look_up(flat).reshape(-1, NUM_WORDS)
+
+
+def words_of(text: str, rules: DatRules) -> tuple[str, ...] | None:
+    """The ten words of a list as they are looked up, English ones in lower case; None if it is no list."""
+    words = split_list(text, rules.reasoning)
+    return tuple(word.lower() for word in words) if words and rules.language == "en" else words
 
 
 def _as_dict(settings: Any, rules: type[Any]) -> dict[str, Any]:

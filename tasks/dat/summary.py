@@ -10,12 +10,14 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.data.schema import FAILED, Reason, iter_tables
-from sozo.scoring.embeddings import DEFAULT_ENCODER
+from sozo.data.schema import FAILED, iter_tables
+from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
+from sozo.scoring.parse import reasons_in
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.hill import hill_ratio
 from sozo.tasks.dat.table import read_lists, read_table, valid_lists, valid_scores
+from sozo.tasks.dat.words import PROMPTS
 from sozo.tasks.finished import Finished
 
 if TYPE_CHECKING:
@@ -98,15 +100,17 @@ class DatSummary:
         )
 
 
-def summarise(responses: Path, *, source: str | None = None, trials: int | None = None) -> DatSummary:
+def summarise(
+    responses: Path, *, source: str | None = None, trials: int | None = None, language: str = "ja"
+) -> DatSummary:
     """The row of Table 11 of a table on disk, called `source` (None: by the sources of the responses).
 
     With `trials`, rows count up to the valid response of this number.
     """
-    return summary_of(read_table(responses, trials), source)
+    return summary_of(read_table(responses, trials), source, language)
 
 
-def summary_of(table: "pa.Table", source: str | None = None) -> DatSummary:
+def summary_of(table: "pa.Table", source: str | None = None, language: str = "ja") -> DatSummary:
     """The row of Table 11 of a table in memory; a UserError where a response has neither score nor reason, or both."""
     import pyarrow.compute as pc
 
@@ -117,7 +121,7 @@ def summary_of(table: "pa.Table", source: str | None = None) -> DatSummary:
     valid = table.filter(scored)
     scores, n = valid["score"].to_numpy().astype(np.float64), len(valid)
     mean, std = float(scores.mean()) if n else None, float(scores.std(ddof=1)) if n > 1 else None
-    reasons = dict.fromkeys(map(str, Reason), 0)
+    reasons = dict.fromkeys(map(str, reasons_in(language)), 0)
     reasons |= {row["values"]: row["counts"] for row in pc.value_counts(table["reason"].drop_null()).to_pylist()}
     return DatSummary(
         source=", ".join(table["source"].unique().to_pylist()) if source is None else source,
@@ -141,9 +145,14 @@ class FinishedDat(Finished):
         """The benchmark's trials stand beside a larger table of the same model."""
         return "trials" if self.settings.get("trials") else "responses"
 
+    @property
+    def language(self) -> str:
+        """In which words were asked for."""
+        return self.settings.get("language", "ja")
+
     @cached_property
     def prompts(self) -> dict[str, str]:
-        return {"": prompt("dat")}
+        return {"": prompt(PROMPTS[self.language])}
 
     @cached_property
     def summary(self) -> DatSummary:
@@ -180,7 +189,8 @@ class FinishedDat(Finished):
     def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
         from sozo.tasks.dat.deal import dealt_badly
 
-        return dealt_badly(texts, self.scale.get("embedding_model", DEFAULT_ENCODER), random)
+        encoder = self.scale.get("embedding_model", LANGUAGES[self.language].encoder)
+        return dealt_badly(texts, encoder, random, self.language)
 
     def guarded(self, guard: "Guard") -> "GuardedLists | None":
         """None under Olson's protocol: English words, of which seven count."""
@@ -188,4 +198,4 @@ class FinishedDat(Finished):
             return None
         from sozo.tasks.dat.gain_parts import GuardedLists
 
-        return GuardedLists.of(guard, *read_lists(self.folder, self.settings.get("trials")))
+        return GuardedLists.of(guard, *read_lists(self.folder, self.settings.get("trials")), self.language)

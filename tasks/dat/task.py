@@ -20,6 +20,7 @@ from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
 from sozo.tasks.dat.table import read_lists
 from sozo.tasks.dat.view import DatView
+from sozo.tasks.dat.words import PROMPTS
 from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, PeopleScored, Row, Task
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Dat(Task):
         return DatScorer.of(self.settings)
 
     def items(self) -> Sequence[Item]:
-        return (Item("", prompt("dat")),)
+        return (Item("", prompt(PROMPTS[self.settings.language])),)
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Distance of valid responses; every response has the value `dat/valid`, 0 or 1."""
@@ -100,7 +101,7 @@ class Dat(Task):
 
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> NounFrontier:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of this task."""
-        return NounFrontier(nouns, self.scorer.vectors, encoder)
+        return NounFrontier(nouns, self.scorer.vectors, encoder, self.settings.language)
 
     def accepts(self, texts: Sequence[str]) -> list[bool]:
         """Of each response whether it is valid: random lists that are not are drawn again."""
@@ -129,6 +130,6 @@ class Dat(Task):
 
     def finish(self, run: Complete) -> Outcome:
         responses = run.folder / "responses"
-        row = summarise(responses, source=run.source, trials=run.trials)
+        row = summarise(responses, source=run.source, trials=run.trials, language=self.settings.language)
         words, lists = read_lists(responses, run.trials)
         return Outcome(replace(row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)).metrics())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import answer_state
+from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, share
 from sozo.scoring.statistics.comparison import Comparison
@@ -75,6 +76,7 @@ class DatView(View[FinishedDat]):
             RunColumn("unique_words", unique, shown=RESULT, paper="unique_words", figure=lambda n: f"{int(n):,}"),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
+            *([RunColumn("dat_name", _name, shown=RESULT | FACTS | SCALE)] if any(map(_name, runs)) else []),
             setting_of("embedding_model", "dat_encoder", FACTS | SCALE),
             setting_of("noun_checker", "dat_checker", FACTS | SCALE),
             RunColumn("range", _range, shown=CARD),
@@ -86,7 +88,8 @@ class DatView(View[FinishedDat]):
         return [labels[f"{name}_says"][0] for name in measured([run.summary])]
 
     def dataset(self, run: FinishedDat) -> dict[str, str]:
-        names = {"dataset_name": "DAT (Japanese)", "dataset_type": "dat-ja"}
+        language = LANGUAGES[run.language].name
+        names = {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
         return {"task_name": "Divergent Association Task", **names}
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
@@ -163,6 +166,11 @@ def _instrument(name: str) -> Callable[[FinishedDat], Cell]:
 
 def _error(name: str) -> Callable[[FinishedDat], float | None]:
     return lambda run: run.summary.instruments.get(name)
+
+
+def _name(run: FinishedDat) -> str | None:
+    """What an English score may be called."""
+    return run.scale.get("score_name")
 
 
 def _range(run: FinishedDat) -> str:

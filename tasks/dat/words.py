@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from sozo.data.errors import UserError
+from sozo.data.prompts import PromptName
 from sozo.data.schema import Reason
 from sozo.data.settings import setting
 from sozo.data.sudachi import has_entry
@@ -17,7 +18,8 @@ from sozo.tasks.dat.table import read_lists
 
 REASONS = tuple(Reason)
 CODE = {reason: -1 - i for i, reason in enumerate(REASONS)}
-SCRIPT_CODES = (CODE[Reason.NOT_JAPANESE], CODE[Reason.SYMBOL])
+SCRIPT_CODES = (CODE[Reason.NOT_JAPANESE], CODE[Reason.NOT_ENGLISH], CODE[Reason.SYMBOL])
+PROMPTS: dict[str, PromptName] = {"ja": "dat", "en": "dat_en"}
 _MAX_CACHED = 1 << 20
 # Kind -> its bit in a word's flags. Wikipedia: the checker's entry was acquired from there by a program.
 BITS = {"proper_noun": 1, "wikipedia": 2, "glued": 4, "numeral": 8, "rare": 16}
@@ -28,13 +30,14 @@ _RARE = 100_000  # rare is a word that is less than one of so many words of the 
 class DatRules:
     """The protocol. The defaults are the paper's.
 
-    With `olson` (Olson et al., 2021, English) words are in Latin letters, case folded; the first 7 valid ones of the 10
-    count, times 100; a response with fewer is invalid for the reason of its first bad word.
+    English words are in Latin letters, and their case does not matter. With `olson` (Olson et al., 2021, English) the
+    first 7 valid words of the 10 count, times 100; a response with fewer is invalid for its first bad word's reason.
     """
 
     reasoning: bool = setting(True, "Cut off a leading <think>...</think>.")
-    repeated_by_representative: bool = setting(False, "Count りんご and 林檎 as one word, by 代表表記.")
-    olson: bool = setting(False, "Olson et al. (2021), English: first 7 valid words, times 100.")
+    language: str = setting("ja", "ja or en: the language that words are asked for in.")
+    repeated_by_representative: bool = setting(False, "Count りんご and 林檎, or cat and cats, as one word.")
+    olson: bool = setting(False, "Olson et al. (2021), English only: first 7 valid words, times 100.")
     reject_glued: bool = setting(False, "Words glued from several, that no dictionary has, are no nouns.")
     reject_numerals: bool = setting(False, "Runs of kanji numerals (一二三) are no nouns.")
     reject_rare: bool = setting(False, "Words that are rare in --base-responses are no nouns.")
@@ -54,7 +57,8 @@ class WordTable:
         refused = {"glued": rules.reject_glued, "numeral": rules.reject_numerals, "rare": rules.reject_rare}
         self._refused = sum(refused[kind] * BITS[kind] for kind in refused)
         self._common = None if base is None else common_words(base)
-        self.kinds = [kind for kind in BITS if kind != "rare" or base is not None]  # those that are looked for
+        known = list(BITS)[:-1] if rules.language == "ja" else []  # by the Japanese checkers and dictionaries
+        self.kinds = known + ["rare"] * (base is not None)  # those that are looked for
         self._codes: dict[str, int] = {}
         self._identities: dict[str, int] = {}
         self.rows = np.zeros(0, np.int32)  # of each noun in the vectors' matrix; -1 for none
@@ -75,7 +79,7 @@ class WordTable:
 
     def _learn(self, words: list[str]) -> None:
         codes, nouns = self._codes, []
-        script = {word: script_reason(word, latin=self._rules.olson) for word in words}
+        script = {word: script_reason(word, self._rules.language) for word in words}
         codes.update((word, CODE[reason]) for word, reason in script.items() if reason is not None)
         candidates = [word for word, reason in script.items() if reason is None]
         for word, verdict in zip(candidates, self._checker.check(candidates), strict=True):

@@ -1,0 +1,27 @@
+"""The noun checker `lemminflect`: English nouns by the dictionary of the PyPI package lemminflect."""
+
+from collections.abc import Sequence
+
+from sozo.data.english import noun_lemmas
+from sozo.scoring.nouns.rules import Verdict
+
+
+class LemminflectChecker:
+    """A word counts if the dictionary has it as a noun, perhaps among others: singular or plural, in any case.
+
+    Names and function words do not count (`noun_lemmas`). The representative is the lemma, so that with
+    `repeated_by_representative` cat and cats are one word.
+
+    >>> [verdict.is_noun for verdict in LemminflectChecker().check(["Umbrella", "mice", "london", "recieve", "the"])]
+    [True, True, False, False, False]
+    """
+
+    name = "lemminflect"
+
+    def __init__(self) -> None:
+        self._lemmas = noun_lemmas()
+
+    def check(self, words: Sequence[str]) -> list[Verdict]:
+        """A verdict per word, in order."""
+        lemmas = (self._lemmas.get(word.lower(), "") for word in words)
+        return [Verdict(bool(lemma), representative=lemma) for lemma in lemmas]

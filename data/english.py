@@ -18,6 +18,18 @@ where while who why will with would yes you your
 
 
 @cache
+def dictionary() -> dict[str, dict[str, list[str]]]:
+    """Part of speech (noun, verb, adj, adv, aux) -> word, in any form -> its lemmas."""
+    require("lemminflect", "the dictionary of English nouns")
+    path = Path(str(distribution("lemminflect").locate_file("lemminflect/resources/lemma_lu.csv.gz")))
+    words: dict[str, dict[str, list[str]]] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for word, pos, lemmas in csv.reader(file):
+            words.setdefault(pos, {})[word] = lemmas.split("/")
+    return words
+
+
+@cache
 def noun_lemmas() -> dict[str, str]:
     """Every noun in lower case, singular or plural, with its lemma; a plural of several nouns has the first.
 
@@ -27,12 +39,9 @@ def noun_lemmas() -> dict[str, str]:
     >>> lemmas["mice"], lemmas["scissors"], "london" in lemmas, "the" in lemmas
     ('mouse', 'scissors', False, False)
     """
-    require("lemminflect", "English nouns")
     function = frozenset(_FUNCTION.split())
-    path = Path(str(distribution("lemminflect").locate_file("lemminflect/resources/lemma_lu.csv.gz")))
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [(word, own.split("/")) for word, pos, own in csv.reader(file) if pos == "noun" and word.islower()]
-    return {word: word if word in own else own[0] for word, own in rows if word not in function}
+    nouns = {word: own for word, own in dictionary()["noun"].items() if word.islower() and word not in function}
+    return {word: word if word in own else own[0] for word, own in nouns.items()}
 
 
 @cache
@@ -42,6 +51,5 @@ def english_nouns() -> tuple[str, ...]:
     >>> len(english_nouns()), "umbrella" in english_nouns(), "umbrellas" in english_nouns()
     (18125, True, False)
     """
-    lemmas = noun_lemmas()
-    alone = (word for word, lemma in lemmas.items() if word == lemma and word.isascii() and word.isalpha())
+    alone = (word for word, lemma in noun_lemmas().items() if word == lemma and word.isascii() and word.isalpha())
     return tuple(sorted(word for word in alone if len(word) > 2))

@@ -35,12 +35,12 @@ Seeds = Annotated[
 
 @dataclass(frozen=True)
 class TrainingFiles:
-    """Paths of YAML files."""
+    """Paths of YAML files: an accelerate config, and one for each method that an arm trains by without its own."""
 
-    launcher: str  # an accelerate config
-    sft: str
-    dpo: str
-    grpo: str
+    launcher: str
+    sft: str | None = None
+    dpo: str | None = None
+    grpo: str | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,11 @@ def _check(study: Study) -> None:
     check_control_tasks(study.control_tasks)
     if study.control_tasks and not study.bases():
         raise UserError("control_tasks compare with an arm named base; add base: {} to the arms")
-    files = [study.sampling["launcher"], *astuple(study.training), *(arm.config for arm in study.rows if arm.config)]
+    for arm in study.rows:
+        if arm.train and not (arm.config or getattr(study.training, arm.train)):
+            raise UserError(f"training: {arm.train} is missing, by which the arm {arm.name} is trained; give it")
+    files = [study.sampling["launcher"], *filter(None, astuple(study.training))]
+    files += [arm.config for arm in study.rows if arm.config]
     for name in map(str, files):
         if not study.path(name).is_file():
             raise UserError(f"names {name}, but there is no {study.path(name)}")

@@ -46,6 +46,9 @@ class SamplingOptions(Checked):
         batch_size = self.batch_size or task.batch_size
         if len(items) > 1:
             return replace(self, num_responses=None, trials=None, batch_size=batch_size)
+        if self.num_answers > 1 and self.num_responses is None and self.trials is None:
+            remedy = "say how many answers by trials (valid ones) or num_responses (in all)"
+            raise UserError(f"num_answers is for tasks of many items, and {task.name} asks one thing; {remedy}")
         trials = 100 if self.num_responses is None and self.trials is None else self.trials
         return replace(self, trials=trials, num_answers=1, batch_size=min(batch_size, trials or batch_size))
 

@@ -137,9 +137,9 @@ def test_what_is_wrong_is_said_at_once(scorers, tmp_path):
     with pytest.raises(UserError, match="nowhere is not there"):
         make_dat_combination(reference=str(tmp_path / "nowhere"))
     with pytest.raises(UserError, match="dat_combination: Olson"):
-        make_dat_combination(reference=str(tmp_path), olson=True)
+        make_dat_combination(reference=str(tmp_path), language="en", olson=True)
     with pytest.raises(UserError, match="dat_distance: Olson"):
-        make_dat_distance(olson=True)
+        make_dat_distance(language="en", olson=True)
     empty = finished(tmp_path / "empty", [list(AXES[:10])], [None])
     with pytest.raises(UserError, match="no valid list"):
         make_dat_combination(reference=str(empty))(completions=[list_text(AXES[:10])])

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from sozo.rewards import make_dat_reward
 from sozo.rewards.dat import dat_reward
 from sozo.scoring.embeddings import SentenceTransformerEncoder, WordVectors, make_encoder
 from sozo.scoring.embeddings.prompts import CARDS, resolve
+from sozo.scoring.languages import LANGUAGES
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.sat.score import SatSettings
 from test_embeddings import endpoint, tiny_bert  # noqa: F401
@@ -163,7 +165,7 @@ def test_endpoints_get_it_before_each_word(endpoint):  # noqa: F811
 
 def test_parts_of_other_encoders_have_prompts(tiny_bert, monkeypatch):  # noqa: F811
     nouns = [*"犬猫子水山", "子犬", "子猫", "水山", "山水", "犬山", "猫山"]
-    monkeypatch.setattr("sozo.scoring.embeddings.load_nouns", lambda: nouns)
+    monkeypatch.setitem(LANGUAGES, "ja", replace(LANGUAGES["ja"], nouns=lambda: nouns))
     first, second = f"{tiny_bert}[水+山:]", f"{tiny_bert}[]"
     both = make_encoder(f"{first}+{second}")
     assert both.name == f"{first}+{tiny_bert}"  # nothing asks for a prompt, so having none says nothing

@@ -115,7 +115,9 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     assert "1 of 3, 33.33%" in again.stdout
     assert part.stat().st_mtime_ns == written
 
-    assert_one_line_error(run_eval(*command, "--olson"), "olson = false", "now it is true", "another output folder")
+    assert_one_line_error(
+        run_eval(*command, "--reject-glued"), "reject_glued = false", "now it is true", "another output folder"
+    )
     file.write_text('{"text": "other"}\n')
     assert_one_line_error(run_eval(*command), "answers_sha256", "another output folder")
 

@@ -105,7 +105,7 @@ def test_files_that_are_no_such_thing(files, dictionary, vectors, says):
 
 def test_names_that_say_too_little(files, tmp_path):
     for name, says in (
-        ("glove:x.txt", "give glove:VECTORS@DICTIONARY"),
+        ("glove:x.txt@", "give glove:VECTORS .English. or glove:VECTORS@DICTIONARY"),
         ("glove:x.txt@y", "y: cannot be read .*No such file"),
     ):
         with pytest.raises(UserError, match=says):

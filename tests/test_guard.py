@@ -143,10 +143,10 @@ def test_of_a_list_with_an_unknown_word_the_other_pairs_count(second):
 
 
 def test_an_encoder_that_is_centred_already_is_centred_once(second, monkeypatch):
-    plain = second.unit(WORDS, centred=True)
+    plain = second.unit(WORDS, centred_in="ja")
     twice = CentredEncoder(WordVectors(second.encoder), WORDS[:15])
     monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name: twice)
-    np.testing.assert_array_equal(Guard("centred:second", WORDS).unit(WORDS, centred=True), plain)
+    np.testing.assert_array_equal(Guard("centred:second", WORDS).unit(WORDS, centred_in="ja"), plain)
 
 
 def finished(path, lists, scores):

@@ -117,6 +117,6 @@ def test_what_a_few_lists_tell(scorer):
     many = measure(scorer, TEN, np.array([np.roll(np.arange(10), k) for k in range(30)]))
     assert (many["categories_se"], "combination_se" in many, "position_se" in many) == (0, True, False)
     assert 1 < three["categories"] < 10
-    # English words have only their diversity.
-    olson = DatScorer(scorer.checker, scorer.vectors.encoder, DatRules(olson=True))
+    # Under Olson's protocol words have only their diversity.
+    olson = DatScorer(scorer.checker, scorer.vectors.encoder, DatRules(language="en", olson=True))
     assert set(measure(olson, TEN, np.arange(10)[None])) == {"perplexity", "inverse_simpson"}

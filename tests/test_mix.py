@@ -126,7 +126,9 @@ def test_the_record_identifies_data_and_rewards(entries, tmp_path):
 
 
 def test_settings_and_options_of_the_tasks_own_reward():
-    (entry,) = read_entries([{"task": "dat", "scale": 2.0, "olson": True, "penalise_duplicates": False}], {})
+    (entry,) = read_entries(
+        [{"task": "dat", "scale": 2.0, "language": "en", "olson": True, "penalise_duplicates": False}], {}
+    )
     (reward,) = entry.rewards
     assert isinstance(reward, DatReward)
     assert (reward.scale, reward.penalise_duplicates, entry.built.settings.olson) == (2.0, False, True)

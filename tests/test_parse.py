@@ -68,7 +68,7 @@ JAPANESE = {
     Reason.SYMBOL: "犬。 「犬」 犬・猫 犬! 犬(動物) 犬（動物） **犬** 犬😀 😀 ♪ 犬〜 - 犬-猫 + ｡ 犬!a "
     "犬\x00 犬\x07 犬\x1b[31m 犬\u200b 犬\u200f \u202e犬 犬\ufeff 犬\ue000 犬\ud800 犬\U0010ffff",
 }
-LATIN = {None: "dog Dog sea-horse", Reason.NOT_JAPANESE: "犬 dog1", Reason.SYMBOL: "-dog dog-"}
+LATIN = {None: "dog Dog sea-horse", Reason.NOT_ENGLISH: "犬 dog1 ｄｏｇ naïve", Reason.SYMBOL: "-dog dog-"}
 
 
 @pytest.mark.parametrize("reason", JAPANESE, ids=str)
@@ -77,8 +77,12 @@ def test_what_a_word_is_written_in(reason):
     assert {word: script_reason(word) for word in words} == dict.fromkeys(words, reason)
     for word in words:
         assert parse_response(with_word(word)) == (reason or (*WORDS[:4], word, *WORDS[5:]))
+
+
+@pytest.mark.parametrize("reason", LATIN, ids=str)
+def test_what_an_english_word_is_written_in(reason):
     for word in LATIN[reason].split():
-        assert script_reason(word, latin=True) is reason
+        assert script_reason(word, "en") is reason
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ METHODS = {
     "mix": (GrpoArguments, GrpoSettings),
     "sft-frontier": (SftArguments, SftSettings),
     "warm": (SftArguments, SftSettings),
+    "wide": (SftArguments, SftSettings),
     "mix-warm": (SftArguments, SftSettings),
 }
 RECIPES = sorted(path for method in METHODS for path in (ROOT / "recipes").glob(f"*/{method}.yaml"))
@@ -47,6 +48,7 @@ def test_nothing_is_missing():
     models = {"tiny", "gemma-3-270m", *PAPER}
     assert {(path.parent.name, path.stem) for path in RECIPES} >= {
         *((model, method) for model in models for method in ("sft", "dpo", "grpo", "grpo-beyond")),
+        *(("smollm2-135m", method) for method in ("warm", "wide", "grpo", "grpo-beyond")),
         *(("gemma-3-270m", other) for other in ("warm", "mix-warm", "mix")),
     }
     assert {path.stem for path in LAUNCHERS} == {
@@ -69,7 +71,7 @@ def test_a_recipe_loads_and_says_what_it_is(path):
         assert {"temperature", "top_k", "top_p", "max_completion_length"} <= set(written)
 
 
-@pytest.mark.parametrize("name", ["tiny", "gemma-3-270m", *PAPER])
+@pytest.mark.parametrize("name", ["tiny", "gemma-3-270m", "smollm2-135m", *PAPER])
 def test_beyond_the_paper_differs_in_what_is_paid_and_to_whom(name):
     (script, training, _), (paper, papers, _) = (
         settings_of(ROOT / "recipes" / name / f"{method}.yaml") for method in ("grpo-beyond", "grpo")

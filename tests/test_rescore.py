@@ -70,12 +70,12 @@ def test_what_a_kill_left_is_completed(tmp_path):
 
 
 def test_the_command(run, tmp_path):
-    words = ["score", "dat", str(run), "--output", str(tmp_path / "new"), "--noun-checker", "jumandic", "--olson"]
+    words = ["score", "dat", str(run), "--output", str(tmp_path / "new"), "--language", "en", "--olson"]
     done = CliRunner().invoke(make_app(), words)
     assert done.exit_code == 0, done.output
     assert "0 of 50, 0.00%" in done.stdout
     rows, old = list(read_responses(tmp_path / "new")), list(read_responses(run))
-    assert {r.reason for r in rows} == {"not_japanese"}
+    assert {r.reason for r in rows} == {"not_english"}
     for new, before in zip(rows, old, strict=True):
         for name in ("id", "source", "seed", "text", "temperature", "finish_reason"):
             assert getattr(new, name) == getattr(before, name)

@@ -152,7 +152,11 @@ def test_pickles_with_its_history_but_without_its_scorer():
     assert copy(completions=[list_text(TEN), list_text(SHIFTED)]) == [0.0, 5.0]
     assert pickle.loads(pickle.dumps(make_dat_reward(noun_checker="jumandic", scale=2.0))).scale == 2.0
     # The name is W&B's key, whatever the settings.
-    assert make_dat_reward(olson=True).__name__ == pickle.loads(pickle.dumps(dat_reward)).__name__ == "dat_reward"
+    assert (
+        make_dat_reward(language="en", olson=True).__name__
+        == pickle.loads(pickle.dumps(dat_reward)).__name__
+        == "dat_reward"
+    )
 
 
 def test_a_resumed_run_pays_as_an_unbroken_one(tmp_path):
@@ -185,7 +189,6 @@ def test_settings_reach_the_scorer(served):
         penalise_duplicates=False,
         reasoning=False,
         repeated_by_representative=True,
-        olson=True,
         accept_affixes=True,
         reject_proper_nouns=True,
     ).describe()
@@ -200,7 +203,13 @@ def test_settings_reach_the_scorer(served):
         "embedding_revision": "api",
         "embedding_dimensions": 3,
         "embedding_probe": probe,
-        "dat_rules": {"reasoning": False, "repeated_by_representative": True, "olson": True, **rejected},
+        "dat_rules": {
+            "reasoning": False,
+            "language": "ja",
+            "repeated_by_representative": True,
+            "olson": False,
+            **rejected,
+        },
     }
 
 

@@ -19,9 +19,11 @@ Accepts = Callable[[Sequence[str]], Sequence[bool]]
 
 
 def read_nouns(name: str | None, language: str = "ja") -> Sequence[str]:
-    """The nouns of a language's dictionary, or those of `tiny`, or of a file."""
+    """The nouns of a language's dictionary, of the dictionary of a checker, or those of `tiny`, or of a file."""
     if name is None:
         return LANGUAGES[language].nouns()
+    if nouns := next((other.nouns for other in LANGUAGES.values() if name in other.checkers), None):
+        return nouns()
     if name == TINY:
         return tiny_nouns()
     try:

@@ -52,7 +52,8 @@ def scorer():
 def strict():
     """The real checker, and an encoder for which every two words are as far apart."""
     words = sorted({*FAR, *NEAR, *SAME, "cats", "mice"})
-    return lambda **rules: DatScorer(make_noun_checker("lemminflect"), axis_encoder(words), DatRules("en", **rules))
+    checker, encoder = make_noun_checker("lemminflect"), axis_encoder(words)
+    return lambda **rules: DatScorer(checker, encoder, DatRules(language="en", **rules))
 
 
 def rules_of(words, scorer):

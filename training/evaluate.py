@@ -77,7 +77,7 @@ class EvaluateSettings(BaseModel):
     temperature: float = Field(1.0, gt=0)
     seed: int = Field(1_000_000, ge=0)  # the default is far from those of the tables drawn of the trained model
     guard: str | None = None  # an encoder that nobody trains on
-    frontier: str | None = None  # nouns of the frontier: `jumandic`, `tiny` or a file
+    frontier: str | None = None  # nouns of the frontier: `jumandic`, `lemminflect`, `tiny` or a file
     keep_best: str | None = None  # the measure whose best model is kept in `best`
     floors: list[Floor] = []
 
@@ -119,10 +119,9 @@ class EvaluateSettings(BaseModel):
         """DAT's frontier, by the task's name."""
         if self.frontier is None:
             return {}
-        name = None if self.frontier == "jumandic" else self.frontier
+        nouns = read_nouns(self.frontier)
         tasks = (evaluated.task for evaluated in self.evaluated)
-        dat = [task for task in tasks if isinstance(task, Dat)]
-        return {task.name: task.frontier(read_nouns(name, task.settings.language)) for task in dat}
+        return {task.name: task.frontier(nouns) for task in tasks if isinstance(task, Dat)}
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""

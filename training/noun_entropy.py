@@ -22,7 +22,7 @@ class NounEntropy(Spelled):
     @classmethod
     def of(cls, nouns: str | None, tokenizer: Any) -> Self:
         """By the setting `entropy_nouns` and as `tokenizer` spells nouns in a list."""
-        return cls(spell(tokenizer, read_nouns(None if nouns == "jumandic" else nouns)))
+        return cls(spell(tokenizer, read_nouns(nouns)))
 
     def listed(self, tokens: torch.Tensor, words: torch.Tensor) -> list[tuple[int, int, int]]:
         """The words that are listed nouns: row, first token, number of the noun.

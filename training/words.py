@@ -21,7 +21,9 @@ class WordArguments(CommonArguments):
     noun_entropy: float = setting(
         0.0, "Paid per nat of a listed noun's entropy among the nouns that could stand there."
     )
-    entropy_nouns: str | None = setting(None, "Nouns for noun_entropy: jumandic (default), tiny or a file.")
+    entropy_nouns: str | None = setting(
+        None, "Nouns for noun_entropy: jumandic (default), lemminflect, tiny or a file."
+    )
     unique_words: int | None = setting(None, "Keep so many different words: word_entropy and rarity follow the count.")
     unique_words_of: int | None = setting(None, "Among how many words (the last ones drawn) unique_words are counted.")
 

@@ -21,7 +21,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.data.prompts.form import PromptForm, trained_form
 from sozo.data.record import provenance, room, write_json
-from sozo.models.weights import load_model, pinned
+from sozo.models.weights import check_model, load_model, pinned
 from sozo.scoring.parse import NUM_WORDS, write_list
 
 _PROBES, _PROBE_TOKENS = 4, 128  # rows whose logits are compared, and the tokens of each
@@ -45,7 +45,7 @@ def cut_vocabulary(
     nouns = list(dict.fromkeys(nouns))
     if len(nouns) < NUM_WORDS:
         raise UserError(f"a list has {NUM_WORDS} nouns, and only {len(nouns)} different ones are given")
-    _check_new(output)
+    _check(output, name)
     path, revision = pinned(name, None)
     model, tokenizer = load_model(path, revision=revision, dtype=dtype, merged=True)
     embedding = model.get_input_embeddings().weight
@@ -91,12 +91,12 @@ def cut_vocabulary(
 
 
 def restore_vocabulary(name: str, full: str, output: Path, dtype: str = "auto") -> dict[str, Any]:
-    """Write into `output` the model `full` with the weights of `name`, which was cut from it and trained; what was done.
+    """Write into `output` the model `full` with the weights of `name`, cut from it and trained; what was done.
 
     Tokens that were cut away keep the rows of `full`. All others have the same logits as in `name` to the bit, which is
     checked. A UserError where `name` was not cut from `full`.
     """
-    _check_new(output)
+    _check(output, name, full)
     (path, _), (full_path, revision) = pinned(name, None), pinned(full, None)
     model, small = load_model(path, dtype=dtype, merged=True)
     whole, tokenizer = load_model(full_path, revision=revision, merged=True)
@@ -254,7 +254,10 @@ def _check_equal(before: list[Any], after: list[Any], name: str) -> None:
         raise UserError(f"{name}: the logits of the tokens that were kept are others, by {worst:.2g} at most")
 
 
-def _check_new(output: Path) -> None:
+def _check(output: Path, *names: str) -> None:
+    """Refuse what can be seen before a model loads."""
+    for name in names:
+        check_model(name)
     if output.exists():
         raise UserError(f"{output}: exists; delete it or name another folder")
 

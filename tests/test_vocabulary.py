@@ -21,7 +21,7 @@ from fakes import list_text
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import messages, prompt
-from sozo.models.vocabulary import _cut_pipeline, cut_vocabulary, restore_vocabulary
+from sozo.models.vocabulary import _cut, cut_vocabulary, restore_vocabulary
 
 # Nouns within nouns, one with a Latin letter, a rare one, and two that share their first and last characters.
 NOUNS = ["犬", "犬小屋", "小屋", "山", "山猫", "猫", "猫背", "背中", "中山", "山中", "法律", "法", "律"]
@@ -108,12 +108,15 @@ KINDS = {"llama": (byte_level, LlamaConfig), "gemma": (sentencepiece_like, Gemma
 
 @pytest.fixture(scope="module", params=KINDS)
 def cut(request, tmp_path_factory):
-    """A whole model, the cut one, and the record."""
+    """The folder of a whole model and the cut one, what was said, and the old numbers of the tokens."""
     folder = tmp_path_factory.mktemp(request.param)
     tokenizer, kind = KINDS[request.param]
     save(folder / "whole", tokenizer(), kind)
     record = cut_vocabulary(str(folder / "whole"), folder / "cut", [*NOUNS, "犬"], ["ab 法律の話をして。\n"])
-    return folder, record
+    written = json.loads((folder / "cut/cut.json").read_text("utf-8"))
+    assert record.items() <= written.items()
+    assert written["packages"]["transformers"]
+    return folder, record, written["old_ids"]
 
 
 def load(folder):
@@ -126,13 +129,11 @@ def logits(model, ids):
 
 
 def test_tokens_and_logits_are_those_of_the_whole_model(cut):
-    folder, record = cut
+    folder, record, old = cut
     (whole, tokenizer), (model, small) = load(folder / "whole"), load(folder / "cut")
-    old = record["old_ids"]
     assert record["tokens"] == len(old) == len(small) == model.config.vocab_size < record["tokens_before"] - 400
     assert whole.config.vocab_size == record["tokens_before"] + 24
     assert small.convert_ids_to_tokens(range(len(old))) == tokenizer.convert_ids_to_tokens(old)
-    assert json.loads((folder / "cut/cut.json").read_text("utf-8")) == record
     assert (folder / "cut/nouns.txt").read_text("utf-8").split() == NOUNS
     draw = random.Random(1)
     for k in range(200):
@@ -147,7 +148,7 @@ def test_tokens_and_logits_are_those_of_the_whole_model(cut):
 
 
 def test_numbers_in_settings_are_the_cut_ones(cut):
-    folder, _ = cut
+    folder, *_ = cut
     model, small = load(folder / "cut")
     for name in ("bos", "eos", "pad"):
         number = getattr(small, f"{name}_token_id")
@@ -184,7 +185,7 @@ def train(folder, output, dtype=torch.float32):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, dtype, tmp_path):
-    folder, record = cut
+    folder, record, old = cut
     model, (whole, tokenizer) = train(folder / "cut", tmp_path / "trained", dtype), load(folder / "whole")
     done = restore_vocabulary(str(tmp_path / "trained"), str(folder / "whole"), tmp_path / "full")
     full, whole_tokenizer = load(tmp_path / "full")
@@ -193,7 +194,6 @@ def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, dtype, tmp
     assert whole_tokenizer.get_vocab() == tokenizer.get_vocab()
     assert full.generation_config.eos_token_id == whole.generation_config.eos_token_id
     assert (tmp_path / "full/run_config.json").is_file()
-    old = record["old_ids"]
     rows = full.get_input_embeddings().weight
     others = torch.tensor(sorted(set(range(len(rows))) - set(old)))
     assert torch.equal(rows[old], model.get_input_embeddings().weight)
@@ -205,7 +205,7 @@ def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, dtype, tmp
 
 
 def test_a_cut_of_a_cut_comes_back_in_two_steps(cut, tmp_path):
-    folder, first = cut
+    folder, first, old = cut
     record = cut_vocabulary(str(folder / "cut"), tmp_path / "less", NOUNS[:10])
     assert record["tokens"] < first["tokens"]
     train(tmp_path / "less", tmp_path / "trained")
@@ -215,20 +215,20 @@ def test_a_cut_of_a_cut_comes_back_in_two_steps(cut, tmp_path):
     restore_vocabulary(str(tmp_path / "half"), str(folder / "whole"), tmp_path / "full")
     assert not list(tmp_path.glob("*.partial"))
     full, model = load(tmp_path / "full")[0], load(tmp_path / "trained")[0]
-    old = np.array(first["old_ids"])[record["old_ids"]]
-    assert torch.equal(full.get_input_embeddings().weight[old], model.get_input_embeddings().weight)
+    less = json.loads((tmp_path / "less/cut.json").read_text("utf-8"))["old_ids"]
+    assert torch.equal(full.get_input_embeddings().weight[np.array(old)[less]], model.get_input_embeddings().weight)
 
 
 def test_an_adapter_is_merged(cut, tmp_path):
     from peft import LoraConfig, get_peft_model
 
-    folder, record = cut
+    folder, record, old = cut
     adapted = get_peft_model(load(folder / "cut")[0], LoraConfig(target_modules=["q_proj"], init_lora_weights=False))
     adapted.save_pretrained(tmp_path / "adapter")
     restore_vocabulary(str(tmp_path / "adapter"), str(folder / "whole"), tmp_path / "full")
     full, merged = load(tmp_path / "full")[0], adapted.merge_and_unload()
     ids = list(range(record["tokens"]))
-    assert torch.equal(logits(full, record["old_ids"])[:, record["old_ids"]], logits(merged, ids))
+    assert torch.equal(logits(full, old)[:, old], logits(merged, ids))
 
 
 def test_bpe_with_the_merges_of_its_tokens_cuts_as_before():
@@ -245,7 +245,7 @@ def test_bpe_with_the_merges_of_its_tokens_cuts_as_before():
         texts = ["".join(draw.choices("abc", k=draw.randint(1, 12))) for _ in range(4)]
         needed = {token for text in texts for token in made.encode(text).tokens}
         whole = json.loads(made.to_str())
-        left, old = _cut_pipeline(whole, needed, set())
+        left, old = _cut(whole, {made.token_to_id(token) for token in needed})
         small = Tokenizer.from_str(json.dumps(left))
         for text in texts:
             assert small.encode(text).tokens == made.encode(text).tokens
@@ -277,7 +277,7 @@ def test_other_tokenizers_are_refused(kind, message, tmp_path):
 
 
 def test_what_cannot_be_cut_or_restored_is_refused(cut, tmp_path):
-    folder, _ = cut
+    folder, *_ = cut
     whole = str(folder / "whole")
     for nouns in ([], NOUNS[:9], ["犬"] * 10):
         with pytest.raises(UserError, match="a list has 10 nouns, and only"):

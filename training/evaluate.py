@@ -92,9 +92,9 @@ class EvaluateSettings(BaseModel):
         names = [evaluated.kind.name for evaluated in self.evaluated]
         if not names or len(set(names)) < len(names):
             raise ValueError("tasks must name different tasks, such as [dat]")
-        for setting, measure in (("keep_best", self.keep_best), ("until", self.until and self.until.measure)):
+        for name, measure in (("keep_best", self.keep_best), ("until", self.until.measure if self.until else None)):
             if measure is not None and measure.partition("/")[0] not in names:
-                raise ValueError(f"{setting} must be a measure of {', '.join(names)}")
+                raise ValueError(f"{name} must be a measure of {', '.join(names)}")
         return self
 
     @cached_property

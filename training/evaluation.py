@@ -105,6 +105,7 @@ class Evaluation(TrainerCallback):
         if step and until and until.measure in values and not until.broken(values[until.measure]):
             self.reached = {"step": step, "measure": until.measure, "value": values[until.measure]}
             control.should_training_stop = True
+            control.should_save = False  # whoever resumed from here would train on
 
     def _values(self) -> dict[str, float]:
         """What the model's answers are worth now; each process draws its batches."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.prompts import as_completion, prompt
+from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import trained_form
 from sozo.data.record import provenance, room, write_json
 from sozo.models.weights import check_model, load_model, pinned
@@ -30,17 +30,17 @@ _ORIGIN = "cut_from"  # in a cut model's config, so that every model trained fro
 
 
 def cut_vocabulary(
-    name: str, output: Path, nouns: Sequence[str], texts: Sequence[str] = (), dtype: str = "auto"
+    name: str, output: Path, nouns: Sequence[str], prompts: Sequence[str], dtype: str = "auto"
 ) -> dict[str, Any]:
-    """Write into `output` the model `name` with the tokens of DAT lists of `nouns` and of `texts`; what was done.
+    """Write into `output` the model `name` with the tokens of `prompts` and of lists of `nouns`; what was done.
 
-    It cuts the DAT prompt, each of `texts` (asked as a prompt too), and lists of these nouns in any order into the same
+    It cuts the prompts as they are asked, and lists of these nouns behind the first of them in any order, into the same
     tokens as before, and gives these tokens the same logits to the bit; both are checked. Single bytes stay as well, so
     that no text is refused. A LoRA adapter is merged. A UserError where the tokenizer is no plain BPE, where the output
     layer is not the embedding, or where a check fails.
 
-    >>> cut_vocabulary("runs/base", Path("runs/cut"), nouns)["tokens"]  # doctest: +SKIP
-    4546
+    >>> cut_vocabulary("runs/base", Path("runs/cut"), nouns, [prompt("dat")])["tokens"]  # doctest: +SKIP
+    4539
     """
     if len(nouns := list(dict.fromkeys(nouns))) < NUM_WORDS:
         raise UserError(f"a list has {NUM_WORDS} nouns, and only {len(nouns)} different ones are given")
@@ -49,7 +49,7 @@ def cut_vocabulary(
     if model.get_output_embeddings().weight is not embedding:
         raise UserError(f"{name}: its output layer is not its embedding; only a model with tied ones can be cut")
     whole = _bpe(name, tokenizer)
-    needed = _needed(name, tokenizer, nouns, texts)
+    needed = _needed(name, tokenizer, nouns, prompts)
     ids = tokenizer(needed)["input_ids"]
     kept = {*tokenizer.all_special_ids, *(i for _, _, named in _settings(model) for i in np.atleast_1d(named).tolist())}
     small, old = _cut(whole, kept.union(*ids))
@@ -173,7 +173,7 @@ def _needed(name: str, tokenizer: Any, nouns: list[str], texts: Sequence[str]) -
     form, cycle = trained_form(name), nouns + nouns[:NUM_WORDS]
     lists = [write_list(cycle[first : first + NUM_WORDS]) for first in range(len(nouns))]
     talks = bool(tokenizer.chat_template)
-    prompts: list[Any] = [form.prompt(text, conversational=talks) for text in (prompt("dat"), *texts)]
+    prompts: list[Any] = [form.prompt(text, conversational=talks) for text in texts]
     answered = [prompts[0] + as_completion(one, conversational=talks) for one in lists]
     if talks:
         options = {"tokenize": False, **form.arguments}

@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--dtype", default="auto", help="weights' type: auto, bfloat16, float16 or float32")
     args = parser.parse_args()
     with one_line_errors("cut_vocabulary"):
+        from sozo.data.prompts import prompt
         from sozo.models.nouns import read_nouns
         from sozo.models.vocabulary import cut_vocabulary, restore_vocabulary
 
@@ -37,7 +38,7 @@ def main() -> None:
                 texts = [path.read_text("utf-8") for path in args.texts]
             except (OSError, UnicodeDecodeError) as error:
                 raise UserError(f"texts: cannot be read ({error}); give files of UTF-8 text") from error
-            done = cut_vocabulary(args.model, args.output, nouns, texts, args.dtype)
+            done = cut_vocabulary(args.model, args.output, nouns, [prompt("dat"), *texts], args.dtype)
             counts = [f"{done[f'{kind}_before']:,} -> {done[kind]:,} {kind}" for kind in ("tokens", "parameters")]
             print(f"{done['nouns']:,} nouns: {', '.join(counts)}")
     print(f"The model is in {args.output}; its logits of these tokens are as they were, to the bit")

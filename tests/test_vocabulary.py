@@ -34,6 +34,7 @@ from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
 # Nouns within nouns, one with a Latin letter, a rare one, and two that share their first and last characters.
 NOUNS = ["犬", "犬小屋", "小屋", "山", "山猫", "猫", "猫背", "背中", "中山", "山中", "法律", "法", "律"]
 NOUNS += ["りんご", "ごりら", "X線", "鬱", "台風", "風車", "車"]
+PROMPTS = [prompt("dat"), "ab 法律の話をして。\n"]
 TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}<|turn|>{{ m.role }}\n\n{{ m.content }}<|end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|turn|>assistant\n\n{% endif %}"
@@ -120,7 +121,7 @@ def cut(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     tokenizer, kind = KINDS[request.param]
     save(folder / "whole", tokenizer(), kind)
-    record = cut_vocabulary(str(folder / "whole"), folder / "cut", [*NOUNS, "犬"], ["ab 法律の話をして。\n"])
+    record = cut_vocabulary(str(folder / "whole"), folder / "cut", [*NOUNS, "犬"], PROMPTS)
     written = json.loads((folder / "cut/cut.json").read_text("utf-8"))
     assert record.items() <= written.items()
     assert written["packages"]["transformers"]
@@ -145,7 +146,7 @@ def test_tokens_and_logits_are_those_of_the_whole_model(cut):
     assert (folder / "cut/nouns.txt").read_text("utf-8").split() == NOUNS
     draw = random.Random(1)
     for k in range(200):
-        asked = messages(prompt("dat") if k else "ab 法律の話をして。\n")
+        asked = messages(PROMPTS[k == 0])
         answer = {"role": "assistant", "content": list_text(draw.sample(NOUNS, 10))}
         ids, others = (t.apply_chat_template([*asked, answer], return_dict=False) for t in (tokenizer, small))
         assert [old[number] for number in others] == ids
@@ -223,7 +224,7 @@ def test_gemma_is_cut_and_comes_back(tmp_path):
     subprocess.run(prepare, cwd=ROOT, env=environment(PYTHONPATH=os.pathsep.join(sys.path)), check=True)
     counts = [len((base / f"{kind}nouns.txt").read_text("utf-8").split()) for kind in ("", "all-")]
     assert counts == [2769, 22076]
-    done = cut_vocabulary(str(base), tmp_path / "cut", (base / "nouns.txt").read_text("utf-8").split())
+    done = cut_vocabulary(str(base), tmp_path / "cut", (base / "nouns.txt").read_text("utf-8").split(), PROMPTS[:1])
     assert (done["tokens_before"], done["tokens"]) == (262144, 4539)
     restore_vocabulary(str(tmp_path / "cut"), str(base), tmp_path / "full")
     assert tensors_of(tmp_path / "full") == tensors_of(base)
@@ -252,7 +253,7 @@ def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, dtype, tmp
 
 def test_a_cut_of_a_cut_comes_back_in_two_steps(cut, tmp_path):
     folder, first, old = cut
-    record = cut_vocabulary(str(folder / "cut"), tmp_path / "less", NOUNS[:10])
+    record = cut_vocabulary(str(folder / "cut"), tmp_path / "less", NOUNS[:10], PROMPTS)
     assert record["tokens"] < first["tokens"]
     train(tmp_path / "less", tmp_path / "trained")
     with pytest.raises(UserError, match=r"is not the model that .*trained was cut from, which was .*cut"):
@@ -318,7 +319,7 @@ def other(kind):
 def test_other_tokenizers_are_refused(kind, message, tmp_path):
     save(tmp_path / "whole", other(kind))
     with pytest.raises(UserError, match=message):
-        cut_vocabulary(str(tmp_path / "whole"), tmp_path / "cut", NOUNS)
+        cut_vocabulary(str(tmp_path / "whole"), tmp_path / "cut", NOUNS, PROMPTS)
     assert [path.name for path in tmp_path.iterdir()] == ["whole"]
 
 
@@ -327,19 +328,19 @@ def test_what_cannot_be_cut_or_restored_is_refused(cut, tmp_path):
     whole = str(folder / "whole")
     for nouns in ([], NOUNS[:9], ["犬"] * 10):
         with pytest.raises(UserError, match="a list has 10 nouns, and only"):
-            cut_vocabulary(whole, tmp_path / "x", nouns)
+            cut_vocabulary(whole, tmp_path / "x", nouns, PROMPTS)
     with pytest.raises(UserError, match="cut: exists; delete it or name another folder"):
-        cut_vocabulary(whole, folder / "cut", NOUNS)
+        cut_vocabulary(whole, folder / "cut", NOUNS, PROMPTS)
     with pytest.raises(UserError, match="no such folder"):
-        cut_vocabulary("./nowhere", tmp_path / "x", NOUNS)
+        cut_vocabulary("./nowhere", tmp_path / "x", NOUNS, PROMPTS)
     with pytest.raises(UserError, match="no such folder"):
         restore_vocabulary(str(folder / "cut"), "./nowhere", tmp_path / "x")
     with pytest.raises(UserError, match="was not cut from a model"):
         restore_vocabulary(whole, whole, tmp_path / "x")
     save(tmp_path / "untied", byte_level(), tie_word_embeddings=False)
     with pytest.raises(UserError, match="only a model with tied ones can be cut"):
-        cut_vocabulary(str(tmp_path / "untied"), tmp_path / "x", NOUNS)
+        cut_vocabulary(str(tmp_path / "untied"), tmp_path / "x", NOUNS, PROMPTS)
     (tmp_path / "untied/tokenizer.json").unlink()
     with pytest.raises(UserError, match="its tokenizer cannot be loaded"):
-        cut_vocabulary(str(tmp_path / "untied"), tmp_path / "x", NOUNS)
+        cut_vocabulary(str(tmp_path / "untied"), tmp_path / "x", NOUNS, PROMPTS)
     assert [path.name for path in tmp_path.iterdir()] == ["untied"]

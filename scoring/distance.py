@@ -90,3 +90,19 @@ def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
     known = (left >= 0) & (right >= 0) & one.any(axis=1) & other.any(axis=1)
     difference = one - other
     return np.where(known, np.clip(np.einsum("ij,ij->i", difference, difference) / 2, 0, 2), np.nan)
+
+
+def cosines_of_means(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, float | None]:
+    """Mean cosine between two models' texts about each prompt, shape (prompts,), and about different prompts.
+
+    `one` and `other` are the means of the unit vectors of the texts about each prompt, shape (prompts, dimensions):
+    their product is the mean over all pairs. The second number is the mean over all pairs of prompts that differ, so
+    what is expected if the prompts are permuted and none stays in its place; None of fewer than two.
+
+    >>> cosines_of_means(np.eye(2), np.array([[0.6, 0.8], [0.0, 1.0]]))
+    (array([0.6, 1. ]), 0.4)
+    """
+    same, n = np.einsum("pd,pd->p", one, other), len(one)
+    if n < 2:
+        return same, None
+    return same, float((one.sum(axis=0) @ other.sum(axis=0) - same.sum()) / (n * (n - 1)))

@@ -194,6 +194,10 @@ class Finished:
         interval = mean_interval(values, share=measure.share, strata=strata)
         return Estimate(interval.mean, interval.low, interval.high, *self.counts(measure))
 
+    def between(self, other: Self, measure: Measure) -> Cell:
+        """What a measure of answers that are judged together is between these and another model's, over items."""
+        return Cell()
+
     def strata(self) -> Mapping[str, str] | None:
         """The kinds of items, where a task has fixed kinds, which other items would have too; else None."""
         return None

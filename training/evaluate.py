@@ -35,7 +35,8 @@ class EvaluatedTask:
         """The items to answer, batch by batch."""
         items = self.task.items()
         places = range(self.num_responses)
-        return [[items[k % len(items)] for k in places[first : first + _BATCH]] for first in places[::_BATCH]]
+        asked = [items[k // self.kind.num_answers % len(items)] for k in places]
+        return [asked[first : first + _BATCH] for first in places[::_BATCH]]
 
 
 class Floor(BaseModel):

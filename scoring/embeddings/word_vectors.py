@@ -75,7 +75,8 @@ class WordVectors:
         """Unit vectors of `words`, float32 of shape (len(words), dimensions); zeros where a word has none."""
         rows = np.array(self.rows(words), np.int64)
         unit = np.zeros((len(rows), max(1, self._buffer.shape[1])), np.float32)
-        unit[rows >= 0] = self.matrix[rows[rows >= 0]]
+        if (known := rows >= 0).any():  # without a vector the matrix has no dimensions
+            unit[known] = self.matrix[rows[known]]
         return unit
 
     def _encode(self, words: list[str]) -> dict[str, np.ndarray]:

@@ -18,11 +18,13 @@ from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.hivemind.finished import FORMS, MEANS, FinishedHivemind, HivemindView, write_means
+from sozo.tasks.hivemind.finished import FORMS, MEANS, FinishedHivemind, HivemindView
 from sozo.tasks.sat.compliance import Extra, find_extras
 from sozo.tasks.sat.gate import not_prose
 from sozo.tasks.sat.score import TEXT_LIMIT, what_counts
 from sozo.tasks.task import Answer, Complete, Item, Row, Task
+
+UNPAIRED = "unpaired"  # there is no other valid answer to its prompt, or an encoder has no vector for it
 
 
 @dataclass(frozen=True)
@@ -77,16 +79,14 @@ class Hivemind(Task):
 
     def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
         """Mean cosine similarity of each valid answer to the others."""
-        result = list(rows)
-        valid = [k for k, row in enumerate(rows) if row.reason is None]
-        units = self.units([answers[k].text for k in valid])
+        result = [row if row.reason else Row(reason=UNPAIRED) for row in rows]
+        units = self.units(["" if row.reason else answer.text for row, answer in zip(rows, answers, strict=True)])
         known = np.all([unit.any(axis=1) for unit in units.values()], axis=0)
-        for k, has_vector in zip(valid, known, strict=True):
-            result[k] = Row(reason="alone" if has_vector else "no_vector")
-        if (places := np.flatnonzero(known)).size > 1:
+        places = np.array([k for k, row in enumerate(rows) if known[k] and not row.reason])
+        if len(places) > 1:
             shares = {name: 1 - distance_to_others(unit, places[None])[0] for name, unit in units.items()}
             for number, place in enumerate(places):
-                result[valid[place]] = Row({name: float(share[number]) for name, share in shares.items()})
+                result[place] = Row({name: float(share[number]) for name, share in shares.items()})
         return result
 
     def units(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
@@ -100,12 +100,18 @@ class Hivemind(Task):
         return units
 
     def finish(self, run: Complete) -> None:
-        """Keep the mean vector of the answers to each prompt, by which models are compared with each other."""
+        """Keep, for each prompt and form, the mean of its answers' unit vectors; zeros for a prompt without an answer.
+
+        By these models are compared with each other (`FinishedHivemind.between`), without an encoder.
+        """
         places = {item.id: k for k, item in enumerate(self.items())}
-        answers = [row for row in self.written(run.folder).answers() if row.reason in (None, "alone")]
+        answers = [row for row in self.written(run.folder).answers() if row.reason in (None, UNPAIRED)]
         of_prompt = np.array([places[answer.item] for answer in answers], np.int64)
-        units = self.units([answer.text for answer in answers])
-        write_means(run.folder / MEANS, units, of_prompt, len(places))
+        counts, means = np.bincount(of_prompt, minlength=len(places)).clip(1), {}
+        for name, unit in self.units([answer.text for answer in answers]).items():
+            means[name] = np.zeros((len(places), unit.shape[1]), np.float32)
+            np.add.at(means[name], of_prompt, unit / counts[of_prompt, None])
+        np.savez(run.folder / MEANS, **means)  # type: ignore[arg-type]
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
@@ -125,12 +131,10 @@ def incomparable(text: str, length: int) -> str | None:
     >>> incomparable("申し訳ありませんが、それにはお答えできません。", 80), incomparable("短い。", 80)
     ('refusal', 'short')
     """
-    answer, reason = plain(text), what_counts(text)[1]
-    if reason is None and Extra.REFUSAL in find_extras(answer):
-        return str(Extra.REFUSAL)
-    if reason is None and len(answer) < length:
-        return "short"
-    wrong = reason or not_prose(answer[:length]) or not_prose(answer[:TEXT_LIMIT])
+    answer = plain(text)
+    refused = Extra.REFUSAL if Extra.REFUSAL in find_extras(answer) else None
+    short = "short" if len(answer) < length else None
+    wrong = what_counts(text)[1] or refused or short or not_prose(answer[:length]) or not_prose(answer[:TEXT_LIMIT])
     return wrong and str(wrong)
 
 

@@ -67,7 +67,7 @@ class Hivemind(Task):
     @cached_property
     def encoders(self) -> tuple[Encoder, ...]:
         """One or two, loaded when first needed."""
-        names = filter(None, (self.settings.hivemind_embedding_model, self.settings.hivemind_second_encoder))
+        names = [self.settings.hivemind_embedding_model, *filter(None, [self.settings.hivemind_second_encoder])]
         return tuple(make_encoder(name, texts=True) for name in names)
 
     def describe(self) -> dict[str, Any]:

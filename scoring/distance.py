@@ -99,8 +99,8 @@ def cosines_of_means(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, fl
     their product is the mean over all pairs. The second number is the mean over all pairs of prompts that differ, so
     what is expected if the prompts are permuted and none stays in its place; None of fewer than two.
 
-    >>> cosines_of_means(np.eye(2), np.array([[0.6, 0.8], [0.0, 1.0]]))
-    (array([0.6, 1. ]), 0.4)
+    >>> cosines_of_means(np.eye(2), np.array([[0.5, 0.5], [0.0, 1.0]]))
+    (array([0.5, 1. ]), 0.25)
     """
     same, n = np.einsum("pd,pd->p", one, other), len(one)
     if n < 2:

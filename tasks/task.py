@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sozo.data.jsonl import read_answers_file
 from sozo.data.record import read_json
 from sozo.data.settings import deciding
+from sozo.data.sheet import Sheet
 from sozo.scoring.measure import Measure
+from sozo.scoring.table import Table
 from sozo.tasks.finished import ITEM_SEPARATOR, Finished, item_of
 from sozo.tasks.finished import Finished as FinishedRun
 from sozo.tasks.view import View
@@ -46,6 +48,15 @@ class Row:
     values: Mapping[str, float] = field(default_factory=dict)  # by the measures' names
     reason: str | None = None  # a named value; None where there are values
     facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know (JSON values)
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleScored:
+    """A spreadsheet of what people wrote, scored."""
+
+    sheet: Sheet  # with what was added
+    tables: Sequence[Table]  # the last one holds what they wrote
+    methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,8 @@ class Task:
     max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
+    num_answers: ClassVar[int] = 1  # to each item, likewise
+    in_groups: ClassVar[bool] = False  # the answers to one item are scored together too: `score_together`
     scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
     control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
     second: ClassVar[Bound | None] = None  # of combination by a second encoder, in the base's sds
@@ -114,6 +127,7 @@ class Task:
     commands: ClassVar[tuple[Callable[..., Iterable[str]], ...]] = ()  # its own: settings -> lines for people
     judge_settings: "JudgeSettings | None" = None  # who shall judge; None if nobody judges
     judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
+    people: ClassVar[bool] = False  # whether it scores what people wrote
     again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
 
     def __init__(self, settings: Any = None) -> None:
@@ -127,12 +141,46 @@ class Task:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
 
+    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+        """What each answer to one item is worth among them all; `rows` say what they are worth alone.
+
+        For tasks `in_groups`. An item's value is the mean over its answers, as that of any measure, and intervals are
+        over items. So each answer gets a share of its own, such as how far it is from the others. A number that is the
+        same for the whole group would do in an evaluation, but as a reward of GRPO it has no advantage.
+        """
+        raise NotImplementedError
+
+    def with_others(self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+        """The rows of `score`, or of a task `in_groups` those that `score_together` makes of them, item by item.
+
+        All answers to an item must be among these.
+        """
+        result = list(rows)
+        places: dict[tuple[str, str], list[int]] = {}
+        for place, item in enumerate(items if self.in_groups else ()):
+            places.setdefault((item.id, item.prompt), []).append(place)
+        for group in places.values():
+            asked, own, alone = items[group[0]], [answers[k] for k in group], [rows[k] for k in group]
+            for place, row in zip(group, self.score_together(asked, own, alone), strict=True):
+                result[place] = row
+        return result
+
     @classmethod
     def bounds(cls) -> tuple[Bound, ...]:
         """What a gain of the first measure must not cost; of any task shares of answers: with a score, and whole."""
         per_item = cls.measures[0].per_item
         shares = (Measure(f"{cls.name}/{name}", share=True, per_item=per_item) for name in ("scored", "whole"))
         return tuple(Bound(measure=measure, margin=0.05, least=30) for measure in shares)
+
+    # What a task with `people` is asked.
+
+    def words_go(self) -> tuple[str | None, Path | None]:
+        """The server that gets every word, and the folder that keeps it, if the settings name such."""
+        raise NotImplementedError
+
+    def score_people(self, path: Path, norms: Path | None) -> PeopleScored:
+        """Score a spreadsheet of what people wrote, with percentiles among the scores of another."""
+        raise NotImplementedError
 
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 
@@ -150,7 +198,7 @@ class Task:
 
     def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
         """A part's columns `text`, `score` (of the first measure), `reason` and, with more measures, `values`."""
-        rows, main = self.score(items, answers), self.measures[0].name
+        rows, main = self.with_others(items, answers, self.score(items, answers)), self.measures[0].name
         columns: dict[str, Any] = {"text": [answer.text for answer in answers]}
         columns |= {"score": [row.values.get(main) for row in rows], "reason": [row.reason for row in rows]}
         if len(self.measures) > 1:

@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from sozo.data.errors import UserError
+from sozo.data.nouns import read_nouns
 from sozo.data.settings import from_json, from_validation, settings_of
-from sozo.models.nouns import read_nouns
 from sozo.scoring.guard import Guard
 from sozo.tasks import Dat, task_type
 from sozo.tasks.task import Item, Row, Task
@@ -35,7 +35,8 @@ class EvaluatedTask:
         """The items to answer, batch by batch."""
         items = self.task.items()
         places = range(self.num_responses)
-        return [[items[k % len(items)] for k in places[first : first + _BATCH]] for first in places[::_BATCH]]
+        asked = [items[k // self.kind.num_answers % len(items)] for k in places]
+        return [asked[first : first + _BATCH] for first in places[::_BATCH]]
 
 
 class Limit(BaseModel):

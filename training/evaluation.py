@@ -20,7 +20,7 @@ from sozo.data.processes import Processes, gather, rank, wait, world_size
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.record import room, write_json
 from sozo.models.generator import answer_items
-from sozo.tasks.task import Row
+from sozo.tasks.task import Answer, Item, Row
 from sozo.training.evaluate import EvaluateSettings, Floor
 from sozo.training.tracking import saved_bytes
 
@@ -123,14 +123,16 @@ class Evaluation(TrainerCallback):
                     "temperature": settings.temperature,
                 }
                 writer = TransformersGenerator(model, trainer.processing_class, form=self._form, **decoder)
-                scored: dict[int, list[Row]] = {}
+                scored: dict[int, list[tuple[Item, Answer, Row]]] = {}
                 for number, items in enumerate(evaluated.batches()):
                     if processes.mine(number):
                         answers = answer_items(writer, items, settings.seed, number)
-                        scored[number] = evaluated.task.score(items, answers)
+                        rows = evaluated.task.score(items, answers)
+                        scored[number] = list(zip(items, answers, rows, strict=True))
                 scored = dict(ChainMap(*gather(scored)))
-                rows = [row for number in sorted(scored) for row in scored[number]]
-                values |= settings.values(evaluated.task, rows) if processes.first else {}
+                if processes.first:
+                    every = zip(*(one for number in sorted(scored) for one in scored[number]), strict=True)
+                    values |= settings.values(evaluated.task, evaluated.task.with_others(*every))
         return gather(values)[0]
 
     def _is_best(self, values: dict[str, float]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sozo.data.cache import NO_CACHE
 from sozo.data.errors import UserError
 from sozo.data.record import room
 from sozo.data.run_folder import NEAR, PROBE
@@ -29,7 +30,7 @@ class WordVectors:
         self.encoder = encoder
         self._rows: dict[str, int] = {}
         self._size, self._buffer = 0, np.empty((0, 0), np.float32)
-        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir else None
+        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir and cache_dir != NO_CACHE else None
 
     @cached_property
     def probe(self) -> Matrix | None:
@@ -71,11 +72,17 @@ class WordVectors:
             self._add(self._encode(new))
         return [self._rows[word] for word in words]
 
+    def table(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
+        """Rows of the words of lists of equal length, int64 of shape (lists, words)."""
+        rows = self.rows([word for words in lists for word in words])
+        return np.array(rows, np.int64).reshape(len(lists), -1)
+
     def unit(self, words: Sequence[str]) -> Matrix:
         """Unit vectors of `words`, float32 of shape (len(words), dimensions); zeros where a word has none."""
         rows = np.array(self.rows(words), np.int64)
         unit = np.zeros((len(rows), max(1, self._buffer.shape[1])), np.float32)
-        unit[rows >= 0] = self.matrix[rows[rows >= 0]]
+        if (known := rows >= 0).any():  # without a vector the matrix has no dimensions
+            unit[known] = self.matrix[rows[known]]
         return unit
 
     def _encode(self, words: list[str]) -> dict[str, np.ndarray]:

@@ -130,13 +130,13 @@ def compare(runs: Runs, base: Base = None) -> None:
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.outcome import outcomes
     from sozo.eval.report.answer import in_english
-    from sozo.eval.report.tables import change_tables
+    from sozo.eval.report.tables import between_tables, change_tables
 
     compared = compare_models(find_evaluated(runs), base)
     if not (tables := change_tables(compared)):
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
     print_lines(in_english(outcomes(compared)))
-    print_changes(tables)
+    print_changes([*tables, *between_tables(compared)])
 
 
 def correlate(
@@ -278,7 +278,7 @@ def make_app() -> typer.Typer:
     for name, task in task_types().items():
         app.command(name)(_task_command(task))
         score.command(name)(_score_command(task))
-        if reward_options(task) is not None:
+        if reward_options(task) is not None and not task.in_groups:
             serve.command(name)(_serve_command(task))
         for own in task.commands:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))

@@ -34,7 +34,9 @@ class SamplingOptions(Checked):
     trials: int | None = setting(
         None, "Valid answers: the benchmark (DAT; the paper: 100, which is the default).", least=1
     )
-    num_answers: int = setting(1, "Answers to each item (JCQ's questions, SAT's stories).", least=1)
+    num_answers: int | None = setting(
+        None, "Answers to each item, such as JCQ's questions (default: the task's own number, mostly 1).", least=1
+    )
     seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.", least=0)
     batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).", least=0)
     retry_errors: bool = setting(False, "Ask again for answers that are `error`: none came.", decides=False)
@@ -44,9 +46,14 @@ class SamplingOptions(Checked):
         if self.num_responses is not None and self.trials is not None:
             raise UserError("give either num_responses (in all) or trials (valid ones), not both")
         batch_size = self.batch_size or task.batch_size
-        if len(items) > 1:
-            return replace(self, num_responses=None, trials=None, batch_size=batch_size)
-        if self.num_answers > 1 and self.num_responses is None and self.trials is None:
+        num_answers = self.num_answers or task.num_answers
+        if task.in_groups:
+            if num_answers < 2:
+                raise UserError(f"{task.name} compares the answers to one item; give --num-answers 2 or more")
+            batch_size += -batch_size % num_answers  # a part holds all answers to its items
+        if len(items) > 1 or task.in_groups:
+            return replace(self, num_responses=None, trials=None, num_answers=num_answers, batch_size=batch_size)
+        if num_answers > 1 and self.num_responses is None and self.trials is None:
             remedy = "say how many answers by trials (valid ones) or num_responses (in all)"
             raise UserError(f"num_answers is for tasks of many items, and {task.name} asks one thing; {remedy}")
         trials = 100 if self.num_responses is None and self.trials is None else self.trials
@@ -54,8 +61,8 @@ class SamplingOptions(Checked):
 
     def count(self, items: Sequence[Item]) -> int:
         """Answers to draw, of a benchmark of trials at the most."""
-        if len(items) > 1:
-            return len(items) * self.num_answers
+        if self.num_responses is None and self.trials is None:
+            return len(items) * (self.num_answers or 1)
         return self.num_responses or max(20 * (self.trials or 0), 2048)
 
 
@@ -151,8 +158,8 @@ def _asked(items: Sequence[Item], sampling: SamplingOptions, k: int) -> tuple[st
     """Id and item of answer number `k` of the table."""
     if len(items) == 1:
         return f"{k:08d}", items[0]
-    item = items[k // sampling.num_answers]
-    return f"{item.id}{ITEM_SEPARATOR}{k % sampling.num_answers}", item
+    place, number = divmod(k, sampling.num_answers or 1)
+    return f"{items[place].id}{ITEM_SEPARATOR}{number}", items[place]
 
 
 def part_columns(task: Task, items: Sequence[Item], answers: Sequence[Answer]) -> Columns:

@@ -97,7 +97,7 @@ def print_changes(tables: Sequence[Table]) -> None:
             rows = []
             for row in part.rows:
                 lines = [row.name, *([f"{english('mean_of_seeds')} {row.seeds}"] if row.seeds else [])]
-                lines.append(f"{english('from_base')} {row.base}")
+                lines += [f"{english('from_base')} {row.base}"] if row.base else []
                 cells = [Text("\n".join((cell.text, *cell.lines)), _colour(cell.mark)) for cell in row.cells]
                 rows.append([Text("\n".join(lines)), *cells])
             parts.append(rows)

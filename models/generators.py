@@ -10,10 +10,11 @@ from typing import Any
 
 from sozo.data.errors import UserError, require
 from sozo.models.generator import Generator
-from sozo.models.nouns import FrontierNouns, RandomNouns, read_nouns
+from sozo.models.nouns import FrontierNouns, RandomNouns
 from sozo.models.settings import FRONTIER, RANDOM, GeneratorSettings
 from sozo.models.transformers_model import TransformersGenerator, fitting_slots
 from sozo.models.weights import load_model
+from sozo.scoring.languages import read_nouns
 from sozo.tasks import Dat
 from sozo.tasks.task import Task
 

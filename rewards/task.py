@@ -13,7 +13,7 @@ from sozo.rewards.sat import make_sat_reward
 from sozo.tasks import task_type
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.sat.task import Sat
-from sozo.tasks.task import Answer, Item, Task
+from sozo.tasks.task import Answer, Item, Row, Task
 
 RewardFunc = Callable[..., list[float | None]]
 # Of tasks whose reward is more than a measure: what makes it of their settings and its own keyword arguments.
@@ -23,16 +23,20 @@ _MAKERS: dict[type[Task], Callable[..., Reward]] = {Dat: make_dat_reward, Sat: m
 class TaskReward(Reward):
     """A measure of a task, times `scale`; 0 for an answer without a value. See `make_task_reward` for the arguments.
 
+    Of a measure with a scale of which less is better, it pays how far a value is from the most that it can be.
+
     The items come with the completions: prompts, a column `item` (ids), and the columns that the task's items have.
     """
 
     def __init__(
         self, task: Task, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False
     ) -> None:
-        names = [known.name for known in task.measures]
-        self.task, self.measure = task, measure or names[0]
-        if self.measure not in names:
-            raise UserError(f"{task.name} has no measure {self.measure}; it has {', '.join(names)}")
+        known = {one.name: one for one in task.measures}
+        self.task, self.measure = task, measure or task.measures[0].name
+        if self.measure not in known:
+            raise UserError(f"{task.name} has no measure {self.measure}; it has {', '.join(known)}")
+        paid = known[self.measure]
+        self._worst = paid.scale[1] if paid.scale and paid.better < 0 else None
         self.console = (
             (f"mean {self.measure}", f"{task.name}/mean_score", ".4f"),
             (f"{task.name} valid", f"{task.name}/valid_rate", "6.1%"),
@@ -40,14 +44,38 @@ class TaskReward(Reward):
         super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        rows = self.task.score(items, answers)
-        return [
-            self.scored(item, answer.text, row.values.get(self.measure), row.reason, **row.facts)
-            for item, answer, row in zip(items, answers, rows, strict=True)
-        ]
+        return self._paid(items, answers, self.task.score(items, answers))
+
+    def _paid(self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]) -> list[ScoredCompletion]:
+        paid = []
+        for item, answer, row in zip(items, answers, rows, strict=True):
+            worth = row.values.get(self.measure)
+            if worth is not None and self._worst is not None:
+                worth = self._worst - worth
+            paid.append(self.scored(item, answer.text, worth, row.reason, **row.facts))
+        return paid
 
     def describe(self) -> dict[str, Any]:
         return {"measure": self.measure, **super().describe(), **self.task.deciding(), **self.task.describe()}
+
+
+class GroupReward(TaskReward):
+    """The same of a task that scores the answers to one item together: an answer is paid its own share.
+
+    A group is all completions of one prompt in one call, whichever process wrote them; each process scores all groups.
+    In GRPO, which subtracts the group's mean, groups of two earn nothing where both have the same share, and so do
+    those of which fewer than two answers are valid.
+    """
+
+    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+        scored = zip(items, answers, self.task.score(items, answers), strict=True)
+        return [ScoredCompletion(one[1].text, None, None, None, facts={"alone": one}) for one in scored]
+
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        if not completions:
+            return []
+        items, answers, rows = zip(*(completion.facts["alone"] for completion in completions), strict=True)
+        return super().among(self._paid(items, answers, self.task.with_others(items, answers, rows)))
 
 
 def make_task_reward(
@@ -63,7 +91,7 @@ def make_task_reward(
     """
     kind = task_type(task)
     built = kind(settings_of(kind.Settings, settings))
-    return TaskReward(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)
+    return _plain(kind)(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)
 
 
 def reward_options(kind: type[Task]) -> set[str] | None:
@@ -91,4 +119,8 @@ def _maker(kind: type[Task]) -> Callable[..., RewardFunc] | None:
     """What is called with a task, or with its settings if it is one of `_MAKERS`."""
     own = getattr(kind, "reward", None)
     ready = next((make for known, make in _MAKERS.items() if issubclass(kind, known)), None)
-    return own or ready or (None if kind.score is Task.score else TaskReward)
+    return own or ready or (None if kind.score is Task.score else _plain(kind))
+
+
+def _plain(kind: type[Task]) -> type[TaskReward]:
+    return GroupReward if kind.in_groups else TaskReward

@@ -13,13 +13,18 @@ from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
 from sozo.tasks.dat.task import Dat as Dat  # named by whatever is about lists of nouns alone
 from sozo.tasks.finished import Finished
+from sozo.tasks.hivemind.task import Hivemind
 from sozo.tasks.jcq.task import Jcq
 from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.sat.task import Sat
 from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Item, Task
+from sozo.tasks.words.chain import Chain
+from sozo.tasks.words.cue_dat import CueDat
+from sozo.tasks.words.kana_dat import KanaDat
+from sozo.tasks.words.kanji import Kanji
 
-TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig)
+TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig, CueDat, KanaDat, Chain, Kanji, Hivemind)
 
 
 def task_types() -> dict[str, type[Task]]:

@@ -116,6 +116,8 @@ class Task:
     max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
+    num_answers: ClassVar[int] = 1  # to each item, likewise
+    in_groups: ClassVar[bool] = False  # the answers to one item are scored together too: `score_together`
     scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
     control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
     second: ClassVar[Bound | None] = None  # of combination by a second encoder, in the base's sds
@@ -138,6 +140,30 @@ class Task:
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
+
+    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+        """What each answer to one item is worth among them all; `rows` say what they are worth alone.
+
+        For tasks `in_groups`. An item's value is the mean over its answers, as that of any measure, and intervals are
+        over items. So each answer gets a share of its own, such as how far it is from the others. A number that is the
+        same for the whole group would do in an evaluation, but as a reward of GRPO it has no advantage.
+        """
+        raise NotImplementedError
+
+    def with_others(self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+        """The rows of `score`, or of a task `in_groups` those that `score_together` makes of them, item by item.
+
+        All answers to an item must be among these.
+        """
+        result = list(rows)
+        places: dict[tuple[str, str], list[int]] = {}
+        for place, item in enumerate(items if self.in_groups else ()):
+            places.setdefault((item.id, item.prompt), []).append(place)
+        for group in places.values():
+            asked, own, alone = items[group[0]], [answers[k] for k in group], [rows[k] for k in group]
+            for place, row in zip(group, self.score_together(asked, own, alone), strict=True):
+                result[place] = row
+        return result
 
     @classmethod
     def bounds(cls) -> tuple[Bound, ...]:
@@ -172,7 +198,7 @@ class Task:
 
     def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
         """A part's columns `text`, `score` (of the first measure), `reason` and, with more measures, `values`."""
-        rows, main = self.score(items, answers), self.measures[0].name
+        rows, main = self.with_others(items, answers, self.score(items, answers)), self.measures[0].name
         columns: dict[str, Any] = {"text": [answer.text for answer in answers]}
         columns |= {"score": [row.values.get(main) for row in rows], "reason": [row.reason for row in rows]}
         if len(self.measures) > 1:

@@ -265,8 +265,10 @@ class View(Generic[Run]):
         return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
 
     def section(self, measures: Sequence[Measure], runs: Sequence[Run]) -> Section:
-        """Tables and pictures of the page; `runs` are the models' best ones."""
-        return (ModelTable(measures[0].task, tuple(map(measured, measures))),), ()
+        """Tables and pictures of the page; `runs` are the models' best ones. Below stands the label `TASK_note`."""
+        task = measures[0].task
+        notes = tuple({f"{task}_note"} & set(self.labels()))
+        return (ModelTable(task, tuple(map(measured, measures)), notes),), ()
 
     def published_changes(self, base: Mapping[str, str], model: Mapping[str, str]) -> Mapping[str, Comparison]:
         """Measure's name -> change from a model of the paper to one that it trained, by what is printed of them."""

@@ -38,7 +38,9 @@ def toy(monkeypatch):
         ({"every": 5, "tasks": [{"task": "dat", "noun_chekker": "x"}]}, "evaluate: unknown setting: noun_chekker"),
         ({"every": 5, "tasks": ["jcq"]}, "evaluate: no answer to jcq is worth anything without a judge"),
         ({"every": 5, "tasks": ["dat"], "keep_best": "sat"}, "keep_best must be a measure of dat"),
-        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]}, "a floor needs a number as least or as most"),
+        ({"every": 5, "tasks": ["dat"], "until": {"measure": "sat", "least": 1}}, "until must be a measure of dat"),
+        ({"every": 5, "tasks": ["dat"], "until": {"measure": "dat"}}, "dat needs a number as least or as most"),
+        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]}, "dat needs a number as least or as most"),
         ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "a", "least": 1, "action": "x"}]}, "'warn' or 'stop'"),
         ("{", "evaluate is not JSON"),
         ([1], "evaluate: must be a mapping"),
@@ -157,6 +159,39 @@ def test_a_floor_stops_the_run(toy, tmp_path):
     trainer, evaluation = train(tmp_path / "stopped", TOY | {"floors": floors})
     assert trainer.state.global_step == 1
     assert evaluation.stopped.startswith("step 1: loss is ")
+
+
+def test_a_run_ends_well_once_a_measure_has_come_so_far(toy, tmp_path, caplog):
+    floors = [{"measure": "loss", "least": -1e9, "action": "stop"}]
+    reached = {"until": {"measure": "lipogram/valid", "least": 0.0}, "floors": floors}
+    trainer, evaluation = train(tmp_path / "reached", TOY | reached, save_strategy="steps", save_steps=1)
+    value = read_evaluations(tmp_path / "reached")[2]["lipogram/valid"]
+    assert trainer.state.global_step == 2  # and not at step 0
+    # A launch that is killed now does step 2 again, and does not go on from it.
+    assert [path.name for path in (tmp_path / "reached").glob("checkpoint-*")] == ["checkpoint-1"]
+    assert evaluation.ends() == {"until": {"step": 2, "measure": "lipogram/valid", "value": value}}
+    trainer, evaluation = train(tmp_path / "not", TOY | {"until": {"measure": "lipogram/valid", "least": 2.0}})
+    assert (trainer.state.global_step, evaluation.ends()) == (4, {"until": None})
+    assert "until: lipogram/valid has not come so far in 4 steps" in caplog.text
+
+
+def test_an_evaluation_of_dat_tells_the_combination():
+    dat = {"task": "dat", "noun_checker": "jumandic", "embedding_model": "ja-ginza"}
+    settings = read_evaluate({"every": 1, "tasks": [dat]})
+    task = settings.evaluated[0].task
+
+    def combination(lists):
+        rows = [Row({"dat": 1.0}, None, {"words": tuple(words)}) for words in lists]
+        return settings.values(task, rows).get("dat/combination")
+
+    animals, institutions = ["犬", "猫", "馬"], ["法律", "憲法", "裁判"]
+    near = combination([animals, institutions] * 4)
+    mixed = [[*animals[:k], *institutions[k:]] for k in (1, 2)]
+    assert (
+        near < -0.1 < combination([[words[(k + shift) % 3] for k in range(3)] for shift in range(3) for words in mixed])
+    )
+    assert combination([animals] * 8) == pytest.approx(0, abs=1e-6)  # a model that says one thing
+    assert combination([animals] * 2) is None
 
 
 def test_memory_that_is_kept_stays_kept(monkeypatch):

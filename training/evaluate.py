@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from sozo.data.errors import UserError
 from sozo.data.settings import from_json, from_validation, settings_of
-from sozo.models.nouns import read_nouns
 from sozo.scoring.guard import Guard
+from sozo.scoring.languages import read_nouns
 from sozo.tasks import Dat, task_type
 from sozo.tasks.task import Item, Row, Task
 
@@ -35,28 +35,28 @@ class EvaluatedTask:
         """The items to answer, batch by batch."""
         items = self.task.items()
         places = range(self.num_responses)
-        return [[items[k % len(items)] for k in places[first : first + _BATCH]] for first in places[::_BATCH]]
+        asked = [items[k // self.kind.num_answers % len(items)] for k in places]
+        return [asked[first : first + _BATCH] for first in places[::_BATCH]]
 
 
-class Floor(BaseModel):
-    """What must hold of one measure, whoever logs it: the evaluation, the trainer, or a reward."""
+class Limit(BaseModel):
+    """What one measure should come to."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     measure: str = Field(min_length=1)
     least: float | None = None
     most: float | None = None
-    action: Literal["warn", "stop"] = "warn"
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> Self:
         if self.least is None and self.most is None:
-            raise ValueError("a floor needs a number as least or as most")
+            raise ValueError(f"{self.measure} needs a number as least or as most")
         return self
 
     def broken(self, value: float) -> str | None:
         """What is wrong with a value; None if nothing is.
 
-        >>> Floor(measure="dat/valid", least=0.5).broken(0.25)
+        >>> Limit(measure="dat/valid", least=0.5).broken(0.25)
         'dat/valid is 0.25, below 0.5'
         """
         if self.least is not None and not value >= self.least:
@@ -64,6 +64,12 @@ class Floor(BaseModel):
         if self.most is not None and not value <= self.most:
             return f"{self.measure} is {value:.4g}, above {self.most:g}"
         return None
+
+
+class Floor(Limit):
+    """What must hold of one measure, whoever logs it: the evaluation, the trainer, or a reward."""
+
+    action: Literal["warn", "stop"] = "warn"
 
 
 class EvaluateSettings(BaseModel):
@@ -79,6 +85,7 @@ class EvaluateSettings(BaseModel):
     guard: str | None = None  # an encoder that nobody trains on
     frontier: str | None = None  # nouns of the frontier: `jumandic`, `lemminflect`, `tiny` or a file
     keep_best: str | None = None  # the measure whose best model is kept in `best`
+    until: Limit | None = None  # training ends, and well, at the first evaluation behind step 0 where this holds
     floors: list[Floor] = []
 
     @model_validator(mode="after")
@@ -86,8 +93,9 @@ class EvaluateSettings(BaseModel):
         names = [evaluated.kind.name for evaluated in self.evaluated]
         if not names or len(set(names)) < len(names):
             raise ValueError("tasks must name different tasks, such as [dat]")
-        if self.keep_best is not None and self.keep_best.partition("/")[0] not in names:
-            raise ValueError(f"keep_best must be a measure of {', '.join(names)}")
+        for name, measure in (("keep_best", self.keep_best), ("until", self.until.measure if self.until else None)):
+            if measure is not None and measure.partition("/")[0] not in names:
+                raise ValueError(f"{name} must be a measure of {', '.join(names)}")
         return self
 
     @cached_property

@@ -20,7 +20,7 @@ from sozo.data.processes import Processes, gather, rank, wait, world_size
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.record import room, write_json
 from sozo.models.generator import answer_items
-from sozo.tasks.task import Row
+from sozo.tasks.task import Answer, Item, Row
 from sozo.training.evaluate import EvaluateSettings, Floor
 from sozo.training.tracking import saved_bytes
 
@@ -34,7 +34,8 @@ class Evaluation(TrainerCallback):
 
     Values go to the trainer's loggers as `eval_NAME` and into `evaluations.jsonl`; a run that continues takes those
     from there that it finds. A step whose value of `keep_best` is the best so far leaves its model in `best/`, with
-    `best.json` in it. Floors look at all that is logged. `trainer` must be set before training starts.
+    `best.json` in it. The first step that meets `until` is the last one. Floors look at all that is logged. `trainer`
+    must be set before training starts.
     """
 
     trainer: Any = None
@@ -44,6 +45,7 @@ class Evaluation(TrainerCallback):
         self._watch = FloorWatch(settings.floors, say=first)
         self._known: dict[int, dict[str, float]] = {}
         self.stopped: str | None = None  # which floor ended the run
+        self.reached: dict[str, Any] | None = None  # the step at which `until` held, and the value
         if first:  # what is wrong with these shows before a model is loaded
             _ = settings.second, settings.frontiers, [evaluated.task for evaluated in settings.evaluated]
 
@@ -71,9 +73,16 @@ class Evaluation(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Say what nobody could look at."""
         self._watch.finish()
-        wanted = self._settings.keep_best
+        wanted, until = self._settings.keep_best, self._settings.until
+        if until and self._first and not self.reached:
+            logger.warning("until: %s has not come so far in %d steps", until.measure, state.global_step)
         if wanted and self._first and not any(wanted in values for values in self._known.values()):
             logger.warning("keep_best: no evaluation gave %s a value, so none is the best", wanted)
+
+    def ends(self) -> dict[str, Any]:
+        """What a run's record says of its end: the floor that stopped it, when `until` held (None: never)."""
+        stopped = {"stopped": self.stopped} if self.stopped else {}
+        return stopped | ({"until": self.reached} if self._settings.until else {})
 
     def _evaluate(self, state: Any, control: Any) -> None:
         step = state.global_step
@@ -92,6 +101,11 @@ class Evaluation(TrainerCallback):
         should_log = control.should_log
         Trainer.log(self.trainer, {f"{_LOGGED}{name}": value for name, value in values.items()})
         control.should_log = should_log
+        until = self._settings.until
+        if step and until and until.measure in values and not until.broken(values[until.measure]):
+            self.reached = {"step": step, "measure": until.measure, "value": values[until.measure]}
+            control.should_training_stop = True
+            control.should_save = False  # whoever resumed from here would train on
 
     def _values(self) -> dict[str, float]:
         """What the model's answers are worth now; each process draws its batches."""
@@ -109,14 +123,16 @@ class Evaluation(TrainerCallback):
                     "temperature": settings.temperature,
                 }
                 writer = TransformersGenerator(model, trainer.processing_class, form=self._form, **decoder)
-                scored: dict[int, list[Row]] = {}
+                scored: dict[int, list[tuple[Item, Answer, Row]]] = {}
                 for number, items in enumerate(evaluated.batches()):
                     if processes.mine(number):
                         answers = answer_items(writer, items, settings.seed, number)
-                        scored[number] = evaluated.task.score(items, answers)
+                        rows = evaluated.task.score(items, answers)
+                        scored[number] = list(zip(items, answers, rows, strict=True))
                 scored = dict(ChainMap(*gather(scored)))
-                rows = [row for number in sorted(scored) for row in scored[number]]
-                values |= settings.values(evaluated.task, rows) if processes.first else {}
+                if processes.first:
+                    every = zip(*(one for number in sorted(scored) for one in scored[number]), strict=True)
+                    values |= settings.values(evaluated.task, evaluated.task.with_others(*every))
         return gather(values)[0]
 
     def _is_best(self, values: dict[str, float]) -> bool:

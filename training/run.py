@@ -220,8 +220,7 @@ def _fit(
         trainer.push_to_hub()
     if first:
         shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
-        stopped = {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
-        folder.finish(result.metrics | stopped)
+        folder.finish(result.metrics | (evaluation.ends() if evaluation else {}))
     trainer.end()
 
 

@@ -162,6 +162,8 @@ def _tables(run: Finished, valid: bool) -> list[tuple[str, Any]]:
     """Of one run, each prompt that has answers, and a sorted table of them."""
     import pyarrow.compute as pc
 
+    if run.main.better < 0:
+        raise UserError(f"{run.folder}: of {run.main.name} less is better, and what is selected are the highest scores")
     path, table = run.folder, run.table().combine_chunks()
     table = table.filter(pc.fill_null(pc.not_equal(table["reason"], FAILED), True))  # what never came teaches nothing
     if unscored := pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py():

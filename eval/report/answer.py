@@ -57,6 +57,7 @@ def clause(one: Outcome, gains: Sequence[float] = (), *, unseen: bool = False) -
         verdict = {"verdict": wording(one.control.verdict), "facts": _joined(facts)}
         return wording("answer_control", task=wording(one.task), **verdict)
     values = {"task": wording(one.task), "number": difference(one)}
+    less = "_less" if one.measure.better < 0 else ""
     fell = [wording("answer_fell", guard=_guard(state)) for state in one.of_state(FELL)]
     if one.kind == "none":
         why = wording(one.change.reason or "no interval")
@@ -65,10 +66,12 @@ def clause(one: Outcome, gains: Sequence[float] = (), *, unseen: bool = False) -
         price = list(fell)
         if one.independent_words is not None:
             price.append(wording("answer_independent", n=f"{one.independent_words:,}"))
-        return wording("answer_price", **values, price=_joined(price))
+        return wording(f"answer_price{less}", **values, price=_joined(price))
     if one.kind == "unsure":
-        return wording("answer_unsure", **values, open=_joined([_guard(state) for state in one.of_state(NOT_SHOWN)]))
-    said = _joined([wording(f"answer_{one.kind}", **values), *fell], ("; ", "；"))
+        return wording(
+            f"answer_unsure{less}", **values, open=_joined([_guard(state) for state in one.of_state(NOT_SHOWN)])
+        )
+    said = _joined([wording(f"answer_{one.kind}{less}", **values), *fell], ("; ", "；"))
     if one.judge_noise:
         finer = replace(one.measure, digits=one.measure.digits + 1)
         noise = wording("answer_noise", noise=number(one.judge_noise, finer))

@@ -22,7 +22,7 @@ from sozo.eval.report.published import published_outcomes, published_values
 from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
-from sozo.eval.report.tables import change_tables, on_one_scale, overview, section_tables, without_empty
+from sozo.eval.report.tables import between_tables, change_tables, on_one_scale, overview, section_tables, without_empty
 from sozo.scoring.guard import Guard
 from sozo.scoring.table import Table
 from sozo.tasks import task_types
@@ -73,7 +73,8 @@ def write_evaluation(
     gains = guard_gains(compared, guard) if guard else []
     found = outcomes(compared, gains)
     first = _sections(compared, tasks, found, with_published)
-    changed = [*map(without_empty, change_tables(compared)), *guard_tables(gains, compared)]
+    changed = [*change_tables(compared), *between_tables(compared)]
+    changed = [*map(without_empty, changed), *guard_tables(gains, compared)]
     first |= {"changed": changed, "facts": facts(models, tasks)}
     write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed])
     # The first page last: when it is there, all are.

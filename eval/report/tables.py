@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from sozo.eval.compare import Changes, Compared, groups
-from sozo.eval.evaluated import Evaluated
+from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.report.cells import change_cell, seed_cell, with_change
 from sozo.eval.report.labels import labels
 from sozo.eval.report.published import figure, in_the_paper, paper_row, paper_table, published_rows
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell, Row, Table
+from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
 from sozo.tasks.view import ModelTable, RowTable
@@ -139,6 +141,22 @@ def change_tables(compared: Compared) -> list[Table]:
         if table.rows:
             of_seeds = _change_table(name, seeds, compared.each, shown)
             tables.append(replace(table, notes=("changes_note",), each=of_seeds if of_seeds.rows else None))
+    return tables
+
+
+def between_tables(compared: Compared) -> list[Table]:
+    """Of each task whose answers are judged together, how every two models' answers to the same items compare."""
+    tables = []
+    for task in (task for task in task_types().values() if task.in_groups):
+        runs = [(model.name, run) for model in compared.models if (run := model.run(task.name))]
+        rows = []
+        for (name, run), (other, second) in combinations(runs, 2):
+            apart = not_alike(run, second)
+            cells = [Cell(why=apart) if apart else run.between(second, measure) for measure in task.measures]
+            rows.append(Row(f"{name} × {other}", tuple(cells)))
+        label = f"{task.name}_between"
+        table = Table(label, ("model", *(measure.name for measure in task.measures)), tuple(rows), (f"{label}_note",))
+        tables += [table] if rows else []
     return tables
 
 

@@ -23,16 +23,20 @@ CHAT_TEMPLATE = (
 )
 
 
-def one_token_nouns(tokenizer: Any) -> list[str]:
-    """Dictionary nouns that pass the DAT rules and that lists write with one token, or with a space's and one more."""
+def usable_nouns() -> list[str]:
+    """Dictionary nouns that pass the DAT rules."""
     nouns = [word for word in load_nouns() if script_reason(word) is None]
-    nouns = [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
+    return [word for word, v in zip(nouns, make_noun_checker("jumandic").check(nouns), strict=True) if v.is_noun]
+
+
+def of_one_token(tokenizer: Any, nouns: list[str]) -> list[str]:
+    """Those that lists write with one token, or with a space's and one more."""
     space, spellings = tuple(tokenizer.encode(" ", add_special_tokens=False)), spell(tokenizer, nouns)
     return [w for w, tokens in zip(nouns, spellings, strict=True) if tokens[:-1] in ((), space)]
 
 
 def main() -> None:
-    """Dequantise the packaged weights to bfloat16, write them, and the nouns beside them."""
+    """Dequantise the packaged weights to bfloat16, write them, and beside them all nouns and those of one token."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output_dir", type=Path, default=Path("runs/gemma-3-270m/base"))
     output = parser.parse_args().output_dir
@@ -49,9 +53,11 @@ def main() -> None:
     del model.config.quantization_config
     model.save_pretrained(output)
     tokenizer.save_pretrained(output)
-    nouns = one_token_nouns(tokenizer)
-    nouns_file.write_text("\n".join(nouns) + "\n", "utf-8")
-    print(f"The model and its {len(nouns):,} nouns of one token are in {output}")
+    every = usable_nouns()
+    nouns = of_one_token(tokenizer, every)
+    for file, words in ((output / "all-nouns.txt", every), (nouns_file, nouns)):
+        file.write_text("\n".join(words) + "\n", "utf-8")
+    print(f"The model and its {len(nouns):,} nouns of one token, of {len(every):,} nouns, are in {output}")
 
 
 if __name__ == "__main__":

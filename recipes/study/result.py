@@ -13,8 +13,8 @@ from sozo.data.record import read_json
 from sozo.data.study_folder import StudyRow
 from sozo.eval.frontier import VALUES, FrontierOptions, frontier_curves, read_curves
 from sozo.eval.report.charts import Curve, Steps
-from sozo.models.nouns import read_nouns
 from sozo.scoring.guard import Guard
+from sozo.scoring.languages import read_nouns
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.tasks.dat.instrument_cells import difference, measured

@@ -72,11 +72,17 @@ class WordVectors:
             self._add(self._encode(new))
         return [self._rows[word] for word in words]
 
+    def table(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
+        """Rows of the words of lists of equal length, int64 of shape (lists, words)."""
+        rows = self.rows([word for words in lists for word in words])
+        return np.array(rows, np.int64).reshape(len(lists), -1)
+
     def unit(self, words: Sequence[str]) -> Matrix:
         """Unit vectors of `words`, float32 of shape (len(words), dimensions); zeros where a word has none."""
         rows = np.array(self.rows(words), np.int64)
         unit = np.zeros((len(rows), max(1, self._buffer.shape[1])), np.float32)
-        unit[rows >= 0] = self.matrix[rows[rows >= 0]]
+        if (known := rows >= 0).any():  # without a vector the matrix has no dimensions
+            unit[known] = self.matrix[rows[known]]
         return unit
 
     def _encode(self, words: list[str]) -> dict[str, np.ndarray]:

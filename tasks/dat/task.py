@@ -14,6 +14,7 @@ from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.prompts import prompt
 from sozo.data.schema import utf8_safe
 from sozo.scoring.measure import Measure
+from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
@@ -77,10 +78,14 @@ class Dat(Task):
     def together(
         self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: NounFrontier | None = None
     ) -> dict[str, float]:
-        """Unique words; the mean by the guard; and how far the mean is above the frontier at as many unique words."""
+        """Unique words; combination; the mean by the guard; how far the mean is above as many random unique words."""
         lists = [row.facts["words"] for row in rows if row.reason is None]
         unique = float(len({word for words in lists for word in words}))
         values = {"dat/unique_words": unique}
+        if not self.settings.olson and len(lists) >= FEWEST_LISTS:
+            words, numbers = np.unique(np.array(lists), return_inverse=True)
+            unit = self.scorer.vectors.unit(words.tolist())
+            values["dat/combination"] = decompose(unit, numbers.reshape(len(lists), -1)).combination
         if guard and not self.settings.olson and len(scores := guard.scores(lists)):
             values["dat/guard"] = float(scores.mean(dtype=np.float64))
         if frontier and (reached := frontier.mean_at(unique, len(lists))) is not None:

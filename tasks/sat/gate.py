@@ -91,16 +91,12 @@ class Gate:
             return GateReason.LINES
         if compliance.extras:
             return GateReason.EXTRAS
-        if not KANA[0] <= kana_share(rewrite) <= KANA[1]:
-            return GateReason.SCRIPT
-        if distinct_share(rewrite) < DISTINCT:
-            return GateReason.REPETITION
-        prose = read_prose(rewrite)
-        if prose.joint > JOINT:
-            return GateReason.DISORDER
-        if (compliance.copied or 0) > COPIED or self.share(self._terms(story), prose.terms) > KEPT:
+        if reason := not_prose(rewrite):
+            return reason
+        terms = read_prose(rewrite).terms
+        if (compliance.copied or 0) > COPIED or self.share(self._terms(story), terms) > KEPT:
             return GateReason.COPIED
-        if self.rivals(story, prose.terms) > RIVALS:
+        if self.rivals(story, terms) > RIVALS:
             return GateReason.OFF_TOPIC
         middle = len(rewrite) // 2
         if any(self.rivals(story, read_prose(h).terms) > RIVALS_OF_HALF for h in (rewrite[:middle], rewrite[middle:])):
@@ -124,6 +120,19 @@ class Gate:
     def _other_tales(self, story: str) -> list[frozenset[str]]:
         """The tales that are not this story, nor the same tale in other words."""
         return [tale for tale in self._tales if self.share(tale, self._terms(story)) <= KEPT]
+
+
+def not_prose(text: str) -> GateReason | None:
+    """Why a text is no Japanese prose, whatever it is about; None if it is.
+
+    >>> str(not_prose("Once upon a time")), not_prose("亀が浜辺を走った。")
+    ('script', None)
+    """
+    if not KANA[0] <= kana_share(text) <= KANA[1]:
+        return GateReason.SCRIPT
+    if distinct_share(text) < DISTINCT:
+        return GateReason.REPETITION
+    return GateReason.DISORDER if read_prose(text).joint > JOINT else None
 
 
 def kana_share(text: str) -> float:
@@ -158,6 +167,7 @@ class Prose:
     joint: float
 
 
+@lru_cache(16)  # who asks whether a text is prose may ask next what it is about
 def read_prose(text: str) -> Prose:
     """Analyse a text; needs the packages jumandic and fugashi.
 

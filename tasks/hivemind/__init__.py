@@ -1,0 +1,1 @@
+"""hivemind: how alike a model's answers to one open prompt are, and those of several models."""

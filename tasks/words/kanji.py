@@ -1,0 +1,107 @@
+"""Kanji remote associates: three kanji, and one that makes a word of two kanji with each of them, in either order."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.jumandic import load_nouns
+from sozo.data.prompts import fill, prompt
+from sozo.data.settings import setting
+from sozo.scoring.embeddings.glove import spellings
+from sozo.scoring.final_text import final_text
+from sozo.scoring.measure import Measure
+from sozo.tasks.task import Answer, Control, Item, Row, Task
+from sozo.tasks.words.items import TEST, ItemSettings, digest, split_of
+from sozo.tasks.words.view import WordsView
+
+Partners = Mapping[str, frozenset[str]]  # kanji -> those with which it makes a word
+_KANJI = re.compile(r"[\u4e00-\u9fff]")
+_WORD = re.compile(r"([\u4e00-\u9fff])(?!\1)[\u4e00-\u9fff]")
+_PARTNERS = range(4, 61)  # common words of an answer
+_SOLUTIONS = 3  # at most
+_ROUNDS = 50  # over the answers
+
+
+@dataclass(frozen=True)
+class KanjiSettings(ItemSettings):
+    """Which dictionaries say what a word is."""
+
+    edict: str | None = setting(None, "EDICT or JMdict (or .gz), whose words count beside JumanDIC's.", decides=False)
+
+
+class Kanji(Task):
+    """The share of items solved; an answer that is no single kanji is wrong. One solution is what items ask for: the
+    task is convergent, and training for creativity should not cost it."""
+
+    name = "kanji"
+    title = "Kanji remote associates"
+    Settings = KanjiSettings
+    measures = (Measure("kanji", share=True), Measure("kanji/valid", share=True))
+    # Who says one kanji always solves 3%; who names a partner of the first cue some 5%, or 10% without a dictionary.
+    control = Control(measure=measures[0], chance=0.15, margin=0.1, least=144)
+    max_new_tokens = 16
+    view = WordsView()
+    settings: KanjiSettings
+
+    @cached_property
+    def asked(self) -> tuple[Item, ...]:
+        """Answers in a random order, again and again; of each time three kanji with which it makes common words."""
+        key, common = read_partners(self.settings.edict)
+        answers = self.settings.shuffled(kanji for kanji in common if len(common[kanji]) in _PARTNERS)
+        split, rng, items = self.settings.split, Random(self.settings.item_seed), dict[str, Item]()
+        for answer in answers * _ROUNDS:
+            cues = "".join(rng.sample(sorted(common[answer]), 3))
+            solutions = sorted(frozenset.intersection(*(key[cue] for cue in cues)) - set(cues))
+            if len(solutions) <= _SOLUTIONS and all(split_of(kanji) == split for kanji in solutions):
+                columns = {"cues": cues, "solutions": "".join(solutions)}
+                items.setdefault("".join(sorted(cues)), Item(cues, fill(prompt("kanji"), cue=cues), columns))
+            if len(items) == self.settings.num_items:
+                break
+        return tuple(items.values())
+
+    def items(self) -> Sequence[Item]:
+        return self.asked
+
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        rows = []
+        for item, answer in zip(items, answers, strict=True):
+            text = final_text(answer.text) or ""
+            solved = len(text) == 1 and text in item.columns["solutions"]
+            rows.append(Row({"kanji": float(solved), "kanji/valid": float(bool(_KANJI.fullmatch(text)))}))
+        return rows
+
+    def deciding(self) -> dict[str, Any]:
+        return digest(self.asked) | super().deciding()
+
+    @classmethod
+    def refuse_training(cls, items: Iterable[Item]) -> None:
+        """Items with a solution of the test split."""
+        for item in items:
+            if any(split_of(kanji) == TEST for kanji in item.columns.get("solutions", "")):
+                raise UserError(f"training data hold {item.id} of kanji's test split; set split to train")
+
+
+@cache
+def read_partners(edict: str | None) -> tuple[Partners, Partners]:
+    """Kanji -> those with which it makes a word; of JumanDIC's nouns and the dictionary's words, and of common nouns.
+
+    Common are those of JumanDIC's nouns that the dictionary calls common; without a dictionary all of them.
+    """
+    nouns, others = set(load_nouns()), spellings(Path(edict)) if edict else {}
+    common = {noun for noun in nouns if others.get(noun, not edict)}
+    return _partners(nouns | others.keys()), _partners(common)
+
+
+def _partners(words: Iterable[str]) -> Partners:
+    partners = defaultdict[str, set[str]](set)
+    for word in words:
+        if _WORD.fullmatch(word):
+            partners[word[0]].add(word[1])
+            partners[word[1]].add(word[0])
+    return {kanji: frozenset(others) for kanji, others in partners.items()}

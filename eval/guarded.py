@@ -31,6 +31,7 @@ def guard_gains(compared: Compared, guard: Guard) -> list[Guarded]:
             if base in guarded and name in guarded:
                 one, other = runs[base], runs[name]
                 own = None if not_alike(one, other) else gain(one.by_answer(one.main), other.by_answer(other.main))
-                names = (task.name, name, base, guard.encoder.name, guard.encoder.revision)
+                encoder = guard.of(other.language).encoder
+                names = (task.name, name, base, encoder.name, encoder.revision)
                 gains.append(Guarded(*names, own, guarded[name].over(guarded[base])))
     return gains

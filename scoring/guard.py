@@ -6,6 +6,7 @@ A reward is a measure that was trained on; whether a gain is more than that show
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
@@ -25,23 +26,26 @@ class Guard:
     words' language).
     """
 
-    def __init__(self, name: str, nouns: Sequence[str] | None = None) -> None:
-        self.encoder = make_encoder(name)
-        self._vectors, self._nouns = WordVectors(self.encoder), nouns
-        self._centred: dict[str, WordVectors] = {}
+    def __init__(self, name: str, nouns: Sequence[str] | None = None, language: str = "ja") -> None:
+        self.encoder = make_encoder(name, language=language)
+        self._vectors, self._given, self._language = WordVectors(self.encoder), (name, nouns), language
+        self._others: dict[str, Guard] = {}
 
-    def unit(self, words: Sequence[str], *, centred_in: str | None = None) -> np.ndarray:
-        """Unit vectors, float32 of shape (len(words), dimensions); zeros for a word that the guard does not know.
+    def of(self, language: str) -> "Guard":
+        """The same guard for words of this language."""
+        if language != self._language and language not in self._others:
+            self._others[language] = Guard(*self._given, language)
+        return self._others.get(language, self)
 
-        With `centred_in`, the words' language, they are without their mean over its nouns.
-        """
-        if centred_in is None:
-            return self._vectors.unit(words)
-        if centred_in not in self._centred:
-            part = self.encoder.vectors if isinstance(self.encoder, CentredEncoder) else self._vectors
-            nouns = LANGUAGES[centred_in].nouns() if self._nouns is None else self._nouns
-            self._centred[centred_in] = WordVectors(CentredEncoder(part, nouns))
-        return self._centred[centred_in].unit(words)
+    @cached_property
+    def _centred(self) -> WordVectors:
+        part = self.encoder.vectors if isinstance(self.encoder, CentredEncoder) else self._vectors
+        _, nouns = self._given
+        return WordVectors(CentredEncoder(part, LANGUAGES[self._language].nouns() if nouns is None else nouns))
+
+    def unit(self, words: Sequence[str], *, centred: bool = False) -> np.ndarray:
+        """Unit vectors, float32 of shape (len(words), dimensions); zeros for a word that the guard does not know."""
+        return (self._centred if centred else self._vectors).unit(words)
 
     def scores(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
         """DAT scores of lists of equal length over the pairs that it knows, shape (lists with such a pair,)."""

@@ -87,6 +87,11 @@ class Finished:
         return scale | {name: self.settings.get(name) for name in self.same}
 
     @property
+    def language(self) -> str:
+        """In which single words were asked for (`sozo.scoring.languages`)."""
+        return "ja"
+
+    @property
     def servers(self) -> dict[str, Any]:
         """What is known of the servers that scored: two runs that both know something, and not the same, differ."""
         server = self.settings.get("judge", {}).get("server")

@@ -176,11 +176,14 @@ def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeyp
         monkeypatch.setitem(LANGUAGES, code, replace(LANGUAGES[code], nouns=lambda nouns=nouns: nouns))
     english, japanese = (make_encoder("centred:minilm", language=language) for language in few)
     assert [encoder.revision.split("-")[-2] for encoder in (english, japanese)] == [str(len(n)) for n in few.values()]
-    guard = Guard("minilm")
+    guard, centred = Guard("minilm"), Guard("centred:minilm").of("en")
+    assert centred.encoder.revision == english.revision
+    assert centred.of("en") is centred
     moved = english.encode(FAR)
     unit = moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    np.testing.assert_allclose(guard.unit(FAR, centred_in="en"), unit, atol=1e-5)
-    assert np.abs(guard.unit(FAR, centred_in="ja") - unit).max() > 0.01
+    np.testing.assert_allclose(guard.of("en").unit(FAR, centred=True), unit, atol=1e-5)
+    np.testing.assert_allclose(centred.unit(FAR), unit, atol=1e-5)
+    assert np.abs(guard.unit(FAR, centred=True) - unit).max() > 0.01
 
 
 # What a score may be called

@@ -72,6 +72,9 @@ def test_an_evaluation_is_means_and_what_lists_show_together(monkeypatch):
     assert frontier.mean_at(6.0, 2) is frontier.mean_at(3.0, 1) is None
 
     class TwiceAsFar:
+        def of(self, language):
+            return self
+
         def scores(self, lists):
             return np.array([2.0 * len(words) for words in lists])
 

@@ -57,7 +57,7 @@ def second(monkeypatch):
     # Ten words on the first axis, ten on the second, ten on axes of their own; one more has no vector.
     vectors = np.vstack([np.tile(np.eye(12)[axis], (10, 1)) for axis in (0, 1)] + [np.eye(12)[2:]])
     encoder = FakeEncoder(dict(zip(WORDS, vectors, strict=True)), "second")
-    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name: encoder)
+    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name, **_: encoder)
     return Guard("second", WORDS)
 
 
@@ -143,10 +143,10 @@ def test_of_a_list_with_an_unknown_word_the_other_pairs_count(second):
 
 
 def test_an_encoder_that_is_centred_already_is_centred_once(second, monkeypatch):
-    plain = second.unit(WORDS, centred_in="ja")
+    plain = second.unit(WORDS, centred=True)
     twice = CentredEncoder(WordVectors(second.encoder), WORDS[:15])
-    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name: twice)
-    np.testing.assert_array_equal(Guard("centred:second", WORDS).unit(WORDS, centred_in="ja"), plain)
+    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name, **_: twice)
+    np.testing.assert_array_equal(Guard("centred:second", WORDS).unit(WORDS, centred=True), plain)
 
 
 def finished(path, lists, scores):

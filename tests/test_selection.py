@@ -292,7 +292,7 @@ def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypa
     draw = np.random.default_rng(0)
     words = [chr(ord("一") + k) for k in range(60)]
     encoder = FakeEncoder(dict(zip(words, draw.normal(size=(60, 8)), strict=True)))
-    monkeypatch.setattr("sozo.tasks.dat.deal.make_encoder", lambda name: encoder)
+    monkeypatch.setattr("sozo.tasks.dat.deal.make_encoder", lambda name, **_: encoder)
     vectors = WordVectors(encoder)
     lists = [draw.choice(words, 10, replace=False).tolist() for _ in range(40)]
     rows = np.array([vectors.rows(one) for one in lists])

@@ -163,7 +163,8 @@ def tables_result(
     """
     folders = {name: row.responses for name, row in rows.items()}
     # What is wrong with it shows before the tables are read.
-    guard = Guard(guard_encoder, read_nouns(nouns, _language(folders))) if guard_encoder else None
+    language = _language(folders)
+    guard = Guard(guard_encoder, read_nouns(nouns, language), language) if guard_encoder else None
     table = table11(folders, paper_model)
     if guard or study:
         table = with_gains(table, folders, guard, bases)

@@ -16,9 +16,9 @@ class GuardedLists:
     centred: Parts
 
     @classmethod
-    def of(cls, guard: Guard, words: list[str], lists: np.ndarray, language: str = "ja") -> "GuardedLists | None":
+    def of(cls, guard: Guard, words: list[str], lists: np.ndarray) -> "GuardedLists | None":
         """`lists` are numbers in `words`, integers of shape (lists, k); None of too few that the guard can score."""
-        plain, centred = (parts_of(guard.unit(words, centred_in=mean), lists) for mean in (None, language))
+        plain, centred = (parts_of(guard.unit(words, centred=centred), lists) for centred in (False, True))
         return cls(plain, centred) if plain and centred else None
 
     def over(self, base: "GuardedLists") -> GainParts:

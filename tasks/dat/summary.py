@@ -147,7 +147,6 @@ class FinishedDat(Finished):
 
     @property
     def language(self) -> str:
-        """In which words were asked for."""
         return self.settings.get("language", "ja")
 
     @cached_property
@@ -198,4 +197,4 @@ class FinishedDat(Finished):
             return None
         from sozo.tasks.dat.gain_parts import GuardedLists
 
-        return GuardedLists.of(guard, *read_lists(self.folder, self.settings.get("trials")), self.language)
+        return GuardedLists.of(guard.of(self.language), *read_lists(self.folder, self.settings.get("trials")))

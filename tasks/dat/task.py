@@ -86,7 +86,7 @@ class Dat(Task):
             words, numbers = np.unique(np.array(lists), return_inverse=True)
             unit = self.scorer.vectors.unit(words.tolist())
             values["dat/combination"] = decompose(unit, numbers.reshape(len(lists), -1)).combination
-        if guard and not self.settings.olson and len(scores := guard.scores(lists)):
+        if guard and not self.settings.olson and len(scores := guard.of(self.settings.language).scores(lists)):
             values["dat/guard"] = float(scores.mean(dtype=np.float64))
         if frontier and (reached := frontier.mean_at(unique, len(lists))) is not None:
             values["dat/above_frontier"] = float(np.mean([row.values["dat"] for row in rows if "dat" in row.values]))

@@ -21,8 +21,8 @@ from sozo.scoring.parse import write_list
 from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Item, Task
 from sozo.tasks.words.chain import _NEAREST
-from sozo.tasks.words.kanji import read_partners
-from sozo.tasks.words.lists import ListTask, unshared
+from sozo.tasks.words.kanji import read_partners, solve
+from sozo.tasks.words.lists import ListTask
 
 Write = Callable[[Item, np.random.Generator], str]
 FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")
@@ -147,9 +147,7 @@ class KanjiAnswers:
         return max(sorted(near), key=lambda kanji: len(self.key[kanji]))
 
     def fits(self, item: Item, rng: np.random.Generator, cues: int) -> str:
-        fitting = sorted(
-            frozenset.intersection(*(self.key[cue] for cue in item.columns["cues"][:cues])) - set(item.columns["cues"])
-        )
+        fitting = sorted(set(solve(self.key, item.columns["cues"][:cues])) - set(item.columns["cues"]))
         return fitting[rng.integers(len(fitting))]
 
     def fits_the_first_cue(self, item: Item, rng: np.random.Generator) -> str:
@@ -232,22 +230,20 @@ def main() -> None:
             continue
         rng = np.random.default_rng(0)
         asked = [item for item in items for _ in range(options.answers)]
-        rows = task.score(asked, [Answer("", item.id, way(item, rng)) for item in asked])
+        answers = [Answer("", item.id, way(item, rng)) for item in asked]
+        rows = task.with_others(asked, answers, task.score(asked, answers))
         good = [(item.id, row) for item, row in zip(asked, rows, strict=True) if row.reason is None]
         values = np.array([row.values[kind.name] for _, row in good])
         if by is not task and good:
             lists = [row.facts["words"] for _, row in good]
             by.scorer.vectors.table(lists)  # so that all words have rows
-            values = by.value(by.scorer.vectors, [cue for cue, _ in good], lists)
+            values = by.values([cue for cue, _ in good], lists)[kind.name]
             values = values[np.isfinite(values)]
         valid = np.mean([row.values[f"{kind.name}/valid"] for row in rows])
         fixed = "–"
         if options.task != "kanji":
-            by_item: dict[str, list[Sequence[str]]] = {}
-            for item, row in zip(asked, rows, strict=True):
-                if row.reason is None:
-                    by_item.setdefault(item.id, []).append(row.facts["words"][-9:])
-            shares = [share for lists in by_item.values() if (share := unshared(lists)) is not None]
+            name_of = f"{kind.name}/unshared"
+            shares = [row.values[name_of] for row in rows if name_of in row.values]
             fixed = f"{np.mean(shares):.0%}" if shares else "–"
         reasons = ", ".join(
             f"{reason} {n / len(rows):.0%}" for reason, n in Counter(row.reason for row in rows).most_common() if reason

@@ -40,7 +40,7 @@ def _read_table(path: Path, source: str | None) -> Iterator[Answer]:
 
 def score_parts(task: Task, answers: Sequence[Answer], folder: Path, *, part_rows: int = 16_384) -> None:
     """Score answers into parts of a folder, as far as they are not there."""
-    if task.in_groups:
+    if task.in_groups():
         part_rows = len(answers)  # whatever the order in which they come
     parts = parts_of(folder, len(answers), part_rows)
     items = {item.id: item for item in task.items()}

@@ -72,7 +72,7 @@ def run(
     sampling: SamplingOptions,
     results: ResultOptions,
     benchmarks: Annotated[
-        list[str] | None, typer.Option(help="One or more tasks (default: all that there are).")
+        list[str] | None, typer.Option(help="One or more tasks (default: all but word tasks and hivemind).")
     ] = None,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Of a training output its checkpoints too, equal ones once.")
@@ -84,7 +84,8 @@ def run(
 
     targets, studies = find_targets(model, checkpoints=checkpoints)
     with Loaded() as loaded:
-        tasks = _make_tasks(benchmarks or list(settings), settings, loaded)  # once: a budget is for all models together
+        names = benchmarks or [name for name, kind in task_types().items() if not kind.by_name]
+        tasks = _make_tasks(names, settings, loaded)  # once: a budget is for all models together
         check_delivery([target.model for target in targets], results)
         if not targets:
             raise UserError("give at least one --model")
@@ -278,7 +279,7 @@ def make_app() -> typer.Typer:
     for name, task in task_types().items():
         app.command(name)(_task_command(task))
         score.command(name)(_score_command(task))
-        if reward_options(task) is not None and not task.in_groups:
+        if reward_options(task) is not None and not task.measures[0].together:
             serve.command(name)(_serve_command(task))
         for own in task.commands:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))

@@ -47,11 +47,12 @@ class SamplingOptions(Checked):
             raise UserError("give either num_responses (in all) or trials (valid ones), not both")
         batch_size = self.batch_size or task.batch_size
         num_answers = self.num_answers or task.num_answers
-        if task.in_groups:
-            if num_answers < 2:
-                raise UserError(f"{task.name} compares the answers to one item; give --num-answers 2 or more")
+        grouped = task.measures[0].together
+        if grouped and num_answers < 2:
+            raise UserError(f"{task.name} compares the answers to one item; give --num-answers 2 or more")
+        if task.in_groups():
             batch_size += -batch_size % num_answers  # a part holds all answers to its items
-        if len(items) > 1 or task.in_groups:
+        if len(items) > 1 or grouped:
             return replace(self, num_responses=None, trials=None, num_answers=num_answers, batch_size=batch_size)
         if num_answers > 1 and self.num_responses is None and self.trials is None:
             remedy = "say how many answers by trials (valid ones) or num_responses (in all)"

@@ -60,7 +60,7 @@ class TaskReward(Reward):
 
 
 class GroupReward(TaskReward):
-    """The same of a task that scores the answers to one item together: an answer is paid its own share.
+    """The same of a measure of answers that are judged together: an answer is paid its own share.
 
     A group is all completions of one prompt in one call, whichever process wrote them; each process scores all groups.
     In GRPO, which subtracts the group's mean, groups of two earn nothing where both have the same share, and so do
@@ -91,7 +91,7 @@ def make_task_reward(
     """
     kind = task_type(task)
     built = kind(settings_of(kind.Settings, settings))
-    return _plain(kind)(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)
+    return _of_measure(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)
 
 
 def reward_options(kind: type[Task]) -> set[str] | None:
@@ -119,8 +119,12 @@ def _maker(kind: type[Task]) -> Callable[..., RewardFunc] | None:
     """What is called with a task, or with its settings if it is one of `_MAKERS`."""
     own = getattr(kind, "reward", None)
     ready = next((make for known, make in _MAKERS.items() if issubclass(kind, known)), None)
-    return own or ready or (None if kind.score is Task.score else _plain(kind))
+    return own or ready or (None if kind.score is Task.score else _of_measure)
 
 
-def _plain(kind: type[Task]) -> type[TaskReward]:
-    return GroupReward if kind.in_groups else TaskReward
+def _of_measure(
+    task: Task, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False
+) -> TaskReward:
+    together = {known.name for known in task.measures if known.together}
+    kind = GroupReward if (measure or task.measures[0].name) in together else TaskReward
+    return kind(task, measure, scale=scale, penalise_duplicates=penalise_duplicates)

@@ -19,6 +19,7 @@ class Measure:
     name: str  # `TASK` for a task's first measure, `TASK/SHORT` for the others; the same name everywhere
     digits: int = 4  # decimals
     share: bool = False  # a share, shown in percent
+    together: bool = False  # an answer has it only among the other answers to its item (`Task.score_together`)
     per_item: bool = True  # resampled over items, and paired by them; else over answers, which have no partners
     better: int = 1  # 1 if more is better, -1 if less is, 0 if neither
     group: str | None = "changes"  # the table of changes in which it stands; None for one that is only correlated

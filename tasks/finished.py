@@ -61,7 +61,7 @@ class Finished:
     kinds: ClassVar[tuple[str, ...]] = ()  # what `kind` can be, where runs have several: the one that says most last
     files: ClassVar[tuple[str, ...]] = ("responses",)  # what in the folder holds the answers and their worth
     rubric: ClassVar[Rubric | None] = None  # by which a judge can grade the answers beside the task's own scores
-    same: ClassVar[tuple[str, ...]] = ()  # settings on which the scores depend
+    same: ClassVar[tuple[str, ...]] = ("items_sha256",)  # settings on which the scores depend
     grid: ClassVar[tuple[tuple[str, str], ...]] = ()  # cells that are correlated one by one: (kind of item, criterion)
 
     task: str  # the task's name

@@ -1,5 +1,6 @@
 """A task: what is asked, and what an answer is worth; read by evaluation, rewards and training data alike."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,7 +118,7 @@ class Task:
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     num_answers: ClassVar[int] = 1  # to each item, likewise
-    in_groups: ClassVar[bool] = False  # the answers to one item are scored together too: `score_together`
+    by_name: ClassVar[bool] = False  # `sozo run` asks it only where `--benchmarks` names it
     scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
     control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
     second: ClassVar[Bound | None] = None  # of combination by a second encoder, in the base's sds
@@ -144,20 +145,26 @@ class Task:
     def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
         """What each answer to one item is worth among them all; `rows` say what they are worth alone.
 
-        For tasks `in_groups`. An item's value is the mean over its answers, as that of any measure, and intervals are
-        over items. So each answer gets a share of its own, such as how far it is from the others. A number that is the
-        same for the whole group would do in an evaluation, but as a reward of GRPO it has no advantage.
+        For tasks with measures `together`. An item's value is the mean over its answers, as that of any measure, and
+        intervals are over items. So each answer gets a share of its own, such as how far it is from the others. A
+        number that is the same for the whole group would do in an evaluation, but as a reward of GRPO it has no
+        advantage.
         """
         raise NotImplementedError
 
+    @classmethod
+    def in_groups(cls) -> bool:
+        """Whether answers to one item are scored together too, so that they must come at once."""
+        return any(measure.together for measure in cls.measures)
+
     def with_others(self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
-        """The rows of `score`, or of a task `in_groups` those that `score_together` makes of them, item by item.
+        """The rows of `score`, or of a task `in_groups()` those that `score_together` makes of them, item by item.
 
         All answers to an item must be among these.
         """
         result = list(rows)
         places: dict[tuple[str, str], list[int]] = {}
-        for place, item in enumerate(items if self.in_groups else ()):
+        for place, item in enumerate(items if self.in_groups() else ()):
             places.setdefault((item.id, item.prompt), []).append(place)
         for group in places.values():
             asked, own, alone = items[group[0]], [answers[k] for k in group], [rows[k] for k in group]
@@ -187,6 +194,11 @@ class Task:
     def deciding(self) -> dict[str, Any]:
         """Settings that decide a score (JSON values): a run's folder is not continued with others."""
         return deciding(self.settings)
+
+    def asked_sha256(self) -> dict[str, str]:
+        """What is asked, whatever file or draw it comes from, as a setting that decides a score."""
+        asked = repr([(item.id, item.prompt, dict(item.columns)) for item in self.items()])
+        return {"items_sha256": hashlib.sha256(asked.encode()).hexdigest()}
 
     def describe(self) -> dict[str, Any]:
         """What scores with: known once everything is loaded, part of the run's record, and compared like a setting."""

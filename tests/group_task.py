@@ -8,9 +8,8 @@ class Spread(Task):
     """Write a number that nobody else writes."""
 
     name = "spread"
-    measures = (Measure("spread", digits=1),)
+    measures = (Measure("spread", digits=1, together=True),)
     num_answers = 3
-    in_groups = True
 
     def items(self):
         return [Item(name, f"A number for {name}.") for name in ("a", "b", "c")]

@@ -150,7 +150,7 @@ def test_two_processes_pay_what_one_pays(tmp_path):
 
 def test_less_is_better_is_paid_as_the_distance_from_the_worst():
     class Alike(Spread):
-        measures = (Measure("spread", better=-1, scale=(0, 10)),)
+        measures = (Measure("spread", together=True, better=-1, scale=(0, 10)),)
 
     assert reward_of(Alike())(["?"] * 3, TEXTS["a"]) == [6, 7, 5]
 
@@ -179,7 +179,7 @@ def test_two_items_with_one_prompt_are_two():
 
 
 def test_what_is_best_if_it_is_least_is_not_selected_by_the_most(tmp_path, monkeypatch):
-    monkeypatch.setattr(Spread, "measures", (Measure("spread", better=-1),))
+    monkeypatch.setattr(Spread, "measures", (Measure("spread", together=True, better=-1),))
     score_answers(Spread(), answers_file(tmp_path / "a.jsonl", TEXTS), tmp_path / "out")
     with pytest.raises(UserError, match="of spread less is better"):
         select_top(tmp_path / "out", 3)

@@ -21,8 +21,8 @@ from sozo.tasks.pbig.experts import judge_in_stages
 from sozo.tasks.pbig.ideas import parse_idea, trial_ideas, trial_patents
 from sozo.tasks.pbig.rows import worth
 from sozo.tasks.pbig.settings import PbigSettings
-from sozo.tasks.pbig.task import Pbig, same_titles
-from sozo.tasks.task import Item
+from sozo.tasks.pbig.task import Pbig
+from sozo.tasks.task import Item, Row
 from test_sampling_endpoint import KEY, completion, server
 
 CRITERIA = load_rubric("pbig").criteria
@@ -154,7 +154,10 @@ def test_naming_a_second_market_never_lowers_pay_and_no_market_is_the_worst():
 
 
 def test_titles_that_differ_in_form_only_are_equal():
-    assert same_titles({"p": [{"title": "A 枕"}, {"title": "ａ枕"}, {"title": "布"}, {"title": "紙"}]}) == {"p": 0.5}
+    ideas = [{**IDEA, "title": title} for title in ("A 枕", "ａ枕", "布", "紙")]
+    rows = Pbig().score_together(Item("p", ""), [], [Row(facts=idea) for idea in [*ideas, {}]])
+    assert [row.values.get("pbig/same_title") for row in rows] == [1, 1, 0, 0, None]
+    assert Pbig().score_together(Item("p", ""), [], [Row(facts=IDEA), Row()])[0].values == {}
 
 
 def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
@@ -320,7 +323,8 @@ def test_from_patents_to_a_page(tmp_path):
     metrics = json.loads((tmp_path / "runs/m/metrics.json").read_text("utf-8"))
     assert (metrics["valid"], metrics["num_answers"], metrics["reasons"]) == (4, 6, {"no_json": 2})
     assert metrics["cut"]["description"] == 2
-    assert metrics["same_titles"] == {"US0": 1.0, "US1": 1.0}
+    same = metrics["measures"]["pbig/same_title"]
+    assert (same["mean"], same["n"], same["of"]) == (1, 2, 3)
     specific = metrics["measures"]["pbig/specific"]
     assert (specific["mean"], specific["low"] >= 0, specific["high"] <= 1) == (0.5, True, True)
     assert "no_json" in done.stdout

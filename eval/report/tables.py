@@ -147,7 +147,7 @@ def change_tables(compared: Compared) -> list[Table]:
 def between_tables(compared: Compared) -> list[Table]:
     """Of each task whose answers are judged together, how every two models' answers to the same items compare."""
     tables = []
-    for task in (task for task in task_types().values() if task.in_groups):
+    for task in (task for task in task_types().values() if task.measures[0].together):
         runs = [(model.name, run) for model in compared.models if (run := model.run(task.name))]
         rows = []
         for (name, run), (other, second) in combinations(runs, 2):

@@ -55,7 +55,7 @@ class Door:
         if options is None:
             raise UserError(f"{task}: a judge scores its answers, which no door asks; see make_judge_reward")
         self._options = {name: value for name, value in settings.items() if name in options}
-        if kind.in_groups:
+        if kind.measures[0].together:
             raise UserError(f"{task}: its answers are judged together, and a door shows one at a time")
         of_task = {name: value for name, value in settings.items() if name not in options}
         self.task = kind(settings_of(kind.Settings, of_task))

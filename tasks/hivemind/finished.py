@@ -24,7 +24,7 @@ MEANS = "means.npz"
 class FinishedHivemind(Finished):
     """Answers with their similarities."""
 
-    same = ("prompts_sha256", "hivemind_length")
+    same = ("items_sha256", "hivemind_length")
 
     @cached_property
     def means(self) -> Mapping[str, np.ndarray]:

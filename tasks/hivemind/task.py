@@ -1,6 +1,5 @@
 """hivemind: open prompts, each answered several times; the score is how alike the answers to one prompt are."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from sozo.data.jsonl import id_column, read_records, text_column
 from sozo.data.prompts import fill, prompt
 from sozo.data.schema import utf8_safe
-from sozo.data.settings import Checked, deciding, setting
+from sozo.data.settings import Checked, setting
 from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from sozo.scoring.measure import Measure
@@ -49,9 +48,9 @@ class Hivemind(Task):
     name = "hivemind"
     title = "How alike the answers to one open prompt are (never run on a capable model)"
     Settings = HivemindSettings
-    measures = tuple(Measure(name, better=-1, scale=(-1, 1)) for name in FORMS)
+    measures = tuple(Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS)
     num_answers = 8
-    in_groups = True
+    by_name = True
     Finished = FinishedHivemind
     view = HivemindView()
     settings: HivemindSettings
@@ -61,8 +60,7 @@ class Hivemind(Task):
 
     def deciding(self) -> dict[str, Any]:
         """The encoders, the common length, and what the prompts say, whatever file they come from."""
-        asked = repr([(item.id, item.prompt) for item in self.items()])
-        return {"prompts_sha256": hashlib.sha256(asked.encode()).hexdigest(), **deciding(self.settings)}
+        return self.asked_sha256() | super().deciding()
 
     @cached_property
     def encoders(self) -> tuple[Encoder, ...]:

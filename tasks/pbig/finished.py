@@ -1,18 +1,16 @@
 """Finished PBIG runs: ideas with what their judges said."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 
 from sozo.data.prompts import fill, prompt
 from sozo.scoring.measure import Measure
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.pbig.ideas import Patent, patent_text, read_patents
-from sozo.tasks.pbig.rows import DISTANCE, SAME_TITLE, JudgedIdea, read_rows
+from sozo.tasks.pbig.rows import JudgedIdea, read_rows
 from sozo.tasks.pbig.settings import LANGUAGES
 
 ROWS, PATENTS = "ideas.jsonl", "patents.jsonl"
-# Measures of a patent's ideas together: where `metrics.json` keeps them.
-TOGETHER = {DISTANCE: "distances", SAME_TITLE: "same_titles"}
 
 
 class FinishedPbig(Finished):
@@ -44,14 +42,8 @@ class FinishedPbig(Finished):
     def answers(self) -> Iterator[ScoredAnswer]:
         return iter(self.scored)
 
-    def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        if measure.name not in TOGETHER:
-            return super().by_item(measure)
-        known = self.metrics[TOGETHER[measure.name]]
-        return {patent: known.get(patent) for patent in self.patents}
-
     def counts(self, measure: Measure) -> tuple[int, int]:
         """n of N ideas; of what takes several ideas, n of N patents."""
-        if measure.name in TOGETHER:
+        if measure.together:
             return super().counts(measure)
         return len(self.by_answer(measure)), len(self.rows)

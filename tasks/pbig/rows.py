@@ -26,8 +26,8 @@ MEASURES = (
         for axis in CRITERIA
     ),
     *(Measure(name, share=True, better=0, group="axis_changes") for name in SERVED.values()),
-    Measure(DISTANCE, scale=(0, 2)),
-    Measure(SAME_TITLE, share=True, better=-1),
+    Measure(DISTANCE, together=True, scale=(0, 2)),
+    Measure(SAME_TITLE, together=True, share=True, better=-1),
 )
 
 
@@ -116,6 +116,7 @@ class JudgedIdea:
     fields: Mapping[str, str] | None = None
     cut: Sequence[str] = ()  # the fields that were too long
     opinions: Mapping[str, Opinion] = field(default_factory=dict)  # by expert; `judge` where nobody is imitated
+    together: Mapping[str, float] = field(default_factory=dict)  # by measures, of a patent's ideas together
 
     @property
     def status(self) -> str | None:
@@ -126,7 +127,7 @@ class JudgedIdea:
         return next(failed, NOT_ASKED)
 
     def values(self) -> dict[str, float]:
-        """By the measures' names, each the mean over the experts who have it; not what takes several ideas."""
+        """By the measures' names, each of a judge's the mean over the experts who have it."""
         collected: defaultdict[str, list[float]] = defaultdict(list)
         for expert, opinion in self.opinions.items():
             for criterion in CRITERIA:
@@ -143,7 +144,7 @@ class JudgedIdea:
             worth_to_expert = self.worth(expert)
             if worth_to_expert is not None:
                 collected[WORTH].append(worth_to_expert)
-        return {name: fmean(values) for name, values in collected.items()}
+        return {**{name: fmean(values) for name, values in collected.items()}, **self.together}
 
     def worth(self, expert: str) -> float | None:
         """What it is worth to an expert, 0 to 1, by the criteria that she rates; None without her scores."""

@@ -2,8 +2,8 @@
 
 import json
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects, write_records
 from sozo.data.prompts import fill, prompt
 from sozo.data.schema import FAILED, never_came, utf8_safe
-from sozo.scoring.distance import mean_pairwise_distance
+from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
 from sozo.scoring.judges.protocol import ToJudge
@@ -25,7 +25,7 @@ from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts
-from sozo.tasks.pbig.finished import PATENTS, ROWS, TOGETHER, FinishedPbig
+from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Patent,
@@ -41,7 +41,7 @@ from sozo.tasks.pbig.ideas import (
 from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, JudgedIdea
 from sozo.tasks.pbig.settings import LANGUAGES, PbigSettings, digest
 from sozo.tasks.pbig.view import PbigView
-from sozo.tasks.task import Answer, Complete, Item, Outcome
+from sozo.tasks.task import Answer, Complete, Item, Outcome, Row
 
 
 class Pbig(JudgedTask):
@@ -118,6 +118,27 @@ class Pbig(JudgedTask):
             answers.append(Answer(idea.id, idea.patent, text, source or idea.source or path.name))
         return answers
 
+    @cached_property
+    def vectors(self) -> WordVectors:
+        """By which ideas are apart."""
+        model, revision = self.settings.pbig_embedding_model, self.settings.pbig_embedding_revision
+        return WordVectors(make_encoder(model, revision=revision, texts=True))
+
+    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+        """Of two ideas or more for a patent how far each is from the others, and whether one of them has its title."""
+        result, places = list(rows), [k for k, row in enumerate(rows) if row.facts]
+        if len(places) < 2:
+            return result
+        titles = [_plain(rows[k].facts["title"]) for k in places]
+        unit = self.vectors.unit([idea_text(rows[k].facts) for k in places])
+        known = np.flatnonzero(unit.any(axis=1))
+        apart = distance_to_others(unit, known[None])[0] if len(known) > 1 else ()
+        distances = dict(zip(known.tolist(), apart, strict=False))
+        for number, (k, title) in enumerate(zip(places, titles, strict=True)):
+            values = {DISTANCE: float(distances[number])} if number in distances else {}
+            result[k] = Row({SAME_TITLE: float(titles.count(title) > 1), **values})
+        return result
+
     def finish(self, run: Complete) -> Outcome:
         """Have the ideas judged, as far as the ledger lacks judgements; means, and how far ideas are apart."""
         patents = {patent.id: patent for patent in self.patents}
@@ -127,6 +148,9 @@ class Pbig(JudgedTask):
             parsed.append(idea)
             if idea.fields is not None:
                 ideas.append(ToJudge(answer.id, answer.item, "", rated_text(patents[answer.item], idea.fields)))
+        asked = {item.id: item for item in self.items()}
+        alone = [Row(reason=idea.reason and str(idea.reason), facts=idea.fields or {}) for idea in parsed]
+        together = self.with_others([asked[answer.item] for answer in run.answers], run.answers, alone)
         opinions, judging = judge_in_stages(self.session, self.experts, ideas, run.folder / LEDGER)
         rows = [
             JudgedIdea(
@@ -138,25 +162,16 @@ class Pbig(JudgedTask):
                 fields=idea.fields,
                 cut=idea.cut,
                 opinions={e.name: opinions[e.name, answer.id] for e in self.experts} if idea.fields else {},
+                together=row.values,
             )
-            for answer, idea in zip(run.answers, parsed, strict=True)
+            for answer, idea, row in zip(run.answers, parsed, together, strict=True)
         ]
         write_records(run.folder / PATENTS, self.patents)
         write_records(run.folder / ROWS, rows)
         return Outcome(self._metrics(run, rows, judging), judging.stopped)
 
     def _metrics(self, run: Complete, rows: Sequence[JudgedIdea], judging: Judging) -> dict[str, Any]:
-        by_patent: defaultdict[str, list[Mapping[str, str]]] = defaultdict(list)
-        for row in rows:
-            if row.fields:
-                by_patent[row.item].append(row.fields)
-        several = {patent: ideas for patent, ideas in by_patent.items() if len(ideas) > 1}
-        together = {TOGETHER[DISTANCE]: dict[str, float](), TOGETHER[SAME_TITLE]: same_titles(several)}
-        if several:
-            model, revision = self.settings.pbig_embedding_model, self.settings.pbig_embedding_revision
-            vectors = WordVectors(make_encoder(model, revision=revision, texts=True))
-            together[TOGETHER[DISTANCE]] = distances(several, vectors)
-        finished = self.written(run.folder, together)
+        finished = self.written(run.folder)
         experts = {}
         for expert in self.experts:
             worths = [row.worth(expert.name) for row in rows]
@@ -176,7 +191,6 @@ class Pbig(JudgedTask):
             "cut": {name: sum(name in row.cut for row in rows) for name in LIMITS},
             "measures": {measure.name: asdict(finished.estimate(measure)) for measure in self.measures},
             "experts": experts,
-            **together,
             **judging.to_json(),
         }
 
@@ -200,24 +214,6 @@ def _held_out() -> frozenset[str]:
     return frozenset(fingerprint(text) for text in (*texts, *(idea.description for idea in trial_ideas())))
 
 
-def distances(ideas: Mapping[str, Sequence[Mapping[str, str]]], vectors: WordVectors) -> dict[str, float]:
-    """Patent -> mean cosine distance over all pairs of its ideas, 0 to 2; `ideas` are two or more of each patent."""
-    result = {}
-    for patent, fields in ideas.items():
-        rows = [row for row in vectors.rows([idea_text(idea) for idea in fields]) if row >= 0]
-        if len(rows) > 1:
-            result[patent] = float(mean_pairwise_distance(vectors.matrix, np.array([rows]))[0])
-    return result
-
-
-def same_titles(ideas: Mapping[str, Sequence[Mapping[str, str]]]) -> dict[str, float]:
-    """Patent -> share of its ideas whose title another one has too.
-
-    >>> same_titles({"p": [{"title": "枕"}, {"title": " 枕"}, {"title": "布"}]})
-    {'p': 0.6666666666666666}
-    """
-    result = {}
-    for patent, fields in ideas.items():
-        titles = ["".join(unicodedata.normalize("NFKC", idea["title"]).casefold().split()) for idea in fields]
-        result[patent] = sum(titles.count(title) > 1 for title in titles) / len(titles)
-    return result
+def _plain(title: str) -> str:
+    """What of a title tells it from another one."""
+    return "".join(unicodedata.normalize("NFKC", title).casefold().split())

@@ -1,6 +1,6 @@
 """Chain: nine associations from a given noun, each near the one before; its value is how far it flows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,7 @@ from sozo.data.settings import setting
 from sozo.scoring.distance import forward_flow, words_nearer
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.measure import Measure
-from sozo.tasks.words.lists import ListTask, WordSettings, list_measures
+from sozo.tasks.words.lists import Lists, ListTask, WordSettings, list_measures
 
 _NEAREST = 20  # by the encoder of the score a word is among so many nearest nouns of the word before it
 _TENTH = 0.1  # by the second encoder among this share of the nouns
@@ -46,14 +46,14 @@ class Chain(ListTask):
         encoder = self.second_vectors.encoder
         return super().describe() | {"second_encoder": f"{encoder.name}@{encoder.revision}"}
 
-    def value(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
-        rows = vectors.table(lists)
-        return forward_flow(vectors.matrix, rows)
+    def values(self, cues: Sequence[str], lists: Lists) -> Mapping[str, np.ndarray]:
+        rows = self.scorer.vectors.table(lists)  # first: it may make the matrix anew
+        return {"chain": forward_flow(self.scorer.vectors.matrix, rows)}
 
-    def kept(self, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
+    def kept(self, cues: Sequence[str], lists: Lists) -> np.ndarray:
         return np.asarray(self.near(lists).mean(axis=1))
 
-    def near(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
+    def near(self, lists: Lists) -> np.ndarray:
         """Of each step of lists whether both encoders find it near: bool, shape (lists, steps)."""
         near, tenth = [], max(_NEAREST, int(_TENTH * len(self.nouns)))
         for vectors, rank in ((self.scorer.vectors, _NEAREST), (self.second_vectors, tenth)):

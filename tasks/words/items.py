@@ -1,7 +1,7 @@
 """Which items a word task asks: two splits that share nothing, and a seeded draw of one of them."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +39,13 @@ def split_of(cue: str) -> str:
     return SPLITS[hashlib.sha256(cue.encode()).digest()[0] % 2]
 
 
-def digest(items: Sequence[Item]) -> dict[str, str]:
-    """What is asked, as a setting that decides a score."""
-    asked = repr([(item.prompt, dict(item.columns)) for item in items])
-    return {"items_sha256": hashlib.sha256(asked.encode()).hexdigest()}
+def refuse_test(
+    task: str, templates: Iterable[str], items: Iterable[Item], decide: Callable[[str], Iterable[str]]
+) -> None:
+    """Refuse prompts of a task about cues of the test split; `decide` says what of a cue has a split."""
+    ends = [template.split("{cue}") for template in templates]
+    for text in (item.prompt for item in items):
+        for before, after in ends:
+            cue = text.removeprefix(before).removesuffix(after)
+            if text == before + cue + after and any(split_of(own) == TEST for own in decide(cue)):
+                raise UserError(f"training data ask {task} about {cue}, of its test split; set split to train")

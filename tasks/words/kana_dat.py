@@ -8,10 +8,9 @@ import numpy as np
 
 from sozo.data.jumandic import default_dictionary, make_tagger
 from sozo.scoring.distance import farthest_list, mean_pairwise_distance
-from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.measure import Measure
 from sozo.scoring.parse import NUM_WORDS
-from sozo.tasks.words.lists import ListTask, list_measures
+from sozo.tasks.words.lists import Lists, ListTask, list_measures
 
 _LEAST = 30  # nouns of a kana that is asked
 _PLAIN = str.maketrans("ぁぃぅぇぉっゃゅょゎゔヴ", "あいうえおつやゆよわうう")
@@ -26,8 +25,10 @@ class KanaDat(ListTask):
 
     name = "kana_dat"
     title = "One-kana DAT"
-    column = rule = "kana"
-    measures = list_measures("kana_dat", Measure("kana_dat/kana", share=True))
+    rule = "kana"
+    measures = list_measures(
+        "kana_dat", Measure("kana_dat/distance", scale=(0, 2)), Measure("kana_dat/kana", share=True)
+    )
 
     @cached_property
     def by_kana(self) -> Mapping[str, list[str]]:
@@ -44,15 +45,15 @@ class KanaDat(ListTask):
     def text(self, cue: str, answer: str) -> str:
         return answer
 
-    def kept(self, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
+    def kept(self, cues: Sequence[str], lists: Lists) -> np.ndarray:
         begins = [[cue in first_kana(word) for word in words] for cue, words in zip(cues, lists, strict=True)]
         return np.array(begins).mean(axis=1)
 
-    def value(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
-        rows = vectors.table(lists)
-        distances = mean_pairwise_distance(vectors.matrix, rows)
+    def values(self, cues: Sequence[str], lists: Lists) -> Mapping[str, np.ndarray]:
+        rows = self.scorer.vectors.table(lists)
+        distances = mean_pairwise_distance(self.scorer.vectors.matrix, rows)
         random, greedy = np.array([self.anchors(kana) for kana in cues]).T
-        return np.asarray((distances - random) / (greedy - random))
+        return {"kana_dat": (distances - random) / (greedy - random), "kana_dat/distance": distances}
 
     @cache  # noqa: B019
     def anchors(self, kana: str) -> tuple[float, float]:

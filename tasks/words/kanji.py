@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import fill, prompt
 from sozo.data.settings import setting
@@ -17,7 +16,7 @@ from sozo.scoring.embeddings.glove import spellings
 from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Answer, Control, Item, Row, Task
-from sozo.tasks.words.items import TEST, ItemSettings, digest, split_of
+from sozo.tasks.words.items import ItemSettings, refuse_test, split_of
 from sozo.tasks.words.view import WordsView
 
 Partners = Mapping[str, frozenset[str]]  # kanji -> those with which it makes a word
@@ -46,6 +45,7 @@ class Kanji(Task):
     # Who says one kanji always solves 3%; who names a partner of the first cue some 5%, or 10% without a dictionary.
     control = Control(measure=measures[0], chance=0.15, margin=0.1, least=144)
     max_new_tokens = 16
+    by_name = True
     view = WordsView()
     settings: KanjiSettings
 
@@ -57,7 +57,7 @@ class Kanji(Task):
         split, rng, items = self.settings.split, Random(self.settings.item_seed), dict[str, Item]()
         for answer in answers * _ROUNDS:
             cues = "".join(rng.sample(sorted(common[answer]), 3))
-            solutions = sorted(frozenset.intersection(*(key[cue] for cue in cues)) - set(cues))
+            solutions = solve(key, cues)
             if len(solutions) <= _SOLUTIONS and all(split_of(kanji) == split for kanji in solutions):
                 columns = {"cues": cues, "solutions": "".join(solutions)}
                 items.setdefault("".join(sorted(cues)), Item(cues, fill(prompt("kanji"), cue=cues), columns))
@@ -77,14 +77,12 @@ class Kanji(Task):
         return rows
 
     def deciding(self) -> dict[str, Any]:
-        return digest(self.asked) | super().deciding()
+        return self.asked_sha256() | super().deciding()
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
-        """Items with a solution of the test split."""
-        for item in items:
-            if any(split_of(kanji) == TEST for kanji in item.columns.get("solutions", "")):
-                raise UserError(f"training data hold {item.id} of kanji's test split; set split to train")
+        """Prompts with a solution of the test split: an item's answer is in JumanDIC's key, whatever else it was by."""
+        refuse_test(cls.name, [prompt("kanji")], items, lambda cues: solve(read_partners(None)[0], cues))
 
 
 @cache
@@ -96,6 +94,12 @@ def read_partners(edict: str | None) -> tuple[Partners, Partners]:
     nouns, others = set(load_nouns()), spellings(Path(edict)) if edict else {}
     common = {noun for noun in nouns if others.get(noun, not edict)}
     return _partners(nouns | others.keys()), _partners(common)
+
+
+def solve(key: Partners, cues: str) -> list[str]:
+    """The kanji that make a word with each cue, without the cues, sorted."""
+    partners = [key.get(cue, frozenset()) for cue in cues]
+    return sorted(frozenset(key).intersection(*partners) - set(cues))
 
 
 def _partners(words: Iterable[str]) -> Partners:

@@ -1,6 +1,5 @@
 """What the tasks of ten nouns share: which cues are asked, what a valid list is, and what tells a fixed list."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,20 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sozo.data.errors import UserError
 from sozo.data.prompts import fill, prompt
 from sozo.data.settings import setting
-from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.final_text import final_text
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
-from sozo.tasks.finished import Finished
 from sozo.tasks.task import Answer, Bound, Item, Row, Task
-from sozo.tasks.words.items import TEST, ItemSettings, digest, split_of
+from sozo.tasks.words.items import ItemSettings, refuse_test
 from sozo.tasks.words.view import WordsView
 
-_LINE = re.compile(r"^[0-9]+\.[ \u3000](\S+)$", re.MULTILINE)
+Lists = Sequence[Sequence[str]]  # of words
 _COMPARED = 9  # words of a list beside its cue
 
 
@@ -35,49 +31,30 @@ class WordSettings(ItemSettings, DatSettings):
     )
 
 
-class FinishedLists(Finished):
-    """Lists on disk, and how many of their words the lists of one item do not share."""
+def unshared(lists: Lists) -> list[float]:
+    """Of each of two or more lists the share of its words that another list lacks, on average over the others.
 
-    same = ("items_sha256",)
-
-    def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        if not measure.name.endswith("/unshared"):
-            return super().by_item(measure)
-        lists: dict[str, list[list[str]]] = {item: [] for item in self.prompts}
-        for answer in self.answers():
-            if answer.reason is None:
-                lists[answer.item].append(_LINE.findall(final_text(answer.text) or "")[-_COMPARED:])
-        return {item: unshared(of_item) for item, of_item in lists.items()}
-
-
-def unshared(lists: Sequence[Sequence[str]]) -> float | None:
-    """Share of a list's words that another list lacks, on average over all pairs of lists; None of fewer than two.
-
-    >>> unshared([["犬", "海"], ["海", "法"]]), unshared([["犬", "海"]])
-    (0.5, None)
+    >>> unshared([["犬", "海"], ["海", "法"], ["海", "犬"]])
+    [0.25, 0.5, 0.25]
     """
-    if len(lists) < 2:
-        return None
-    counts = Counter(word for words in lists for word in words).values()
-    pairs = len(lists) * (len(lists) - 1)
-    return 1 - sum(count * (count - 1) for count in counts) / (pairs * len(lists[0]))
+    counts, others = Counter(word for words in lists for word in words), len(lists) - 1
+    return [1 - sum(counts[word] - 1 for word in words) / (others * len(words)) for words in lists]
 
 
 def list_measures(name: str, *own: Measure, scale: tuple[float, float] | None = None) -> tuple[Measure, ...]:
     """The value, validity, the task's own measures, and the words that lists of one item do not share."""
-    valid, unique = (Measure(f"{name}/{short}", share=True) for short in ("valid", "unshared"))
-    return (Measure(name, scale=scale), valid, *own, unique)
+    unique = Measure(f"{name}/unshared", share=True, together=True)
+    return (Measure(name, scale=scale), Measure(f"{name}/valid", share=True), *own, unique)
 
 
 class ListTask(Task):
     """Lists of ten nouns. A subclass says what lists are worth (`value`), and perhaps how far they keep a rule."""
 
     Settings = WordSettings
-    Finished = FinishedLists
     view = WordsView()
     max_new_tokens = 256
     batch_size = 256
-    column: ClassVar[str] = "cue"  # of the items
+    by_name = True
     rule: ClassVar[str] = ""  # the measure of how much of a list keeps the task's own rule
     settings: WordSettings
 
@@ -122,7 +99,7 @@ class ListTask(Task):
         """The items."""
         template = self.templates()[self.form]
         cues = self.settings.shuffled(self.cues())[: self.settings.num_items]
-        return tuple(Item(cue, fill(template, cue=cue), {self.column: cue}) for cue in cues)
+        return tuple(Item(cue, fill(template, cue=cue), {"cue": cue}) for cue in cues)
 
     def items(self) -> Sequence[Item]:
         return self.asked
@@ -132,17 +109,17 @@ class ListTask(Task):
         written, first = final_text(answer) or "", f"1. {cue}\n"
         return written if written.startswith(first) else first + written
 
-    def value(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
-        """What lists of ten are worth by some encoder: (lists,), NaN where a word has no vector."""
+    def values(self, cues: Sequence[str], lists: Lists) -> Mapping[str, np.ndarray]:
+        """What lists of ten are worth, by measure: each (lists,), NaN where a word has no vector."""
         raise NotImplementedError
 
-    def kept(self, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
+    def kept(self, cues: Sequence[str], lists: Lists) -> np.ndarray:
         """How much of each list keeps the task's own rule: (lists,), 0 to 1."""
         return np.ones(len(lists))
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Every answer has `NAME/valid`, every list of ten different nouns its share by the task's own rule."""
-        cues = [str(item.columns[self.column]) for item in items]
+        cues = [str(item.columns["cue"]) for item in items]
         results = self.scorer.score([self.text(cue, answer.text) for cue, answer in zip(cues, answers, strict=True)])
         valid, rule = f"{self.name}/valid", f"{self.name}/{self.rule}"
         rows = [Row({valid: 0.0}, str(result.reason), {"words": result.words}) for result in results]
@@ -150,18 +127,26 @@ class ListTask(Task):
         own, lists = [cues[k] for k in good], [rows[k].facts["words"] for k in good]
         if not good:
             return rows
-        for k, value, kept in zip(
-            good, self.value(self.scorer.vectors, own, lists), self.kept(own, lists), strict=True
-        ):
+        worth = self.values(own, lists)
+        for place, (k, kept) in enumerate(zip(good, self.kept(own, lists), strict=True)):
             values = {valid: float(kept == 1)} | ({rule: float(kept)} if self.rule else {})
             if kept == 1:
-                rows[k] = Row({self.name: float(value), **values}, None, rows[k].facts)
-            else:
-                rows[k] = Row(values, f"not_{self.rule}", rows[k].facts)
+                values |= {name: float(column[place]) for name, column in worth.items()}
+            rows[k] = Row(values, None if kept == 1 else f"not_{self.rule}", rows[k].facts)
         return rows
 
+    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+        """Every valid list's words that the others lack too, if there are others."""
+        result = list(rows)
+        valid = [k for k, row in enumerate(rows) if row.reason is None]
+        if len(valid) > 1:
+            shares = unshared([rows[k].facts["words"][-_COMPARED:] for k in valid])
+            for k, share in zip(valid, shares, strict=True):
+                result[k] = replace(rows[k], values={**rows[k].values, f"{self.name}/unshared": share})
+        return result
+
     def deciding(self) -> dict[str, Any]:
-        return digest(self.items()) | super().deciding()
+        return self.asked_sha256() | super().deciding()
 
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()
@@ -169,9 +154,4 @@ class ListTask(Task):
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Prompts of this task about cues of the test split."""
-        ends = [template.split("{cue}") for template in cls.templates().values()]
-        for text in (item.prompt for item in items):
-            for before, after in ends:
-                cue = text.removeprefix(before).removesuffix(after)
-                if text == before + cue + after and split_of(cue) == TEST:
-                    raise UserError(f"training data ask {cls.name} about {cue}, of its test split; set split to train")
+        refuse_test(cls.name, cls.templates().values(), items, lambda cue: [cue])

@@ -72,7 +72,7 @@ def run(
     sampling: SamplingOptions,
     results: ResultOptions,
     benchmarks: Annotated[
-        list[str] | None, typer.Option(help="One or more tasks (default: all but word tasks and hivemind).")
+        list[str] | None, typer.Option(help="One or more tasks (default: dat, jcq, sat, sipen, pbig, and your own).")
     ] = None,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Of a training output its checkpoints too, equal ones once.")

@@ -204,3 +204,16 @@ def test_a_judge_on_this_machine_has_the_machine_for_itself(models, tmp_path, mo
     of_one, of_two = (["load " + name, "close", "load judge", "close"] for name in ("one", "two"))
     assert events == [*of_one, *of_two, "close"]
     assert finished(tmp_path / "out") == ["one/jcq", "one/lipogram", "two/jcq", "two/lipogram"]
+
+
+def test_where_no_benchmark_is_named_word_tasks_and_hivemind_are_left_out(monkeypatch, tmp_path):
+    chosen = []
+
+    def choose(names, *_):
+        chosen.extend(names)
+        raise UserError("enough")
+
+    monkeypatch.setenv("SOZO_TASKS", TASKS[0])
+    monkeypatch.setattr("sozo.eval.cli._make_tasks", choose)
+    CliRunner().invoke(make_app(), ["run", "--model", "tiny", "--output", str(tmp_path / "out")])
+    assert chosen == ["dat", "jcq", "sat", "sipen", "pbig", Lipogram.name]

@@ -13,8 +13,11 @@ from sozo.data.errors import UserError
 from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import prompt
 from sozo.eval.control import KEPT, LOST, judge_control
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.rewards import make_task_reward
+from sozo.rewards.task import TaskReward, reward_of
 from sozo.scoring.distance import cosines_to_cues, farthest_list, forward_flow, words_nearer
 from sozo.scoring.embeddings.glove import spellings
 from sozo.tasks import TASKS, refuse_training
@@ -41,7 +44,7 @@ def words_of(task, vectors=None):
 
 def ask(task, *pairs):
     """The rows of (cue, text)."""
-    items = [Item(cue, "", {task.column: cue}) for cue, _ in pairs]
+    items = [Item(cue, "", {"cue": cue}) for cue, _ in pairs]
     return task.score(items, [Answer("", cue, text) for cue, text in pairs])
 
 
@@ -152,7 +155,7 @@ def test_splits_share_nothing_and_test_is_never_trained_on():
     assert test | train == set(NOUNS)
     assert not test & train
     assert ItemSettings(item_seed=1).shuffled(NOUNS) != ItemSettings().shuffled(NOUNS)
-    with pytest.raises(UserError, match="split train or test"):
+    with pytest.raises(UserError, match="split must be train or test, not dev"):
         ItemSettings(split="dev").shuffled(NOUNS)
     for kind in (CueDat, Chain, KanaDat):
         for template in kind.templates().values():
@@ -163,10 +166,15 @@ def test_splits_share_nothing_and_test_is_never_trained_on():
     refuse_training([Item("", prompt("dat"), {})])
 
 
-def test_distances_are_always_centred_and_english_rules_are_dats_own():
+def test_distances_are_always_centred_and_words_japanese():
     for name in ("ja-ginza", "centred:ja-ginza"):
-        task = KanaDat(WordSettings(noun_checker="jumandic", embedding_model=name, olson=True))
-        assert (task.settings.embedding_model, task.settings.olson) == ("centred:ja-ginza", False)
+        task = KanaDat(WordSettings(noun_checker="jumandic", embedding_model=name))
+        assert task.settings.embedding_model == "centred:ja-ginza"
+    with pytest.raises(UserError, match="ask for Japanese nouns, not for en"):
+        WordSettings(language="en")
+    for wrong in ({"num_items": 2}, {"item_seed": -1}):
+        with pytest.raises(UserError, match="must be at least"):
+            KanjiSettings(**wrong)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +197,7 @@ def test_kana_dat_is_0_at_random_and_1_at_the_greedy_list():
     greedy, pairs = list_text(NOUNS[::2]), list_text(NOUNS[:10])  # ten axes; five axes, two of each: 1 - 5/45
     rows = ask(task, ("い", greedy), ("い", pairs))
     assert [row.values["kana_dat"] for row in rows] == pytest.approx([1, (8 / 9 - 18 / 19) * 19], abs=1e-5)
+    assert [row.values["kana_dat/distance"] for row in rows] == pytest.approx([1, 8 / 9], abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", [CueDat, KanaDat, Chain])
@@ -300,13 +309,16 @@ def test_kanji_items_keep_to_their_split_and_have_few_solutions():
     assert not seen["test"] & seen["train"]
     assert Kanji(KanjiSettings(num_items=50)).items() == Kanji(KanjiSettings(num_items=200)).items()[:50]
     refuse_training(Kanji(KanjiSettings(split="train")).items())
-    with pytest.raises(UserError, match="kanji's test split"):
-        refuse_training(Kanji().items())
+    item = Kanji().items()[0]  # a file of prompts need not have the column `solutions`
+    for held in (item, Item("", item.prompt)):
+        with pytest.raises(UserError, match=f"ask kanji about {item.id}, of its test split"):
+            refuse_training([held])
+    refuse_training([Item("", prompt("kanji").replace("{cue}", cues)) for cues in ("ABC", "犬A犬")])
 
 
 def test_lists_of_one_item_share_words_or_not():
     assert unshared([["犬", "猫"]] * 5) == [0] * 5
-    # One pair of three shares one word of two: both of its lists lack half a word's partner in one of two others.
+    # The first list and the last share one word of two, and nothing with the other one: (1 / 2 + 1) / 2.
     assert unshared([["犬", "猫"], ["水", "山"], ["犬", "川"]]) == pytest.approx([3 / 4, 1, 3 / 4])
 
 
@@ -336,7 +348,14 @@ def test_a_run_says_what_fixed_lists_share_and_how_far_the_cue_matters(tmp_path)
     assert all(0.3 < share < 0.7 for share in own[1].values())
     assert fixed.metrics["measures"]["cue_dat/unshared"]["mean"] == 0
     assert fixed.metrics["null"]["p"] < 0.05  # no list has its own cue's axis
-    assert "cues dealt anew" in task.view.notes(fixed)[0]
+    null = fixed.metrics["null"]
+    ends = f"[−{-null['low']:.4f}, +{null['high']:.4f}]"
+    assert fixed.cell(task.measures[0]).below == (f"cues dealt anew {ends}, p = {null['p']:.3f}",)
+    assert fixed.cell(task.measures[1]).below == ()
+    write_evaluation(tmp_path / "page.html", find_evaluated([str(tmp_path)]))
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "cues dealt anew [" in page
+    assert "お題の配り直し [" in page
     assert fixed.against(drawn, task.measures[-1]).difference < -0.3
 
 
@@ -357,6 +376,15 @@ def test_every_word_task_is_a_reward_by_value_or_by_validity():
         paid = reward(prompts=[item.prompt], completions=[item.columns["solutions"][0]], item=[item.id], **columns)
         assert paid == [1.0]
     assert {"cue_dat", "kana_dat", "chain", "kanji"} <= {task.name for task in TASKS}
+
+
+def test_unshared_words_are_paid_within_a_group():
+    task = cue_task()
+    same, other = below(NOUNS[2:11]), below(NOUNS[11:20])
+    assert type(reward_of(task)) is TaskReward  # which sees one answer at a time
+    reward = reward_of(task, measure="cue_dat/unshared")
+    asked = {"prompts": ["?"] * 4, "cue": ["犬木"] * 4, "item": ["犬木"] * 4}
+    assert reward(completions=[same, same, other, "嫌です"], **asked) == [0.5, 0.5, 1, 0]
 
 
 def test_the_baselines_command_prints_a_row_for_each_way():

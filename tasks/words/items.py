@@ -7,24 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.settings import setting
+from sozo.data.settings import Checked, setting
 from sozo.tasks.task import Item
 
 SPLITS = _, TEST = "train", "test"
 
 
 @dataclass(frozen=True)
-class ItemSettings:
+class ItemSettings(Checked):
     """Which items are asked."""
 
     split: str = setting(TEST, "test, or train: items that share no cue and no solution with test's.")
-    num_items: int = setting(256, "Items at most (one-kana DAT has fewer).")
-    item_seed: int = setting(0, "Seed of which items are drawn.")
+    num_items: int = setting(256, "Items at most (one-kana DAT has fewer).", least=3)
+    item_seed: int = setting(0, "Seed of which items are drawn.", least=0)
 
     def shuffled(self, cues: Iterable[str]) -> list[str]:
         """The cues of the split in a random order."""
-        if self.split not in SPLITS or self.num_items < 3 or self.item_seed < 0:
-            raise UserError("a word task needs the split train or test, 3 items or more, and an item_seed of 0 or more")
+        if self.split not in SPLITS:
+            raise UserError(f"split must be train or test, not {self.split}")
         own = sorted(cue for cue in cues if split_of(cue) == self.split)
         order = np.random.default_rng(self.item_seed).permutation(len(own))
         return [own[k] for k in order.tolist()]

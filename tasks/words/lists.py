@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sozo.data.errors import UserError
 from sozo.data.prompts import fill, prompt
 from sozo.data.settings import setting
 from sozo.scoring.final_text import final_text
@@ -29,6 +30,12 @@ class WordSettings(ItemSettings, DatSettings):
     cue_nouns: str | None = setting(
         None, "Nouns that cues and neighbours come from: a file, or tiny (default: JumanDIC's)."
     )
+
+    def __post_init__(self) -> None:
+        ItemSettings.__post_init__(self)
+        DatSettings.__post_init__(self)
+        if self.language != "ja":
+            raise UserError(f"the word tasks ask for Japanese nouns, not for {self.language}; leave language out")
 
 
 def unshared(lists: Lists) -> list[float]:
@@ -61,7 +68,7 @@ class ListTask(Task):
     def __init__(self, settings: WordSettings | None = None) -> None:
         own = (settings or self.Settings()).settled()
         name = "centred:" + own.embedding_model.removeprefix("centred:")
-        super().__init__(replace(own, embedding_model=name, olson=False))
+        super().__init__(replace(own, embedding_model=name))
 
     @classmethod
     def bounds(cls) -> tuple[Bound, ...]:

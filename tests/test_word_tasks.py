@@ -13,7 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import prompt
 from sozo.eval.control import KEPT, LOST, judge_control
-from sozo.eval.evaluated import find_evaluated
+from sozo.eval.evaluated import find_evaluated, not_alike
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.rewards import make_task_reward
@@ -363,6 +363,9 @@ def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
     task = Kanji(KanjiSettings(num_items=200))
     sure = finished(task, tmp_path, "base", lambda item: [item.columns["solutions"][0]])
     same = finished(task, tmp_path, "same", lambda item: [item.columns["solutions"][-1]])
+    fewer = finished(Kanji(KanjiSettings(num_items=9)), tmp_path, "fewer", lambda item: [item.columns["solutions"][0]])
+    assert not_alike(sure, same) is None
+    assert "items_sha256" in not_alike(sure, fewer)
     prose = finished(task, tmp_path, "prose", lambda item: [item.columns["solutions"][0] + "です"])
     assert judge_control(task.control, sure, same).verdict == KEPT
     assert judge_control(task.control, sure, prose).verdict == LOST

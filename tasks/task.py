@@ -195,11 +195,6 @@ class Task:
         """Settings that decide a score (JSON values): a run's folder is not continued with others."""
         return deciding(self.settings)
 
-    def asked_sha256(self) -> dict[str, str]:
-        """What is asked, whatever file or draw it comes from, as a setting that decides a score."""
-        asked = repr([(item.id, item.prompt, dict(item.columns)) for item in self.items()])
-        return {"items_sha256": hashlib.sha256(asked.encode()).hexdigest()}
-
     def describe(self) -> dict[str, Any]:
         """What scores with: known once everything is loaded, part of the run's record, and compared like a setting."""
         return {}
@@ -242,3 +237,13 @@ class Task:
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Refuse items that a model must never be trained on, such as a benchmark's own, whatever task asks them."""
+
+
+class ChosenItems(Task):
+    """Base class of tasks whose items are read or drawn as settings say: what they are decides a score."""
+
+    by_name = True
+
+    def deciding(self) -> dict[str, Any]:
+        asked = repr([(item.id, item.prompt, dict(item.columns)) for item in self.items()])
+        return {"items_sha256": hashlib.sha256(asked.encode()).hexdigest(), **super().deciding()}

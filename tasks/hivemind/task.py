@@ -21,7 +21,7 @@ from sozo.tasks.hivemind.finished import FORMS, MEANS, FinishedHivemind, Hivemin
 from sozo.tasks.sat.compliance import Extra, find_extras
 from sozo.tasks.sat.gate import not_prose
 from sozo.tasks.sat.score import TEXT_LIMIT, what_counts
-from sozo.tasks.task import Answer, Complete, Item, Row, Task
+from sozo.tasks.task import Answer, ChosenItems, Complete, Item, Row
 
 UNPAIRED = "unpaired"  # there is no other valid answer to its prompt, or an encoder has no vector for it
 
@@ -38,7 +38,7 @@ class HivemindSettings(Checked):
     hivemind_second_encoder: str = setting("e5", "Second encoder, which nobody trains on; empty for none.")
 
 
-class Hivemind(Task):
+class Hivemind(ChosenItems):
     """Answer an open question in prose; a model that always says the same is a hivemind of one.
 
     >>> len(Hivemind().items())
@@ -50,17 +50,12 @@ class Hivemind(Task):
     Settings = HivemindSettings
     measures = tuple(Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS)
     num_answers = 8
-    by_name = True
     Finished = FinishedHivemind
     view = HivemindView()
     settings: HivemindSettings
 
     def items(self) -> Sequence[Item]:
         return _read_prompts(self.settings.hivemind_prompts)
-
-    def deciding(self) -> dict[str, Any]:
-        """The encoders, the common length, and what the prompts say, whatever file they come from."""
-        return self.asked_sha256() | super().deciding()
 
     @cached_property
     def encoders(self) -> tuple[Encoder, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import fill, prompt
@@ -15,7 +14,7 @@ from sozo.data.settings import setting
 from sozo.scoring.embeddings.glove import spellings
 from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
-from sozo.tasks.task import Answer, Control, Item, Row, Task
+from sozo.tasks.task import Answer, ChosenItems, Control, Item, Row
 from sozo.tasks.words.items import ItemSettings, refuse_test, split_of
 from sozo.tasks.words.view import WordsView
 
@@ -34,7 +33,7 @@ class KanjiSettings(ItemSettings):
     edict: str | None = setting(None, "EDICT or JMdict (or .gz), whose words count beside JumanDIC's.", decides=False)
 
 
-class Kanji(Task):
+class Kanji(ChosenItems):
     """The share of items solved; an answer that is no single kanji is wrong. One solution is what items ask for: the
     task is convergent, and training for creativity should not cost it."""
 
@@ -45,7 +44,6 @@ class Kanji(Task):
     # Who says one kanji always solves 3%; who names a partner of the first cue some 5%, or 10% without a dictionary.
     control = Control(measure=measures[0], chance=0.15, margin=0.1, least=144)
     max_new_tokens = 16
-    by_name = True
     view = WordsView()
     settings: KanjiSettings
 
@@ -75,9 +73,6 @@ class Kanji(Task):
             solved = len(text) == 1 and text in item.columns["solutions"]
             rows.append(Row({"kanji": float(solved), "kanji/valid": float(bool(_KANJI.fullmatch(text)))}))
         return rows
-
-    def deciding(self) -> dict[str, Any]:
-        return self.asked_sha256() | super().deciding()
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:

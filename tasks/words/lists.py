@@ -15,7 +15,7 @@ from sozo.scoring.final_text import final_text
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
-from sozo.tasks.task import Answer, Bound, Item, Row, Task
+from sozo.tasks.task import Answer, Bound, ChosenItems, Item, Row
 from sozo.tasks.words.items import ItemSettings, refuse_test
 from sozo.tasks.words.view import WordsView
 
@@ -54,14 +54,13 @@ def list_measures(name: str, *own: Measure, scale: tuple[float, float] | None = 
     return (Measure(name, scale=scale), Measure(f"{name}/valid", share=True), *own, unique)
 
 
-class ListTask(Task):
+class ListTask(ChosenItems):
     """Lists of ten nouns. A subclass says what lists are worth (`value`), and perhaps how far they keep a rule."""
 
     Settings = WordSettings
     view = WordsView()
     max_new_tokens = 256
     batch_size = 256
-    by_name = True
     rule: ClassVar[str] = ""  # the measure of how much of a list keeps the task's own rule
     settings: WordSettings
 
@@ -151,9 +150,6 @@ class ListTask(Task):
             for k, share in zip(valid, shares, strict=True):
                 result[k] = replace(rows[k], values={**rows[k].values, f"{self.name}/unshared": share})
         return result
-
-    def deciding(self) -> dict[str, Any]:
-        return self.asked_sha256() | super().deciding()
 
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()

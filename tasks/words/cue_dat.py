@@ -36,7 +36,7 @@ class FinishedCues(Finished):
 
     def cell(self, measure: Measure) -> Cell:
         """The mean, and below its main measure's what 95% of the deals have."""
-        cell, null = super().cell(measure), self.metrics["null"]
+        cell, null = super().cell(measure), self.metrics.get("null")
         if measure != self.main or not null:
             return cell
         ends = interval(null["low"], null["high"], measure, signed=True)

@@ -20,7 +20,6 @@ from sozo.tasks.words.items import ItemSettings, refuse_test
 from sozo.tasks.words.view import WordsView
 
 Lists = Sequence[Sequence[str]]  # of words
-_COMPARED = 9  # words of a list beside its cue
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def list_measures(name: str, *own: Measure, scale: tuple[float, float] | None = 
 
 
 class ListTask(ChosenItems):
-    """Lists of ten nouns. A subclass says what lists are worth (`value`), and perhaps how far they keep a rule."""
+    """Lists of ten nouns. A subclass says what lists are worth (`values`), and perhaps how far they keep a rule."""
 
     Settings = WordSettings
     view = WordsView()
@@ -146,8 +145,9 @@ class ListTask(ChosenItems):
         result = list(rows)
         valid = [k for k, row in enumerate(rows) if row.reason is None]
         if len(valid) > 1:
-            shares = unshared([rows[k].facts["words"][-_COMPARED:] for k in valid])
-            for k, share in zip(valid, shares, strict=True):
+            cue = item.columns["cue"]
+            lists = [[word for word in rows[k].facts["words"] if word != cue] for k in valid]
+            for k, share in zip(valid, unshared(lists), strict=True):
                 result[k] = replace(rows[k], values={**rows[k].values, f"{self.name}/unshared": share})
         return result
 

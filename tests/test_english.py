@@ -312,6 +312,19 @@ def test_olsons_rule_by_the_command(tmp_path):
     assert "the first 7 valid words by minilm" in " ".join(done.stdout.split())
 
 
+def test_peoples_lists_are_olsons_dat_by_the_vectors_of_the_norms_only(tmp_path):
+    people, by_norms = tmp_path / "people.csv", glove_file(tmp_path / "glove.txt", 20)
+    people.write_text("participant,response\n007," + " ".join(FAR))
+    for name, encoder in (("norms", by_norms), ("other", glove_file(tmp_path / "other.txt", 20, dog=0.2))):
+        flags = ("--language", "en", "--embedding-model", encoder, "--olson", "--output", tmp_path / name)
+        done = command("score", "dat", people, *flags)
+        assert done.exit_code == 0, done.output
+        assert "007,algorithm feather" in (tmp_path / name / "scores.csv").read_text("utf-8")
+        assert ",100.0000," in (tmp_path / name / "scores.csv").read_text("utf-8")
+        assert ("It is Olson's DAT" in done.stdout) == (name == "norms")
+        assert ("not on the scale of published norms" in done.stdout) == (name == "other")
+
+
 @pytest.fixture(scope="module")
 def tiny(nouns_file, tmp_path_factory):
     """A random model with a byte-level tokenizer that writes most nouns with several tokens."""

@@ -26,6 +26,7 @@ from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, DatRules, WordTabl
 _CHUNK = 2048  # the strings of a chunk stay in cache
 _AUTO = "auto"  # what suits the language
 _OF_JAPANESE = ("accept_affixes", "accept_unknown_katakana", "reject_glued", "reject_numerals")
+OLSONS_DAT = "Olson's DAT"  # what only a score on the scale of the published norms is called
 # Distances from cat by GloVe 840B 300d, as the examples of Olson et al.'s program print them.
 _FROM_CAT = {"dog": 0.1983, "thimble": 0.8787}
 
@@ -176,7 +177,7 @@ class DatScorer:
             if np.allclose(
                 mean_pairwise_distance(self.vectors.unit(words), pairs), list(_FROM_CAT.values()), atol=1e-4
             ):
-                return "Olson's DAT"
+                return OLSONS_DAT
         counted = "the first 7 valid words" if self.rules.olson else "ten words"
         return f"DAT of {counted} by {encoder}, not on the scale of published norms"
 
@@ -195,7 +196,7 @@ class DatScorer:
         good, at = numbers[reasons == 0], at[reasons == 0]
         scores = np.full(n, np.nan, np.float32)
         distances = mean_pairwise_distance(self.vectors.matrix, self.words.rows[good])
-        scores[at] = distances * np.float32(100 if self.rules.olson else 1)
+        scores[at] = distances * np.float32(self.rules.times)
         keys: list[bytes | None] = [None] * n
         for i, key in zip(at.tolist(), response_keys(self.words.hashes[good]), strict=True):
             keys[i] = key

@@ -298,6 +298,23 @@ def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
     assert "minilm" in done.output
 
 
+def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compared(tmp_path):
+    words = {"en": (FAR, NEAR, SAME), "ja": ["犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split()] * 3}
+    for folder, lists in {"a": words["en"], "b": words["en"], "c": words["ja"]}.items():
+        (tmp_path / f"{folder}.jsonl").write_text("".join(json.dumps({"text": list_text(ten)}) + "\n" for ten in lists))
+        flags = ("--language", "ja" if folder == "c" else "en", "--embedding-model", "minilm", "--noun-checker")
+        flags += ("jumandic" if folder == "c" else "lemminflect", "--output", tmp_path / folder)
+        assert command("score", "dat", tmp_path / f"{folder}.jsonl", *flags).exit_code == 0
+    name = "DAT of ten words by minilm, not on the scale of published norms"
+    assert name in command("compare", tmp_path / "a", tmp_path / "b").stdout
+    apart = command("compare", tmp_path / "a", tmp_path / "c").stdout
+    assert "not on one scale" in " ".join(apart.split())
+    assert command("report", tmp_path / "a", tmp_path / "c", "--output", tmp_path / "page.html").exit_code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert page.count(name) >= 3  # below the overview, in the row of Table 11, below the changes
+    assert "not on one scale" in page
+
+
 def test_olsons_rule_by_the_command(tmp_path):
     lists = [FAR, ["the", "paris", "of", *FAR[:7]], ["the", "paris", "of", "and", *FAR[:6]]]
     file = tmp_path / "lists.jsonl"
@@ -366,7 +383,7 @@ def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
 
 def test_the_study_is_in_english_throughout():
     study = load_study(ROOT / "recipes" / "smollm2-135m" / "beyond.yaml")
-    assert (study.language, study.guard_encoder, study.model_at(1)) == ("en", "e5", "runs/smollm2-135m/warm@1")
+    assert (study.language, study.guard_encoder, study.model_at(1)) == ("en", "e5", "runs/smollm2-135m/base")
     assert {arm.name for arm in study.rows} == {"random", "base", "GRPO", "wide lists", "wide", "wide then GRPO"}
 
 

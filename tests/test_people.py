@@ -403,7 +403,9 @@ def test_a_cache_of_their_words_says_so_and_can_be_left_out(tmp_path, monkeypatc
     goes = lambda **settings: Dat(DatSettings(noun_checker="jumandic", **settings)).words_go()  # noqa: E731
     home = tmp_path / "home/vectors"
     assert goes() == (None, None)
-    assert goes(embedding_model="e5") == goes(embedding_model="centred:e5+ja-ginza") == (None, home)
+    for model in ("e5", "e5[query: ]", "centred:e5", "centred:e5+ja-ginza", "ja-ginza+e5[query: ]"):
+        assert goes(embedding_model=model) == (None, home)
+    assert goes(embedding_model="org/e5") == goes(embedding_model="e5-large") == (None, None)
     assert goes(embedding_model="e5", embedding_cache="none") == (None, None)
     assert goes(embedding_cache="vectors") == (None, Path("vectors"))
     assert goes(embedding_model="openai:e") == ("openai:e", None)

@@ -57,7 +57,8 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
         notes.append(
             "No list has a score. If people wrote English words, add --language en, and give another --output."
         )
-    shown = results.head(_SHOWN).rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
+    shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
+    shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
     rows = [{name: Cell(None if value != value else value, score) for name, value in row.items()} for row in shown]
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
     facts |= {

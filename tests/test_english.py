@@ -299,7 +299,10 @@ def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
 
 
 def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compared(tmp_path):
-    words = {"en": (FAR, NEAR, SAME), "ja": ["犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split()] * 3}
+    words = {
+        "en": (FAR, NEAR, SAME),
+        "ja": [["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]] * 3,
+    }
     for folder, lists in {"a": words["en"], "b": words["en"], "c": words["ja"]}.items():
         (tmp_path / f"{folder}.jsonl").write_text("".join(json.dumps({"text": list_text(ten)}) + "\n" for ten in lists))
         flags = ("--language", "ja" if folder == "c" else "en", "--embedding-model", "minilm", "--noun-checker")
@@ -313,6 +316,7 @@ def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compare
     page = (tmp_path / "page.html").read_text("utf-8")
     assert page.count(name) >= 3  # below the overview, in the row of Table 11, below the changes
     assert "not on one scale" in page
+    assert "--embedding-model minilm" in page  # of the frontier that is missing beside the runs
 
 
 def test_olsons_rule_by_the_command(tmp_path):
@@ -384,7 +388,9 @@ def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
 def test_the_study_is_in_english_throughout():
     study = load_study(ROOT / "recipes" / "smollm2-135m" / "beyond.yaml")
     assert (study.language, study.guard_encoder, study.model_at(1)) == ("en", "e5", "runs/smollm2-135m/base")
-    assert {arm.name for arm in study.rows} == {"random", "base", "GRPO", "wide lists", "wide", "wide then GRPO"}
+    assert {arm.name for arm in study.rows} == {
+        *("random", "even lists", "base", "GRPO", "wide lists", "wide", "wide then GRPO")
+    }
 
 
 def test_a_japanese_scorer_is_as_before():

@@ -35,6 +35,7 @@ from study.config import load_study
 
 FAR = ["algorithm", "feather", "priest", "volcano", "butter", "grammar", "ankle", "submarine", "jealousy", "carpet"]
 NEAR = ["dog", "cat", "horse", "cow", "pig", "sheep", "goat", "rabbit", "mouse", "lion"]
+JAPANESE = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
 SAME = ["house", "home", "dwelling", "residence", "abode", "lodging", "habitation", "domicile", "household", "housing"]
 
 
@@ -169,7 +170,7 @@ def test_instruments_and_reasons_are_of_the_language(strict):
     assert "dat/reason/not_japanese" not in metrics
 
 
-def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeypatch):
+def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeypatch, tmp_path):
     assert (LANGUAGES["en"].nouns, LANGUAGES["ja"].nouns) == (english_nouns, load_nouns)
     few = {"en": english_nouns()[::600], "ja": load_nouns()[::600]}
     for code, nouns in few.items():
@@ -184,6 +185,10 @@ def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeyp
     np.testing.assert_allclose(guard.of("en").unit(FAR, centred=True), unit, atol=1e-5)
     np.testing.assert_allclose(centred.unit(FAR), unit, atol=1e-5)
     assert np.abs(guard.unit(FAR, centred=True) - unit).max() > 0.01
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
+    both, other = (make_encoder("e5+minilm", language=language) for language in few)
+    assert both.weights != other.weights
+    assert both.encode([*FAR[:2], "umbrella"]).shape == (3, 2 * 384)
 
 
 # What a score may be called
@@ -317,6 +322,25 @@ def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compare
     assert page.count(name) >= 3  # below the overview, in the row of Table 11, below the changes
     assert "not on one scale" in page
     assert "--embedding-model minilm" in page  # of the frontier that is missing beside the runs
+
+
+def test_the_frontier_is_of_english_nouns_and_says_what_its_scores_are(nouns_file, tmp_path):
+    flags = (
+        "--language",
+        "en",
+        "--nouns",
+        nouns_file,
+        "--lists",
+        16,
+        "--strengths",
+        0,
+        "--output",
+        tmp_path / "frontier",
+    )
+    done = command("frontier", *flags)
+    assert done.exit_code == 0, done.output
+    assert "distance by minilm" in done.stdout
+    assert "DAT of ten words by minilm, not on the scale of published norms.\n" in done.stdout
 
 
 def test_olsons_rule_by_the_command(tmp_path):

@@ -13,16 +13,14 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason
 from sozo.data.sheet import Sheet
-from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.nouns.rules import MAX_WORD_CHARS
 from sozo.scoring.parse import NUM_WORDS, write_list
-from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.scorer import COUNTED, DatScorer, first_seven
 from sozo.tasks.dat.words import CODE, REASONS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COUNTED = 7  # words that count
 _PARTICIPANT = ("participant", "participant id", "subject", "subject id", "参加者", "参加者番号", "参加者ID", "被験者")
 _TRIAL = ("trial", "item", "list", "session", "試行", "試行番号", "リスト", "項目", "課題")
 _RESPONSE = ("response", "answer", "回答", "解答", "反応")
@@ -84,9 +82,8 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
 def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     """What lists are worth, row by row: scores (NaN without one), reasons, the words that count, and the others.
 
-    Scores are 0 to 2; where the scorer goes by Olson's protocol, both rules' are times 100.
-
-    The reason by people's rule is `too_few_words` (fewer than seven were written) or `fewer_than_7_valid`.
+    Scores are 0 to 2; where the scorer goes by Olson's protocol, both rules' are times 100. The reason by
+    people's rule is `too_few_words` (fewer than seven were written) or `fewer_than_7_valid`.
     """
     words = [own[:NUM_WORDS] for own in lists["words"]]
     scorer.words.look_up([word for own in words for word in own])  # in one batch; below it is remembered
@@ -94,12 +91,11 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     for row, own in zip(numbers, words, strict=True):
         row[: len(own)] = scorer.words.look_up(own)
     bad = scorer.words.bad_words(numbers)
-    first = np.argsort(bad != 0, axis=1, kind="stable")[:, :COUNTED]
-    enough = (bad == 0).sum(axis=1) >= COUNTED
-    chosen = scorer.words.rows[np.take_along_axis(numbers, first, axis=1)[enough]]
+    chosen, codes = first_seven(numbers, bad)
+    enough = codes == 0
     strict = scorer.score(list(lists["text"]))
     results = lists[["participant", "trial"]].assign(score=np.nan, strict_score=strict.scores.astype(float), reason="")
-    results.loc[enough, "score"] = mean_pairwise_distance(scorer.vectors.matrix, chosen) * scorer.rules.times
+    results.loc[enough, "score"] = scorer.distances(chosen[enough])
     short = np.array([len(own) < COUNTED for own in words])
     results.loc[~enough, "reason"] = np.where(short, "too_few_words", "fewer_than_7_valid")[~enough]
     results["strict_reason"] = [str(strict.reason(k) or "") for k in range(len(lists))]

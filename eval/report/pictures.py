@@ -71,7 +71,7 @@ def plane(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> Figu
     curves, note = {}, None
     if picture.lists is not None:
         curves = curves_beside(picture.points, picture.lists, picture.encoder)
-        note = None if curves else wording("no_frontier", lists=picture.lists)
+        note = None if curves else wording("no_frontier", lists=picture.lists, encoder=picture.encoder)
     svg = plane_chart(spots, curves, english(picture.across), english(picture.up), picture.salt)
     return Figure(picture.name, translate_chart(svg), picture.about, note=note)
 

@@ -84,7 +84,14 @@ def overview(compared: Compared, tasks: Sequence[type[Task]], papers: Mapping[st
     for name in dict.fromkeys(name for means in papers.values() for name in means):
         cells = [Cell(papers.get(task.name, {}).get(name), in_the_paper(task.measures[0])) for task in tasks]
         rows.append(Row(name, tuple(cells), published=True))
-    return fold_rows(Table("overview", ("model", *(task.name for task in tasks)), tuple(rows)), compared)
+    columns = ("model", *(task.name for task in tasks))
+    return fold_rows(Table("overview", columns, tuple(rows), _score_names(compared)), compared)
+
+
+def _score_names(compared: Compared) -> tuple[str, ...]:
+    """What scores must be called, as by whose vectors they are, where the task has such a name for them."""
+    scales = (run.scale for model in compared.models for run in model.runs.values())
+    return tuple(dict.fromkeys(scale["score_name"] for scale in scales if "score_name" in scale))
 
 
 def section_tables(
@@ -140,7 +147,11 @@ def change_tables(compared: Compared) -> list[Table]:
         table = _change_table(name, methods, compared.changes, shown)
         if table.rows:
             of_seeds = _change_table(name, seeds, compared.each, shown)
-            tables.append(replace(table, notes=("changes_note",), each=of_seeds if of_seeds.rows else None))
+            tables.append(
+                replace(
+                    table, notes=("changes_note", *_score_names(compared)), each=of_seeds if of_seeds.rows else None
+                )
+            )
     return tables
 
 

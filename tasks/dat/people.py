@@ -13,38 +13,41 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason
 from sozo.data.sheet import Sheet
-from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.nouns.rules import MAX_WORD_CHARS
 from sozo.scoring.parse import NUM_WORDS, write_list
-from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.scorer import COUNTED, DatScorer, first_seven
 from sozo.tasks.dat.words import CODE, REASONS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COUNTED = 7  # words that count
 _PARTICIPANT = ("participant", "participant id", "subject", "subject id", "参加者", "参加者番号", "参加者ID", "被験者")
 _TRIAL = ("trial", "item", "list", "session", "試行", "試行番号", "リスト", "項目", "課題")
 _RESPONSE = ("response", "answer", "回答", "解答", "反応")
 _SCORE = ("sozo score", "score", "得点", "スコア")
+_BETWEEN = re.compile(r"[\n\r\t,，、､;；]")
 _NUMBERING = re.compile(r"\s*([①-⑳]|[(（]?[0-9０-９]{1,2}([)）.．:：\s]|$))?[\s・•*●○■-]*")
 _AROUND = " 　。．.「」『』\"'“”"
 
 
-def people_words(text: str, *, english: bool = False) -> list[str]:
-    """The words of a response as a person writes it, in characters of normal width (NFKC).
+def people_words(text: str, language: str = "ja") -> list[str]:
+    """The words of a response as a person writes it, in characters of normal width (NFKC); English in lower case.
 
-    In English a word may have a space in it, and case makes no difference.
+    A space separates English words only where nothing else does: otherwise "ice cream" is meant as one.
 
     >>> people_words("1. 犬\\n2. ﾈｺ"), people_words("・犬，法律、 海。"), people_words("1.犬 2.猫 ③鳥")
     (['犬', 'ネコ'], ['犬', '法律', '海'], ['犬', '猫', '鳥'])
+    >>> people_words("1. Cat\\n2. ice cream", "en"), people_words("Cat moon", "en")
+    (['cat', 'ice cream'], ['cat', 'moon'])
     """
-    pieces = re.split(r"[\n\r\t,，、､;；]" if english else r"[\s,，、､;；]", text.lower() if english else text)
+    pieces = list(filter(str.strip, _BETWEEN.split(text.lower() if language == "en" else text)))
+    if language == "ja" or len(pieces) == 1:
+        pieces = [word for piece in pieces for word in piece.split()]
     words = [unicodedata.normalize("NFKC", _NUMBERING.sub("", piece, count=1)).strip(_AROUND) for piece in pieces]
     return [word for word in words if word]
 
 
-def read_written(sheet: Sheet, *, english: bool = False) -> "pd.DataFrame":
+def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     """A sheet's lists, row by row: participant, trial, words (as people's rule reads them), text (as the strict one).
 
     Columns: participant, and response or word1 to word10; trial or item where participants wrote several lists.
@@ -64,7 +67,7 @@ def read_written(sheet: Sheet, *, english: bool = False) -> "pd.DataFrame":
     else:
         cells = [[text] for text in response]
         lists["text"] = [text.replace("\r\n", "\n") for (text,) in cells]
-    lists["words"] = [people_words("\n".join(row), english=english) for row in cells]
+    lists["words"] = [people_words("\n".join(row), language) for row in cells]
     several, repeated = lists.duplicated("participant"), lists.duplicated(["participant", "trial"])
     for wrong, why in (
         (lists["participant"] == "", "names no participant; fill the cell in"),
@@ -77,9 +80,10 @@ def read_written(sheet: Sheet, *, english: bool = False) -> "pd.DataFrame":
 
 
 def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
-    """What lists are worth, row by row: scores 0 to 2 (NaN without one), reasons, the words that count, and the others.
+    """What lists are worth, row by row: scores (NaN without one), reasons, the words that count, and the others.
 
-    The reason by people's rule is `too_few_words` (fewer than seven were written) or `fewer_than_7_valid`.
+    Scores are 0 to 2; where the scorer goes by Olson's protocol, both rules' are times 100. The reason by
+    people's rule is `too_few_words` (fewer than seven were written) or `fewer_than_7_valid`.
     """
     words = [own[:NUM_WORDS] for own in lists["words"]]
     scorer.words.look_up([word for own in words for word in own])  # in one batch; below it is remembered
@@ -87,27 +91,28 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     for row, own in zip(numbers, words, strict=True):
         row[: len(own)] = scorer.words.look_up(own)
     bad = scorer.words.bad_words(numbers)
-    first = np.argsort(bad != 0, axis=1, kind="stable")[:, :COUNTED]
-    enough = (bad == 0).sum(axis=1) >= COUNTED
-    chosen = scorer.words.rows[np.take_along_axis(numbers, first, axis=1)[enough]]
+    chosen, codes = first_seven(numbers, bad)
+    enough = codes == 0
     strict = scorer.score(list(lists["text"]))
     results = lists[["participant", "trial"]].assign(score=np.nan, strict_score=strict.scores.astype(float), reason="")
-    results.loc[enough, "score"] = mean_pairwise_distance(scorer.vectors.matrix, chosen)
+    results.loc[enough, "score"] = scorer.distances(chosen[enough])
     short = np.array([len(own) < COUNTED for own in words])
     results.loc[~enough, "reason"] = np.where(short, "too_few_words", "fewer_than_7_valid")[~enough]
     results["strict_reason"] = [str(strict.reason(k) or "") for k in range(len(lists))]
     judged = [list(zip(own, codes.tolist(), strict=False)) for own, codes in zip(words, bad, strict=True)]
-    results["words"] = ["、".join([word for word, code in own if not code][:COUNTED]) for own in judged]
+    comma = ", " if scorer.rules.language == "en" else "、"
+    results["words"] = [comma.join([word for word, code in own if not code][:COUNTED]) for own in judged]
     results["refused"] = [
-        "、".join(f"{word[:MAX_WORD_CHARS]} ({REASONS[-1 - code]})" for word, code in own if code) for own in judged
+        comma.join(f"{word[:MAX_WORD_CHARS]} ({REASONS[-1 - code]})" for word, code in own if code) for own in judged
     ]
     return results
 
 
-def percentiles(scores: np.ndarray, sheet: Sheet, scale: str) -> tuple[np.ndarray, int]:
+def percentiles(scores: np.ndarray, sheet: Sheet, scale: str, most: int) -> tuple[np.ndarray, int]:
     """The percent of the norms that are below each score, shape (lists,), and half of those equal; the norms' number.
 
-    Norms are the column score of a spreadsheet. UserError where its column sozo_scale names another scale.
+    Norms are the column score of a spreadsheet, from 0 to `most`. UserError where its column sozo_scale names another
+    scale.
     """
     import pandas as pd
 
@@ -119,8 +124,10 @@ def percentiles(scores: np.ndarray, sheet: Sheet, scale: str) -> tuple[np.ndarra
             f"{sheet.path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings"
         )
     norms = pd.to_numeric(column[column != ""], errors="coerce")
-    if (wrong := ~norms.between(0, 2)).any():
-        raise UserError(f"{sheet.path}, row {wrong.idxmax()}: {column[wrong.idxmax()][:40]!r} is no score from 0 to 2")
+    if (wrong := ~norms.between(0, most)).any():
+        raise UserError(
+            f"{sheet.path}, row {wrong.idxmax()}: {column[wrong.idxmax()][:40]!r} is no score from 0 to {most}"
+        )
     if norms.empty:
         raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
     ends = [np.searchsorted(np.sort(norms), scores.round(4), side) for side in ("left", "right")]

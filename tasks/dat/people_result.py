@@ -18,6 +18,7 @@ from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, tabulate
 from sozo.tasks.dat.people import percentiles, read_written, score_written
+from sozo.tasks.dat.scorer import OLSONS_DAT
 from sozo.tasks.task import PeopleScored
 
 if TYPE_CHECKING:
@@ -25,35 +26,43 @@ if TYPE_CHECKING:
 
     from sozo.tasks.dat.task import Dat
 
-_SCORE, _R = Measure("dat", scale=(0, 2)), Measure("r", 2)
+_R = Measure("r", 2)
 _SHOWN = 500  # lists on the page
-_RULES = {"First seven valid words of ten": "", "Strict: ten valid words": "strict_"}
+_RULES = {"First seven valid words of ten": "", "Strict, as models are scored": "strict_"}
 
 
 def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`."""
     sheet, own = read_sheet(path), read_sheet(norms) if norms else None
-    lists, scorer = read_written(sheet, english=task.settings.olson), task.scorer  # which takes a while to load
+    lists, scorer = read_written(sheet, task.settings.language), task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
     checker = f"{said['noun_checker']} {versions.get(said['noun_checker'], '')}".strip()
-    changed = [name for name, value in task.deciding().items() if value is True and name != "reasoning"]
+    changed = [name for name, value in task.deciding().items() if value is True and name not in ("reasoning", "olson")]
     checker += f" ({', '.join(changed)})" if changed else ""
     encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
-    scale = f"{encoder}, {checker}, first 7 valid of 10"
-    results = score_written(lists, scorer)
     texts = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
-    more = {"more": "", "more_ja": ""}
+    by_olson, language = task.settings.olson, task.settings.language
+    on_scale = said.get("score_name") == OLSONS_DAT
+    facts = texts["language"][language] | texts["olson"][by_olson] | texts["on_scale"][on_scale]
+    scale = f"{encoder}, {checker}, first 7 valid of 10{facts['times']}"
+    results = score_written(lists, scorer)
+    score = Measure("dat", 2 if by_olson else 4)
+    facts |= {"more": "", "more_ja": ""}
     if own:
-        results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale)
-        more = {name: texts[name].format(n=n, name=own.path.name) for name in more}
-    summary = [_summary(rule, results, prefix) for rule, prefix in _RULES.items()]
-    shown = results.head(_SHOWN).rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
-    rows = [{name: Cell(None if value != value else value, _SCORE) for name, value in row.items()} for row in shown]
+        results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale, 2 * scorer.rules.times)
+        facts |= {name: texts[name].format(n=n, name=own.path.name) for name in ("more", "more_ja")}
+    summary = [_summary(rule, results, prefix, score) for rule, prefix in _RULES.items()]
+    notes = [f"The score is by {encoder}. {facts['norms']}"]
+    if language == "ja" and not results["score"].any() and results["refused"].str.contains("not_japanese").any():
+        notes.append(
+            "No list has a score. If people wrote English words, add --language en, and give another --output."
+        )
+    shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
+    shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
+    rows = [{name: Cell(None if value != value else value, score) for name, value in row.items()} for row in shown]
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
-    facts = {
+    facts |= {
         "sozo": sozo.__version__,
-        "script": "Latin letters" if scorer.rules.olson else "Japanese script",
-        "script_ja": "ラテン文字" if scorer.rules.olson else "日本語の文字",
         "checker": checker,
         "encoder": encoder,
         "lists": len(results),
@@ -62,11 +71,10 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
         "unscored": int(results["score"].isna().sum()),
         "strict": int(results["strict_score"].count()),
         "reasons": _reasons(results["reason"]),
-        **more,
     }
     return PeopleScored(
         replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
-        (tabulate("Scores", summary), tabulate("Every list", rows, [note])),
+        (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
         [texts[language].format(**facts) for language in ("english", "japanese")],
     )
 
@@ -85,7 +93,7 @@ def _reasons(reasons: "pd.Series") -> str:
     return ", ".join(f"{reason}: {n:,}" for reason, n in reasons[reasons != ""].value_counts().items()) or "none"
 
 
-def _summary(rule: str, results: "pd.DataFrame", prefix: str) -> Mapping[str, Content]:
+def _summary(rule: str, results: "pd.DataFrame", prefix: str, measure: Measure) -> Mapping[str, Content]:
     """A rule's row: its scores, and how far those of one person agree."""
     score = f"{prefix}score"
     persons = results.groupby("participant", sort=False)[score].mean()
@@ -99,8 +107,8 @@ def _summary(rule: str, results: "pd.DataFrame", prefix: str) -> Mapping[str, Co
     return {
         "Rule": rule,
         "Lists with a score": Cell.share(int(results[score].count()), len(results)),
-        "Mean of participants": _cell(mean.mean, _SCORE, mean, of),
-        "Sd": Cell(None if mean.n < 2 else float(persons.std()), _SCORE),
+        "Mean of participants": _cell(mean.mean, measure, mean, of),
+        "Sd": Cell(None if mean.n < 2 else float(persons.std()), measure),
         "Cronbach's alpha": alpha,
         "Retest, first two lists": retest,
         "Without a score": Cell(_reasons(results[f"{prefix}reason"])),

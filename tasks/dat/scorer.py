@@ -24,8 +24,10 @@ from sozo.scoring.parse import NUM_WORDS, split_list
 from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, DatRules, WordTable
 
 _CHUNK = 2048  # the strings of a chunk stay in cache
+COUNTED = 7  # words, by Olson's protocol
 _AUTO = "auto"  # what suits the language
 _OF_JAPANESE = ("accept_affixes", "accept_unknown_katakana", "reject_glued", "reject_numerals")
+OLSONS_DAT = "Olson's DAT"  # what only a score on the scale of the published norms is called
 # Distances from cat by GloVe 840B 300d, as the examples of Olson et al.'s program print them.
 _FROM_CAT = {"dog": 0.1983, "thimble": 0.8787}
 
@@ -176,7 +178,7 @@ class DatScorer:
             if np.allclose(
                 mean_pairwise_distance(self.vectors.unit(words), pairs), list(_FROM_CAT.values()), atol=1e-4
             ):
-                return "Olson's DAT"
+                return OLSONS_DAT
         counted = "the first 7 valid words" if self.rules.olson else "ten words"
         return f"DAT of {counted} by {encoder}, not on the scale of published norms"
 
@@ -187,19 +189,22 @@ class DatScorer:
         lists = [i * _CHUNK + k for i, (places, _) in enumerate(chunks) for k in places]
         numbers = np.concatenate([n for _, n in chunks] or [np.zeros((0, NUM_WORDS), np.int32)])
         bad = self.words.bad_words(numbers)
-        numbers, reasons = _first_seven(numbers, bad) if self.rules.olson else (numbers, _first_rule(bad))
+        numbers, reasons = first_seven(numbers, bad) if self.rules.olson else (numbers, _first_rule(bad))
 
         n, at = len(texts), np.array(lists, np.int64)
         codes = np.full(n, CODE[Reason.FORMAT], np.int8)
         codes[at] = reasons
         good, at = numbers[reasons == 0], at[reasons == 0]
         scores = np.full(n, np.nan, np.float32)
-        distances = mean_pairwise_distance(self.vectors.matrix, self.words.rows[good])
-        scores[at] = distances * np.float32(100 if self.rules.olson else 1)
+        scores[at] = self.distances(good)
         keys: list[bytes | None] = [None] * n
         for i, key in zip(at.tolist(), response_keys(self.words.hashes[good]), strict=True):
             keys[i] = key
         return DatScores(texts, scores, codes, keys, self.rules)
+
+    def distances(self, numbers: np.ndarray) -> np.ndarray:
+        """Scores of lists of valid words by their numbers, shape (lists, words): float32 of shape (lists,)."""
+        return mean_pairwise_distance(self.vectors.matrix, self.words.rows[numbers]) * np.float32(self.rules.times)
 
     def flags(self, words: Sequence[str]) -> np.ndarray:
         """The kinds of the words of valid responses, bits of `sozo.tasks.dat.words.BITS`: uint8, shape (words,)."""
@@ -239,9 +244,9 @@ def _first_rule(bad: np.ndarray) -> np.ndarray:
     return codes
 
 
-def _first_seven(numbers: np.ndarray, bad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def first_seven(numbers: np.ndarray, bad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Olson's choice: the first seven good words; a response with fewer is invalid for its first bad word's reason."""
     good = bad == 0
-    order = np.argsort(~good, axis=1, kind="stable")[:, :7]
+    order = np.argsort(~good, axis=1, kind="stable")[:, :COUNTED]
     first_bad = bad[np.arange(len(bad)), (~good).argmax(axis=1)]
-    return np.take_along_axis(numbers, order, axis=1), np.where(good.sum(axis=1) >= 7, np.int8(0), first_bad)
+    return np.take_along_axis(numbers, order, axis=1), np.where(good.sum(axis=1) >= COUNTED, np.int8(0), first_bad)

@@ -95,7 +95,7 @@ class Dat(Task):
 
     def words_go(self) -> tuple[str | None, Path | None]:
         name, cache = self.settings.embedding_model, self.settings.embedding_cache
-        e5 = "e5" in re.split("[+:]", name)  # it keeps its vectors unless somebody says not to
+        e5 = re.search(r"(?<![^+:])e5(?![^+\[])", name)  # it keeps its vectors unless somebody says not to
         folder = Path(cache) if cache else vector_folder() if e5 else NO_CACHE
         return name if "openai:" in name else None, None if folder == NO_CACHE else folder
 

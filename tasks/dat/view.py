@@ -76,7 +76,7 @@ class DatView(View[FinishedDat]):
             RunColumn("unique_words", unique, shown=RESULT, paper="unique_words", figure=lambda n: f"{int(n):,}"),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
-            *([RunColumn("dat_name", _name, shown=RESULT | FACTS | SCALE)] if any(map(_name, runs)) else []),
+            *_named(runs),
             setting_of("embedding_model", "dat_encoder", FACTS | SCALE),
             setting_of("noun_checker", "dat_checker", FACTS | SCALE),
             RunColumn("range", _range, shown=CARD),
@@ -115,11 +115,12 @@ class DatView(View[FinishedDat]):
         columns = self.columns(measures, runs)
         names = measured([run.summary for run in runs])
         responses = pick(columns, ("num_answers", "valid", "mean", "std", "unique_words"))
-        responses += (RunColumn("equal_words", equal_words),)
+        responses += (RunColumn("equal_words", equal_words), *_named(runs))
         trials_shown = (
             RunColumn("valid_trials", lambda run: run.summary.valid),
             RunColumn("attempts", attempts),
             *pick(columns, ("mean", "std")),
+            *_named(runs),
         )
         tables = [
             ModelTable("table11", responses, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
@@ -171,6 +172,11 @@ def _error(name: str) -> Callable[[FinishedDat], float | None]:
 def _name(run: FinishedDat) -> str | None:
     """What an English score may be called."""
     return run.scale.get("score_name")
+
+
+def _named(runs: Sequence[FinishedDat]) -> list[RunColumn]:
+    """The column of the scores' names, if any has one."""
+    return [RunColumn("dat_name", _name, shown=RESULT | FACTS | SCALE)] if any(map(_name, runs)) else []
 
 
 def _range(run: FinishedDat) -> str:

@@ -42,6 +42,11 @@ class DatRules:
     reject_numerals: bool = setting(False, "Runs of kanji numerals (一二三) are no nouns.")
     reject_rare: bool = setting(False, "Words that are rare in --base-responses are no nouns.")
 
+    @property
+    def times(self) -> int:
+        """By what mean distances are multiplied."""
+        return 100 if self.olson else 1
+
 
 class WordTable:
     """Looks words up by the hundred thousand, and asks the checker and the encoder about new ones only.

@@ -37,6 +37,9 @@ class SecondEncoder:
     def __init__(self, gain=0.0):
         self.gain = gain
 
+    def of(self, language):
+        return self
+
     def over(self, base):
         self.gain += 0.001  # no two seeds are equal
         total, combination = (Gain(value, value - 0.05, value + 0.05, 400, 400) for value in (9.0, self.gain))

@@ -16,7 +16,8 @@ from sozo.scoring.numbers import n_of
 from sozo.tasks.view import CARD
 
 _INDEX = "model-index"
-_NEW = "---\nlanguage: ja\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {name}\n\nResults: see the metadata.\n"
+_NEW = "---\nlanguage: {language}\nlibrary_name: transformers\ntags:\n- sozo\n---\n\n# {name}\n\n"
+_NEW += "Results: see the metadata.\n"
 
 
 def check_card(folder: Path) -> None:
@@ -26,7 +27,7 @@ def check_card(folder: Path) -> None:
 
 def write_card(folder: Path, run: TaskRun) -> Path:
     """Put a finished run's results into the card of its model's folder, which is made if there is none."""
-    card, results = _read_card(folder), _results(run)
+    card, results = _read_card(folder, run.result.language), _results(run)
     replaced = [_dataset(result) for result in results]
     entries = card.data[_INDEX]
     for entry in entries:
@@ -80,7 +81,7 @@ def _dataset(result: Any) -> tuple[Any, ...] | None:
         return None
 
 
-def _read_card(folder: Path) -> Any:
+def _read_card(folder: Path, language: str = "ja") -> Any:
     """The card of a model's folder (a `huggingface_hub.RepoCard`), with a `model-index` of at least one model."""
     from huggingface_hub import RepoCard
 
@@ -88,7 +89,7 @@ def _read_card(folder: Path) -> Any:
     place, path = folder.resolve(), folder / "README.md"
     name = f"{place.parent.name}-{place.name}" if place.name.startswith("checkpoint-") else place.name
     try:
-        text = path.read_bytes().decode("utf-8-sig") if path.exists() else _NEW.format(name=name)
+        text = path.read_bytes().decode("utf-8-sig") if path.exists() else _NEW.format(name=name, language=language)
         card = RepoCard(text if text.lstrip().startswith("---") else f"---\n{{}}\n---\n\n{text}")
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); fix its permissions") from error

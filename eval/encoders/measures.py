@@ -26,8 +26,8 @@ class Measured:
     dimensions: int
     nouns: int  # that it has a vector for
     distinct: int  # of these, those whose vector no other noun has
-    same_category: float  # AUC; see `auc_of_sharing`
-    same_domain: float
+    same_category: float | None  # AUC; see `auc_of_sharing`
+    same_domain: float | None
     mean: float  # of the scores of random lists
     std: float  # their standard deviation (ddof = 1)
     common_direction: float  # see `common_direction_share`
@@ -52,14 +52,16 @@ def random_pairs(words: int, pairs: int, seed: int) -> tuple[np.ndarray, np.ndar
     return left, (left + rng.integers(1, words, size=pairs)) % words
 
 
-def auc_of_sharing(unit: np.ndarray, labels: np.ndarray, pairs: int, seed: int) -> float:
+def auc_of_sharing(unit: np.ndarray, labels: np.ndarray, pairs: int, seed: int) -> float | None:
     """How well nearness tells pairs of words that share a label from pairs that do not, over words that have labels.
 
     The area under the ROC curve: the probability that of one pair of each kind the one that shares is the nearer, a
     tie counting half; 0.5 is chance, 1 is perfect. `unit` are float32 unit vectors, shape (words, dimensions), and
-    `labels` as of `labels_of`; `pairs` random pairs are looked at.
+    `labels` as of `labels_of`; `pairs` random pairs are looked at. None where no two words have labels (English ones).
     """
     labelled = np.flatnonzero(labels)
+    if len(labelled) < 2:
+        return None
     left, right = labelled[np.stack(random_pairs(len(labelled), pairs, seed))]
     starts = range(0, pairs, _CHUNK)  # a million pairs of vectors would fill the memory
     parts = [paired_distance(unit, left[i : i + _CHUNK], right[i : i + _CHUNK]) for i in starts]

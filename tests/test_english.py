@@ -14,10 +14,11 @@ from fakes import FakeNouns, axis_encoder, list_text
 from grpo_runs import ROOT, flags
 from sozo.data.english import english_nouns, noun_lemmas
 from sozo.data.errors import UserError
-from sozo.data.jumandic import load_nouns
+from sozo.data.jumandic import categories, load_nouns
 from sozo.data.prompts import prompt
 from sozo.data.schema import Reason, read_responses
 from sozo.eval.cli import make_app
+from sozo.eval.encoders.measures import auc_of_sharing, labels_of
 from sozo.eval.evaluated import find_evaluated
 from sozo.rewards import make_dat_distance, make_dat_reward
 from sozo.scoring.embeddings import make_encoder
@@ -189,6 +190,10 @@ def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeyp
     both, other = (make_encoder("e5+minilm", language=language) for language in few)
     assert both.weights != other.weights
     assert both.encode([*FAR[:2], "umbrella"]).shape == (3, 2 * 384)
+
+
+def test_words_without_labels_have_no_auc_of_sharing_one():
+    assert auc_of_sharing(np.eye(10, dtype=np.float32), labels_of(FAR, categories), 100, 0) is None
 
 
 # What a score may be called

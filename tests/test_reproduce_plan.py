@@ -51,7 +51,7 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
     assert done.stdout.count("optimizer steps;") == 4
     assert done.stdout.count("memory for each process") == 9
     assert done.stdout.count("disk, GiB: checkpoints ") == 4
-    assert done.stdout.count("# disk at most: ") == 1
+    assert done.stdout.count("; disk at most: ") == 1
 
 
 @pytest.mark.parametrize("path", BEYOND, ids=lambda path: path.parent.name)
@@ -67,7 +67,7 @@ def test_a_study_beyond_the_paper_passes_its_dry_run(path):
     assert commands == [step.command(["accelerate", "launch"]) for step in steps]
     trained = sum(step.trains for step in steps)
     assert done.stdout.count("optimizer steps;") == done.stdout.count("disk, GiB: checkpoints ") == trained
-    assert done.stdout.count("# disk at most: ") == 1
+    assert done.stdout.count("; disk at most: ") == 1
     assert study.claims
     # An arm that claims something has all seeds, as what it beats has.
     claimed = {name for claim in study.claims for name in (claim.arm, claim.against)}

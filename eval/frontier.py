@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from sozo.data.errors import UserError
+from sozo.data.nouns import read_nouns
 from sozo.data.progress import responses_bar
 from sozo.data.record import read_json, write_json
 from sozo.data.settings import deciding, setting
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
-from sozo.models.nouns import read_nouns
 from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell

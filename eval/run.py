@@ -1,9 +1,8 @@
 """One task by one model, or by answers that exist already, into one folder: what is missing is done, nothing else."""
 
 import shutil
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -154,27 +153,11 @@ def _finish(
     if task.Finished is Finished:
         rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
         write_objects(folder.path / ITEMS, rows)
-    outcome = task.finish(Complete(folder.path, source, answers, trials)) or Outcome(
-        _summary(task, folder.path, source)
-    )
+    outcome = task.finish(Complete(folder.path, source, answers, trials))
+    outcome = outcome or Outcome(task.written(folder.path).summarised(task.measures, source))
     metrics, stopped = outcome.metrics, outcome.stopped
     if trials:
         metrics |= {"trials": trials, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}
     if stopped is None or again:
         folder.finish(metrics)
     return TaskRun(task, folder.path, metrics, False, stopped)
-
-
-def _summary(task: Task, folder: Path, source: str) -> dict[str, Any]:
-    """The content of `metrics.json`: means over items (over answers for a measure that is not per item)."""
-    run = task.Finished(task.name, task.measures[0], folder, {}, {}, {})
-    answers = list(run.answers())
-    reasons = Counter(answer.reason for answer in answers if answer.reason is not None)
-    return {
-        "source": source,
-        "num_items": len(run.prompts),
-        "num_answers": len(answers),
-        "valid": sum(answer.reason is None for answer in answers),
-        "reasons": dict(sorted(reasons.items())),
-        "measures": {measure.name: asdict(run.estimate(measure)) for measure in task.measures},
-    }

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError, require
+from sozo.data.nouns import read_nouns
 from sozo.models.generator import Generator
-from sozo.models.nouns import FrontierNouns, RandomNouns, read_nouns
+from sozo.models.nouns import FrontierNouns, RandomNouns
 from sozo.models.settings import FRONTIER, RANDOM, GeneratorSettings
 from sozo.models.transformers_model import TransformersGenerator, fitting_slots
 from sozo.models.weights import load_model

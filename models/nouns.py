@@ -2,32 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.jumandic import load_nouns
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
-from sozo.models.tiny import TINY, tiny_nouns
 from sozo.scoring.parse import NUM_WORDS, write_list
 
 _AT_ONCE, _IN_VAIN = 64, 16  # lists drawn anew at least, and how often without one that can be scored
 Accepts = Callable[[Sequence[str]], Sequence[bool]]
-
-
-def read_nouns(name: str | None) -> Sequence[str]:
-    """JumanDIC's nouns, or those of `tiny`, or of a file."""
-    if name is None:
-        return load_nouns()
-    if name == TINY:
-        return tiny_nouns()
-    try:
-        return Path(name).read_text("utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{name}: cannot be read as a list of nouns; give a text file, one noun per line") from error
 
 
 class RandomNouns:

@@ -15,7 +15,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 from sozo.data.cache import cache_home
 from sozo.data.errors import UserError
 from sozo.data.extras import install_command
+from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import as_completion, prompt
 from sozo.data.prompts.form import PLAIN
 from sozo.models.processes import quiet_libraries, run_module
@@ -36,11 +36,6 @@ _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
 )
-
-
-def tiny_nouns() -> list[str]:
-    """The model's 6,144 nouns, in the order of its tokens: a seeded draw of what checker and word vectors know."""
-    return files("sozo.models").joinpath("tiny_nouns.txt").read_text("utf-8").split()
 
 
 def tiny_seed(name: str | None) -> int | None:

@@ -90,3 +90,75 @@ def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
     known = (left >= 0) & (right >= 0) & one.any(axis=1) & other.any(axis=1)
     difference = one - other
     return np.where(known, np.clip(np.einsum("ij,ij->i", difference, difference) / 2, 0, 2), np.nan)
+
+
+def forward_flow(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Mean over the words from the second on of the mean distance to all earlier words: (responses,), 0 to 2.
+
+    Gray et al. (2019). The arguments are those of `mean_pairwise_distance`; NaN for a response with a -1.
+
+    >>> forward_flow(np.eye(3, dtype=np.float32), np.array([[0, 0, 1], [0, 1, 2]])).tolist()
+    [0.5, 1.0]
+    """
+    known = _known(unit, rows)
+    vectors = unit[rows].astype(np.float64)
+    earlier = vectors.cumsum(axis=1)[:, :-1] / np.arange(1, rows.shape[1])[:, None]
+    flow: np.ndarray = 1 - np.einsum("rkd,rkd->rk", vectors[:, 1:], earlier).mean(axis=1)
+    return np.where(known, flow, np.nan)
+
+
+def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.ndarray:
+    """Mean cosine of each response's words to each cue, without words that are the cue: float64 (responses, cues).
+
+    `cues` are integer rows into `unit`, shape (cues,); the others are those of `mean_pairwise_distance`. NaN where a
+    response has no other word, or a word without a vector.
+
+    >>> cosines_to_cues(np.eye(3, dtype=np.float32), np.array([[0, 1], [0, 0]]), np.array([0])).tolist()
+    [[0.0], [nan]]
+    """
+    known = _known(unit, rows)
+    same = (rows[:, :, None] == cues).sum(axis=1)
+    total = unit[rows].astype(np.float64).sum(axis=1) @ unit[cues].T.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        means: np.ndarray = (total - same) / np.where(same < rows.shape[1], rows.shape[1] - same, np.nan)
+    return np.where(known[:, None], means, np.nan)
+
+
+def distance_of_nearest(unit: np.ndarray, rows: np.ndarray, among: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Distance of each word's nearest, second nearest, ... of the words `among`: (words, ranks), from rank 1 on.
+
+    `rows` and `among` are integer rows into `unit`, shapes (words,) and (others,); a word is no neighbour of itself.
+
+    >>> distance_of_nearest(np.eye(3, dtype=np.float32), np.array([0]), np.arange(3), np.array([1])).tolist()
+    [[1.0]]
+    """
+    distances = np.empty((len(rows), len(ranks)))
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        cosines = unit[chunk] @ unit[among].T
+        cosines[chunk[:, None] == among] = -2.0
+        distances[start : start + _CHUNK] = 1 + np.partition(-cosines, ranks - 1, axis=1)[:, ranks - 1]
+    return distances
+
+
+def farthest_list(unit: np.ndarray, pool: np.ndarray, size: int) -> np.ndarray:
+    """A greedy list far apart, as rows of the `pool`, shape (size,).
+
+    The first word is the farthest from the pool, each next one the farthest from those before; then each is exchanged
+    for the farthest from the others, until none is. `unit` and `pool` are unit vectors and integer rows into them.
+
+    >>> farthest_list(np.float32([[1, 0], [0, 1], [0.6, 0.8], [-1, 0]]), np.arange(4), 2).tolist()
+    [3, 0]
+    """
+    vectors = unit[pool]
+    chosen = [int((vectors @ vectors.sum(axis=0)).argmin())]
+    for _ in range(20):  # four or five do; rounding could let equal words take turns
+        before = list(chosen)
+        for place in (*range(1, size), 0):
+            others = chosen[:place] + chosen[place + 1 :]
+            near = vectors @ vectors[others].sum(axis=0)
+            near[others] = np.inf
+            chosen[place : place + 1] = [int(near.argmin())]
+        if chosen == before:
+            break
+    return pool[chosen]

@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -193,6 +193,19 @@ class Finished:
             values = self.by_answer(measure)
         interval = mean_interval(values, share=measure.share, strata=strata)
         return Estimate(interval.mean, interval.low, interval.high, *self.counts(measure))
+
+    def summarised(self, measures: Sequence[Measure], source: str | None) -> dict[str, Any]:
+        """The content of `metrics.json`: means over items (over answers for a measure that is not per item)."""
+        answers = list(self.answers())
+        reasons = Counter(answer.reason for answer in answers if answer.reason is not None)
+        return {
+            "source": source,
+            "num_items": len(self.prompts),
+            "num_answers": len(answers),
+            "valid": sum(answer.reason is None for answer in answers),
+            "reasons": dict(sorted(reasons.items())),
+            "measures": {measure.name: asdict(self.estimate(measure)) for measure in measures},
+        }
 
     def strata(self) -> Mapping[str, str] | None:
         """The kinds of items, where a task has fixed kinds, which other items would have too; else None."""

@@ -9,8 +9,9 @@ import pytest
 
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
+from sozo.data.nouns import tiny_nouns
 from sozo.models import tiny
-from sozo.models.tiny import noun_vectors, tiny_folder, tiny_nouns
+from sozo.models.tiny import noun_vectors, tiny_folder
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.nouns import JumanDicChecker
 from sozo.scoring.parse import script_reason

@@ -12,9 +12,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from grpo_runs import ROOT, flags, history
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
+from sozo.data.nouns import read_nouns
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
-from sozo.models.nouns import read_nouns
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.parse import write_list
 from sozo.tasks.dat.frontier import WordByWord

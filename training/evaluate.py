@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from sozo.data.errors import UserError
+from sozo.data.nouns import read_nouns
 from sozo.data.settings import from_json, from_validation, settings_of
-from sozo.models.nouns import read_nouns
 from sozo.scoring.guard import Guard
 from sozo.tasks import Dat, task_type
 from sozo.tasks.task import Item, Row, Task

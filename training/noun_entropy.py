@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from sozo.models.nouns import read_nouns
+from sozo.data.nouns import read_nouns
 from sozo.training.word_targets import END, Spelled, spell
 
 

@@ -16,7 +16,8 @@ import torch
 from trl import SFTTrainer
 
 from sozo.data.errors import UserError
-from sozo.models.nouns import FrontierNouns, read_nouns
+from sozo.data.nouns import read_nouns
+from sozo.models.nouns import FrontierNouns
 from sozo.tasks import Dat, read_run
 from sozo.training.shared_prompt import response_logits
 

@@ -7,6 +7,7 @@ SAT's judge, which the ACL paper (Table 22) prints in English only, with the sam
 `pbig_judge` is Figure 2 of the PBIG-DATA paper; its blank lines and the marks of its headings are a reconstruction too.
 `pbig_idea` and `pbig_idea_ja`, which ask a model for an idea, are sozo's own, since the paper prints no such prompt;
 so is `pbig_all`, which asks a judge by all criteria at once.
+`cue_dat`, `kana_dat`, `chain` and `kanji`, of the word tasks, are sozo's own; each has one placeholder, `{cue}`.
 `sipen` is A.1 of the SIPeN paper, with the column's line breaks taken out; `sipen_ja` is our Japanese of it, and
 `sipen_ja_v2` asks what tells a contradiction from what is left open.
 """
@@ -17,7 +18,11 @@ from importlib.resources import files
 from typing import Literal
 
 PromptName = Literal[
+    "chain",
+    "cue_dat",
     "dat",
+    "kana_dat",
+    "kanji",
     "sat",
     "jcq_judge",
     "jcq_judge_guarded",

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from sozo.data.nouns import read_nouns
 from sozo.data.published import load_text
 from sozo.eval.encoders.measures import PAIRS, Measured, measure_encoders
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
-from sozo.models.nouns import read_nouns
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.embeddings.derived import NUM_LISTS
 from sozo.scoring.embeddings.prompts import PAPER

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.evaluations import read_evaluations
+from sozo.data.nouns import read_nouns
 from sozo.data.published import METHODS
 from sozo.data.record import read_json
 from sozo.data.study_folder import StudyRow
 from sozo.eval.frontier import VALUES, FrontierOptions, frontier_curves, read_curves
 from sozo.eval.report.charts import Curve, Steps
-from sozo.models.nouns import read_nouns
 from sozo.scoring.guard import Guard
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds

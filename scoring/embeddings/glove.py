@@ -82,20 +82,34 @@ def _reading(path: Path, what: str) -> Iterator[IO[bytes]]:
         raise UserError(f"{path}: cannot be read as {what} ({error})") from error
 
 
+def spellings(path: Path) -> dict[str, bool]:
+    """How a dictionary (JMdict or EDICT) spells its entries, and whether one so spelt is common."""
+    common: dict[str, bool] = {}
+    for spelt, _, (_, rare), _ in _entries(path):
+        for form in spelt:
+            common[form] = common.get(form, False) or not rare
+    return common
+
+
 def _first_senses(path: Path) -> dict[str, list[str]]:
     """The words of the first sense of each spelling and reading of a dictionary."""
     best: dict[str, tuple[tuple[bool, bool, bool], list[str]]] = {}
+    for *both, (odd, rare), glosses in _entries(path):
+        words = gloss_words(glosses)
+        for by_reading, forms in enumerate(both):
+            entry = (odd, rare, bool(by_reading)), words
+            for form in forms if words else ():
+                best[form] = min(best.get(form, entry), entry, key=lambda ranked: ranked[0])
+    return {form: words for form, (_, words) in best.items()}
+
+
+def _entries(path: Path) -> list[_Entry]:
     with _reading(path, "JMdict (XML) or EDICT (EUC-JP or UTF-8)") as file:
         content = file.read()
-        for *both, (odd, rare), glosses in _jmdict(content) if content.startswith(b"<") else _edict(content):
-            words = gloss_words(glosses)
-            for by_reading, forms in enumerate(both):
-                entry = (odd, rare, bool(by_reading)), words
-                for form in forms if words else ():
-                    best[form] = min(best.get(form, entry), entry, key=lambda ranked: ranked[0])
-        if not best:
+        entries = list(_jmdict(content) if content.startswith(b"<") else _edict(content))
+        if not any(glosses for *_, glosses in entries):
             raise ValueError("it has no entry")
-    return {form: words for form, (_, words) in best.items()}
+    return entries
 
 
 def _jmdict(content: bytes) -> Iterator[_Entry]:

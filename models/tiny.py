@@ -33,7 +33,7 @@ TINY, TINY_WORDS = "tiny", "tiny-words"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
 _SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3}
 # Of tiny-words: examples of each task, those of kanji half of three cues and half of two.
-EXAMPLES = {"dat": 4096, "cue_dat": 4096, "kana_dat": 8192, "chain": 12288, "kanji": 49152}
+EXAMPLES = {"dat": 3072, "cue_dat": 3072, "kana_dat": 5120, "chain": 8192, "kanji": 32768}
 _WORDS: dict[str, Any] = {"words_revision": 1, "examples": EXAMPLES, "words_batch": 64}
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
@@ -175,7 +175,7 @@ def save(folder: Path, seed: int, model: Any, tokenizer: Any, examples: Sequence
     work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
     settings: dict[str, Any] = {"per_device_train_batch_size": batch, "learning_rate": _SETTINGS["learning_rate"]}
     settings |= {"lr_scheduler_type": "cosine", "warmup_steps": 20, "num_train_epochs": 1, "logging_steps": 20}
-    settings |= {"seed": seed, "disable_tqdm": not sys.stderr.isatty()}
+    settings |= {"seed": seed, "disable_tqdm": not sys.stderr.isatty(), "train_sampling_strategy": "group_by_length"}
     model = warm_start(model, tokenizer, examples, work / "sft", **settings)
     model.save_pretrained(work / "model")
     tokenizer.save_pretrained(work / "model")

@@ -1,16 +1,15 @@
 """The embedded model `tiny-words`: `tiny` for five word tasks, each with a prompt of its own, after one warm start.
 
-What stands before a prompt's cue and behind it is one token each. The warm start teaches the forms, and what words there
-are: DAT and cue DAT by random nouns, one-kana DAT by random nouns of the kana, chains by random near steps, kanji by
-items of the train split. An answer that is never a target is never given: so half of the kanji examples have two cues
-only (one of them twice) and any answer. Kanji's embeddings start from the graph of the words that they make.
+What stands before a prompt's cue and behind it is one token each. The warm start teaches forms and words: DAT and cue
+DAT by random nouns, one-kana DAT by random nouns of the kana, chains by random near steps, kanji by items of the train
+split. An answer that is never a target is never given: so half of the kanji examples have only two cues, one of them
+twice, and any answer. The embeddings of kanji start from the graph of the words that they make.
 """
 
 import random
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 

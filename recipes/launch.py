@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ class Output:
 def answer(settings: type, tasks: Callable[[Any], Mapping[str, Any]]) -> None:
     """Let a model answer the tasks that the command line's `settings` stand for; print the results.
 
-    Each has its folder in the output's: `tasks` gives them by its name, which of a single one may be empty.
+    Each has its folder in the output's: `tasks` gives them by its name. Of several, each gets num_responses answers, or
+    nearly so: each of its items as many. A single task has no name, and is answered as `sozo TASK` does.
     """
     end_with_launcher()
     from sozo.data.record import write_json
@@ -40,6 +41,9 @@ def answer(settings: type, tasks: Callable[[Any], Mapping[str, Any]]) -> None:
     folder, metrics = Path(output.output_dir), {}
     with Loaded() as loaded:  # the model once for all tasks
         for name, task in built.items():
+            if name:
+                each = max(1, (sampling.num_responses or 0) // len(task.items()))
+                sampling = replace(sampling, num_answers=each)
             run = answer_task(task, generator, sampling, folder / name, loaded)()
             if run is not None:  # of several processes the first one prints
                 print_run(run)

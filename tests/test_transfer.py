@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from study.transfer import FEWEST, Column, Matrix, TransferClaim, column
+from study.transfer import FEWEST, Column, Matrix, TransferClaim, make_column
 
 ROWS = ("none", "dat", "cue_dat", "kana_dat", "chain", "kanji", "mix", "form only")
 COLUMNS = ("dat", "cue_dat", "kana_dat", "chain", "kanji")
@@ -101,7 +101,7 @@ def test_values_are_means_of_equally_many_valid_answers():
     random = np.random.default_rng(5)
     scores = {(0, 0): random.normal(1, 0.1, 80), (0, 1): random.normal(1, 0.1, 60), (1, 0): random.normal(3, 0.1, 500)}
     scores[1, 1] = random.normal(3, 0.1, FEWEST - 1)
-    told = column("chain", scores, np.full((2, 2), 0.5))
+    told = make_column("chain", scores, np.full((2, 2), 0.5))
     assert told.n == 60
     assert told.values[0] == pytest.approx([1, 1], abs=0.05)
     assert told.values[0, 1] == pytest.approx(scores[0, 1].mean())

@@ -209,11 +209,8 @@ def study_hours(study: Study, steps: Sequence[Step]) -> str:
 
 
 def _answers(flags: Mapping[str, str]) -> int:
-    """How many answers a step draws: to each task of a study's `transfer` as many as there are items."""
-    count = int(flags["num_responses"])
-    if "tasks" not in flags:
-        return count
-    return sum(settings.get("num_items", count) for settings in json.loads(flags["tasks"]).values())
+    """How many answers a step draws: of a study's `transfer` to each task about as many."""
+    return int(flags["num_responses"]) * (len(json.loads(flags["tasks"])) if "tasks" in flags else 1)
 
 
 def _disk_line(study: Study, step: Step) -> str:

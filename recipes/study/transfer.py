@@ -49,6 +49,7 @@ class Transfer:
     columns: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]  # tasks with their settings
     against: str  # the arm from which every difference is taken
     claim: TransferClaim
+    notes: list[str] = Field(default_factory=list)  # what the page says first
     controls: dict[str, float] = Field(
         default_factory=dict
     )  # least value of the untrained arm, or no claim rests on it
@@ -179,7 +180,7 @@ def _reach(freedom: int) -> float:
     return float(stdtrit(freedom, (1 + LEVEL) / 2) + stdtrit(freedom, POWER))
 
 
-def column(name: str, scores: Mapping[tuple[int, int], np.ndarray], valid: np.ndarray) -> Column:
+def make_column(name: str, scores: Mapping[tuple[int, int], np.ndarray], valid: np.ndarray) -> Column:
     """Of each (row, seed) the mean of equally many values of valid answers, which are drawn from its `scores`."""
     enough = {place: own for place, own in scores.items() if len(own) >= FEWEST}
     n, values = min(map(len, enough.values()), default=0), np.full(valid.shape, np.nan)

@@ -10,6 +10,7 @@ import random
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,14 @@ def prompt_parts() -> list[str]:
             before, behind = before.removesuffix("\n"), behind.removeprefix("\n")
         parts += [part for part in (before, behind) if behind]
     return list(dict.fromkeys(parts))
+
+
+def words_tokenizer() -> Any:
+    """Of prompts in their parts, list numbers, kana, kanji and the nouns."""
+    nouns, (key, _) = tiny_nouns(), read_partners(None)
+    kana = KanaDat(WordSettings(cue_nouns=TINY)).by_kana
+    cues = dict.fromkeys(["\n", _SECOND, *kana, *sorted(key)])
+    return build_tokenizer(nouns, prompt_parts(), [cue for cue in cues if cue not in set(nouns)], _KANJI_CUES)
 
 
 def kanji_vectors(hidden: int) -> dict[str, np.ndarray]:
@@ -117,16 +126,12 @@ def main(folder: Path, seed: int) -> None:
     import torch
 
     begin(seed)
-    nouns, hidden = tiny_nouns(), _SETTINGS["hidden"]
-    kanji, kana = kanji_vectors(hidden), KanaDat(WordSettings(cue_nouns=TINY)).by_kana
-    known = set(nouns)
-    cues = [cue for cue in dict.fromkeys(["\n", _SECOND, *kana, *kanji]) if cue not in known]
-    tokenizer = build_tokenizer(nouns, prompt_parts(), cues, _KANJI_CUES)
+    nouns, tokenizer = tiny_nouns(), words_tokenizer()
     model = build_model(len(tokenizer), noun_vectors(nouns))
-    embeddings = model.get_input_embeddings().weight.data
-    for one, vector in kanji.items():
-        row, meaning = tokenizer.convert_tokens_to_ids(one), torch.tensor(vector, dtype=torch.float32)
-        embeddings[row] = embeddings[row] + meaning if one in known else meaning
+    embeddings, known = model.get_input_embeddings().weight.data, set(nouns)
+    for kanji, vector in kanji_vectors(_SETTINGS["hidden"]).items():
+        row, partners = tokenizer.convert_tokens_to_ids(kanji), torch.tensor(vector, dtype=torch.float32)
+        embeddings[row] = partners + embeddings[row] * (kanji in known)  # which is a noun's meaning
     made = list(examples(random.Random(seed)))
     save(folder, seed, model, tokenizer, made, _WORDS["words_batch"])
 

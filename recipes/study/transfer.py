@@ -131,6 +131,8 @@ class Matrix:
             return None, 0.0, 0
         (spread, freedom), mean = self.spread(column), float(differences.mean())
         error = spread * float(np.sqrt(2 / len(self.seeds)))
+        if not error:
+            return Interval(mean, None, None, len(self.seeds), "no training differs from another"), error, freedom
         low, high, p = t_test(mean, error, freedom)
         return Interval(mean, low, high, len(self.seeds), p=p, paired=True), error, freedom
 
@@ -168,6 +170,8 @@ class Matrix:
         for row, column in (*self.claim.cells, *((self.against, column) for column in self.claim.columns)):
             if not np.isfinite(self.row(column, row)).all():
                 return OPEN, f"{row} has too few valid answers to {column}"
+        if not all(self.columns[column].sd > 0 for column in self.claim.columns):
+            return OPEN, "all answers of a column are worth the same"
         if self.found.low is None or self.found.high is None:
             return OPEN, self.found.reason or ""
         return (HELD if self.found.low > 0 else FAILED if self.found.high <= 0 else OPEN), ""

@@ -128,13 +128,13 @@ def words_nearer(unit: np.ndarray, left: np.ndarray, right: np.ndarray, among: n
     """How many of the words `among` are nearer to the left word of each pair than the right word is: (pairs,).
 
     All are integer rows into `unit`, `left` and `right` of shape (pairs,); neither word of a pair counts. Where a word
-    has no vector, -1, all words are nearer.
+    has no vector, -1, it is the largest integer.
 
     >>> unit = np.float32([[1, 0], [0.8, 0.6], [0, 1]])
     >>> words_nearer(unit, np.array([0, 0]), np.array([1, 2]), np.arange(3)).tolist()
     [0, 1]
     """
-    counts = np.full(len(left), len(among))
+    counts = np.full(len(left), np.iinfo(np.int64).max)
     known = np.flatnonzero((left >= 0) & (right >= 0))
     for start in range(0, len(known), _CHUNK):
         chunk = known[start : start + _CHUNK]

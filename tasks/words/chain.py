@@ -47,7 +47,8 @@ class Chain(ListTask):
         return super().describe() | {"second_encoder": f"{encoder.name}@{encoder.revision}"}
 
     def value(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
-        return forward_flow(vectors.matrix, vectors.table(lists))
+        rows = vectors.table(lists)
+        return forward_flow(vectors.matrix, rows)
 
     def kept(self, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
         return np.asarray(self.near(lists).mean(axis=1)) if lists else np.zeros(0)

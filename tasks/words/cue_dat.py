@@ -60,8 +60,11 @@ class CueDat(ListTask):
     def near(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> tuple[np.ndarray, Any]:
         """Mean cosine of each list's nine words to each item's cue, (lists, cues), and the index of its own cues."""
         pool = list(dict.fromkeys([*(item.id for item in self.asked), *cues]))
-        near = cosines_to_cues(vectors.matrix, vectors.table(lists)[:, 1:], np.array(vectors.rows(pool)))
-        return near, (np.arange(len(lists)), np.array([pool.index(cue) for cue in cues]))
+        words, known = vectors.table(lists)[:, 1:], np.array(vectors.rows(pool))
+        return cosines_to_cues(vectors.matrix, words, known), (
+            np.arange(len(lists)),
+            np.array([pool.index(cue) for cue in cues]),
+        )
 
     def finish(self, run: Complete) -> Outcome:
         """The null too: these answers' lists with cues dealt anew."""

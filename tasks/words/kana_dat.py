@@ -14,7 +14,7 @@ from sozo.scoring.parse import NUM_WORDS
 from sozo.tasks.words.lists import ListTask, list_measures
 
 _LEAST = 30  # nouns of a kana that is asked
-_PLAIN = str.maketrans("ぁぃぅぇぉっゃゅょゎゔ", "あいうえおつやゆよわう")
+_PLAIN = str.maketrans("ぁぃぅぇぉっゃゅょゎゔヴ", "あいうえおつやゆよわうう")
 
 
 class KanaDat(ListTask):
@@ -49,7 +49,8 @@ class KanaDat(ListTask):
         return np.array(begins, float).reshape(len(lists), -1).mean(axis=1)
 
     def value(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
-        distances = mean_pairwise_distance(vectors.matrix, vectors.table(lists))
+        rows = vectors.table(lists)
+        distances = mean_pairwise_distance(vectors.matrix, rows)
         random, greedy = np.array([self.anchors(kana) for kana in cues]).T
         return np.asarray((distances - random) / (greedy - random))
 

@@ -92,10 +92,9 @@ class CueLists(Lists):
 
 
 class KanaLists(Lists):
-    def ten_of_the_farthest_hundred(self, item: Item, rng: np.random.Generator) -> list[str]:
+    def greedy_of_a_random_half(self, item: Item, rng: np.random.Generator) -> list[str]:
         pool = self.pool(item)
-        apart = pool[np.argsort(self.unit[pool] @ self.unit[pool].sum(axis=0))[:100]]
-        return self.words(item, rng.choice(apart, 10, replace=False))
+        return self.words(item, farthest_list(self.unit, rng.choice(pool, len(pool) // 2, replace=False), 10))
 
 
 class ChainLists(Lists):

@@ -190,6 +190,13 @@ def test_kana_dat_is_0_at_random_and_1_at_the_greedy_list():
     assert [row.values["kana_dat"] for row in rows] == pytest.approx([1, (8 / 9 - 18 / 19) * 19], abs=1e-5)
 
 
+@pytest.mark.parametrize("kind", [CueDat, KanaDat, Chain])
+def test_answers_of_which_none_is_a_list(kind):
+    task = words_of(kind(kind.Settings(noun_checker="jumandic")))
+    assert [row.reason for row in ask(task, ("犬木", "嫌です"), ("犬木", ""))] == ["format"] * 2
+    assert ask(task) == []
+
+
 def test_kana_dat_wants_every_word_to_begin_so():
     task = KanaDat(WordSettings(noun_checker="jumandic"))
     words = ["犬", "石", "イルカ", "息", "板", "糸", "稲", "猪", "芋", "命"]

@@ -51,7 +51,7 @@ class Chain(ListTask):
         return forward_flow(vectors.matrix, rows)
 
     def kept(self, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
-        return np.asarray(self.near(lists).mean(axis=1)) if lists else np.zeros(0)
+        return np.asarray(self.near(lists).mean(axis=1))
 
     def near(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
         """Of each step of lists whether both encoders find it near: bool, shape (lists, steps)."""

@@ -46,7 +46,7 @@ class KanaDat(ListTask):
 
     def kept(self, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
         begins = [[cue in first_kana(word) for word in words] for cue, words in zip(cues, lists, strict=True)]
-        return np.array(begins, float).reshape(len(lists), -1).mean(axis=1)
+        return np.array(begins).mean(axis=1)
 
     def value(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
         rows = vectors.table(lists)

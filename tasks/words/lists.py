@@ -148,8 +148,11 @@ class ListTask(Task):
         rows = [Row({valid: 0.0}, str(result.reason), {"words": result.words}) for result in results]
         good = [k for k, result in enumerate(results) if result.reason is None]
         own, lists = [cues[k] for k in good], [rows[k].facts["words"] for k in good]
-        worth = self.value(self.scorer.vectors, own, lists) if good else ()
-        for k, value, kept in zip(good, worth, self.kept(own, lists), strict=True):
+        if not good:
+            return rows
+        for k, value, kept in zip(
+            good, self.value(self.scorer.vectors, own, lists), self.kept(own, lists), strict=True
+        ):
             values = {valid: float(kept == 1)} | ({rule: float(kept)} if self.rule else {})
             if kept == 1:
                 rows[k] = Row({self.name: float(value), **values}, None, rows[k].facts)

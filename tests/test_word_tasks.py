@@ -10,6 +10,7 @@ import pytest
 
 from fakes import FakeEncoder, FakeNouns, list_text
 from sozo.data.errors import UserError
+from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import prompt
 from sozo.eval.control import KEPT, LOST, judge_control
 from sozo.eval.run import score_answers
@@ -198,8 +199,10 @@ def test_answers_of_which_none_is_a_list(kind):
 
 
 def test_kana_dat_wants_every_word_to_begin_so():
-    task = KanaDat(WordSettings(noun_checker="jumandic"))
     words = ["犬", "石", "イルカ", "息", "板", "糸", "稲", "猪", "芋", "命"]
+    nouns = list(dict.fromkeys([*tiny_nouns()[::4], *words, "海"]))
+    vectors = np.random.default_rng(0).normal(size=(len(nouns), 8))
+    task = words_of(KanaDat(WordSettings(noun_checker="jumandic")), dict(zip(nouns, vectors, strict=True)))
     good, bad, prose = ask(
         task, ("い", list_text(words)), ("い", list_text(["海", *words[1:]])), ("い", "い: " + list_text(words))
     )

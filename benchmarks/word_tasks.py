@@ -9,6 +9,7 @@ model. `--by` names the encoder that scores; the lists are always made by ja-gin
 """
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -207,7 +208,7 @@ def main() -> None:
     parser.add_argument("--edict", help="EDICT or JMdict")
     parser.add_argument("--items", type=int, default=256)
     parser.add_argument("--answers", type=int, default=4, help="to each item")
-    parser.add_argument("--only", help="rows whose name holds this")
+    parser.add_argument("--only", default=".*", help="regular expression of the rows' names")
     options = parser.parse_args()
     kind = task_type(options.task)
     own = (
@@ -215,25 +216,30 @@ def main() -> None:
         if options.task == "kanji"
         else {"cue_nouns": options.nouns, "noun_checker": "jumandic"}
     )
-    maker = kind(kind.Settings(num_items=options.items, **own))
-    scorer = (
-        maker
-        if options.by == "ja-ginza"
-        else kind(kind.Settings(num_items=options.items, embedding_model=options.by, **own))
-    )
-    items = maker.items()
+    task = kind(kind.Settings(num_items=options.items, **own))
+    items, by = task.items(), task
+    if options.by != "ja-ginza":  # validity stays as it is, only the value is another encoder's
+        by = kind(kind.Settings(num_items=options.items, embedding_model=options.by, **own))
+        known = set(by.nouns)
+        by.asked = items = tuple(item for item in items if options.task == "kana_dat" or item.id in known)
     print(
         f"{len(items)} items, {options.answers} answers each, scored by {options.by}, "
         f"{len(read_nouns(options.nouns)):,} nouns"
     )
     print("| answers | valid | value | unshared words | why invalid |\n|---|---|---|---|---|")
-    for name, way in ways(maker).items():
-        if options.only and options.only not in name:
+    for name, way in ways(task).items():
+        if not re.fullmatch(options.only, name):
             continue
         rng = np.random.default_rng(0)
         asked = [item for item in items for _ in range(options.answers)]
-        rows = scorer.score(asked, [Answer("", item.id, way(item, rng)) for item in asked])
-        values = [row.values[kind.name] for row in rows if kind.name in row.values]
+        rows = task.score(asked, [Answer("", item.id, way(item, rng)) for item in asked])
+        good = [(item.id, row) for item, row in zip(asked, rows, strict=True) if row.reason is None]
+        values = np.array([row.values[kind.name] for _, row in good])
+        if by is not task and good:
+            lists = [row.facts["words"] for _, row in good]
+            by.scorer.vectors.table(lists)  # so that all words have rows
+            values = by.value(by.scorer.vectors, [cue for cue, _ in good], lists)
+            values = values[np.isfinite(values)]
         valid = np.mean([row.values[f"{kind.name}/valid"] for row in rows])
         fixed = "–"
         if options.task != "kanji":
@@ -246,10 +252,10 @@ def main() -> None:
         reasons = ", ".join(
             f"{reason} {n / len(rows):.0%}" for reason, n in Counter(row.reason for row in rows).most_common() if reason
         )
-        error = 1.96 * np.std(values) / len(values) ** 0.5 if values else 0
+        error = 1.96 * np.std(values) / len(values) ** 0.5 if len(values) else 0
         value = (
             "–"
-            if not values
+            if not len(values)
             else f"{np.mean(values):.1%}"
             if kind.measures[0].share
             else f"{np.mean(values):+.4f} ± {error:.4f}"

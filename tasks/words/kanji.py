@@ -43,7 +43,7 @@ class Kanji(Task):
     title = "Kanji remote associates"
     Settings = KanjiSettings
     measures = (Measure("kanji", share=True), Measure("kanji/valid", share=True))
-    # Who says one kanji always solves 3%; who names a partner of the first cue 5%, or 13% without a dictionary.
+    # Who says one kanji always solves 3%; who names a partner of the first cue some 5%, or 10% without a dictionary.
     control = Control(measure=measures[0], chance=0.15, margin=0.1, least=144)
     max_new_tokens = 16
     view = WordsView()

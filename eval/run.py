@@ -150,7 +150,7 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
 def _finish(
     task: Task, folder: RunFolder, source: str, answers: Sequence[Answer], again: bool, trials: int | None = None
 ) -> TaskRun:
-    if task.Finished is Finished:
+    if task.Finished.prompts is Finished.prompts:  # it reads them there
         rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
         write_objects(folder.path / ITEMS, rows)
     outcome = task.finish(Complete(folder.path, source, answers, trials))

@@ -19,10 +19,11 @@ from sozo.data.prompts import fill, prompt
 from sozo.models.tiny import _SETTINGS, _WORDS, EXAMPLES, TINY, begin, build_model, build_tokenizer, noun_vectors, save
 from sozo.scoring.distance import nearest
 from sozo.scoring.parse import NUM_WORDS, write_list
-from sozo.tasks.words.chain import NEAREST, Chain
+from sozo.tasks.words.chain import NEAREST, Chain, ChainSettings
 from sozo.tasks.words.kana_dat import KanaDat
 from sozo.tasks.words.kanji import Kanji, KanjiSettings, read_partners
-from sozo.tasks.words.lists import TRAIN, WordSettings, split_of
+from sozo.tasks.words.items import TRAIN, split_of
+from sozo.tasks.words.lists import WordSettings
 
 # Three kanji between two line ends are three tokens, and nouns of three kanji stay whole.
 _KANJI_CUES = "|".join(rf"(?<=^\n{'.' * k})\p{{Han}}(?=\p{{Han}}{{{2 - k}}}\n$)" for k in range(3))
@@ -70,7 +71,7 @@ def kanji_vectors(hidden: int) -> dict[str, np.ndarray]:
 def near_nouns(chain: Chain) -> Mapping[str, list[str]]:
     """Noun -> those to which a chain may go on from it."""
     nouns, vectors = chain.nouns, chain.scorer.vectors
-    places = nearest(vectors.matrix, np.array(vectors.rows(nouns)), NEAREST)
+    places = nearest(vectors.matrix, vectors.table([nouns])[0], NEAREST)
     steps = [(noun, nouns[place]) for noun, row in zip(nouns, places, strict=True) for place in row]
     near: dict[str, list[str]] = {noun: [] for noun in nouns}
     for (noun, other), passes in zip(steps, chain.near(steps)[:, 0], strict=True):
@@ -91,7 +92,7 @@ def examples(draw: random.Random) -> Iterator[tuple[str, str]]:
     for _ in range(EXAMPLES["kana_dat"]):
         kana = draw.choice(list(by_kana))
         yield fill(prompt("kana_dat"), cue=kana), write_list(draw.sample(by_kana[kana], NUM_WORDS))
-    near, written = near_nouns(Chain(settings)), 0
+    near, written = near_nouns(Chain(ChainSettings(cue_nouns=TINY))), 0
     while written < EXAMPLES["chain"]:
         words = [draw.choice(cues)]
         while len(words) < NUM_WORDS and (others := [word for word in near[words[-1]] if word not in words]):

@@ -124,21 +124,26 @@ def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.
     return np.where(known[:, None], means, np.nan)
 
 
-def distance_of_nearest(unit: np.ndarray, rows: np.ndarray, among: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Distance of each word's nearest, second nearest, ... of the words `among`: (words, ranks), from rank 1 on.
+def words_nearer(unit: np.ndarray, left: np.ndarray, right: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """How many of the words `among` are nearer to the left word of each pair than the right word is: (pairs,).
 
-    `rows` and `among` are integer rows into `unit`, shapes (words,) and (others,); a word is no neighbour of itself.
+    All are integer rows into `unit`, `left` and `right` of shape (pairs,); neither word of a pair counts. Where a word
+    has no vector, -1, it is the largest integer.
 
-    >>> distance_of_nearest(np.eye(3, dtype=np.float32), np.array([0]), np.arange(3), np.array([1])).tolist()
-    [[1.0]]
+    >>> unit = np.float32([[1, 0], [0.8, 0.6], [0, 1]])
+    >>> words_nearer(unit, np.array([0, 0]), np.array([1, 2]), np.arange(3)).tolist()
+    [0, 1]
     """
-    distances = np.empty((len(rows), len(ranks)))
-    for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start : start + _CHUNK]
-        cosines = unit[chunk] @ unit[among].T
-        cosines[chunk[:, None] == among] = -2.0
-        distances[start : start + _CHUNK] = 1 + np.partition(-cosines, ranks - 1, axis=1)[:, ranks - 1]
-    return distances
+    counts = np.full(len(left), np.iinfo(np.int64).max)
+    known = np.flatnonzero((left >= 0) & (right >= 0))
+    for start in range(0, len(known), _CHUNK):
+        chunk = known[start : start + _CHUNK]
+        one, other = left[chunk, None], right[chunk, None]
+        nearness = unit[left[chunk]] @ unit[among].T
+        limits = np.einsum("ij,ij->i", unit[left[chunk]], unit[right[chunk]])
+        nearer = (nearness > limits[:, None]) & (among != one) & (among != other)
+        counts[chunk] = nearer.sum(axis=1)
+    return counts
 
 
 def nearest(unit: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
 ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval"}}
-MOST_TOKENS = 228_800  # of the product; python tests/house.py says where they stand
+MOST_TOKENS = 234_100  # of the product; python tests/house.py says where they stand
 MOST_LINES = 400  # of a file
 LONGEST = 60  # lines of a function
 SOURCES = {name: text for name, text in sources().items() if name.partition("/")[0] in ROOMS}
@@ -30,7 +30,7 @@ BY_STRING = {"data/settings.py", "rewards/__init__.py"}
 # Doors whose classes are subclasses of another tool's.
 NEED_THEIR_TOOL = [f"rewards/doors/{tool}.py" for tool in ("verifiers", "inspect_ai", "flexeval")]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; experts rate ideas.
-TASKS = ("dat", "jcq", "pbig", "sat", "sipen")
+TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kana_dat", "chain", "kanji")
 MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny(_words)?\.py|eval/experts/")
 
 
@@ -105,7 +105,7 @@ def test_no_arrow_in_disguise():
 
 
 def test_only_a_tasks_own_files_name_it():
-    own = re.compile(rf"sozo\.tasks\.({'|'.join(TASKS)})\b")
+    own = re.compile(rf"sozo\.tasks\.({'|'.join(TASKS)}|words)\b")
     wrong = []
     for name, tree in TREES.items():
         if MAY_NAME_TASKS.match(name):

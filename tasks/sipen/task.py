@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import write_objects
 from sozo.data.schema import FAILED
 from sozo.data.settings import setting
 from sozo.scoring.measure import Measure
-from sozo.tasks.finished import ITEMS
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, NEITHER, UNPARSEABLE, FinishedSipen
 from sozo.tasks.sipen.items import CONTROL, FORMS, Form, SipenItem, content_hash, read_items, trial_items
@@ -103,7 +101,6 @@ class Sipen(Task):
 
     def finish(self, run: Complete) -> Outcome:
         """Tables 4 to 6, controls, answers."""
-        write_objects(run.folder / ITEMS, ({"id": i.id, "prompt": i.prompt, **i.columns} for i in self.items()))
         finished = self.written(run.folder)
         replies = finished.replies
         failed = sum(answer.reason == FAILED for answer in finished.answers())

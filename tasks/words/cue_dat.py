@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.prompts import fill, prompt
+from sozo.data.prompts import prompt
 from sozo.data.settings import setting
 from sozo.scoring.distance import cosines_to_cues
 from sozo.scoring.embeddings import WordVectors
+from sozo.scoring.parse import split_list
 from sozo.tasks.task import Complete, Outcome
 from sozo.tasks.words.lists import ListTask, WordSettings, list_measures
 
@@ -44,50 +45,46 @@ class CueDat(ListTask):
         # A model that was trained on DAT goes on where the first line of its answer ends.
         return {**super().templates(), "dat": prompt("dat") + "1. {cue}", "dat-line": prompt("dat") + "\n1. {cue}"}
 
-    def ask(self, cue: str) -> str:
-        if (form := self.settings.cue_prompt) not in self.templates():
-            raise UserError(f"cue_prompt must be one of {', '.join(self.templates())}, not {form}")
-        return fill(self.templates()[form], cue=cue)
+    @property
+    def form(self) -> str:
+        if (name := self.settings.cue_prompt) not in self.templates():
+            raise UserError(f"cue_prompt must be one of {', '.join(self.templates())}, not {name}")
+        return name
 
     def value(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
         near, own = self.near(vectors, cues, lists)
-        near_own = near[np.arange(len(near)), own]
-        near[np.arange(len(near)), own] = np.nan
-        return np.asarray(np.nanmean(near, axis=1) - near_own)
+        to_own = near[own]
+        near[own] = np.nan
+        return np.asarray(np.nanmean(near, axis=1) - to_own)
 
-    def near(
-        self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean cosine of each list to each item's cue, and which is its own; shapes (lists, cues) and (lists,)."""
-        pool = list(dict.fromkeys([*(item.id for item in self.items()), *cues]))
-        known = np.array(vectors.rows(pool))
-        rows = np.array(vectors.rows([word for words in lists for word in words[1:]])).reshape(len(lists), -1)
-        near = cosines_to_cues(vectors.matrix, rows, known)
-        near[:, known < 0] = np.nan
-        return near, np.array([pool.index(cue) for cue in cues])
+    def near(self, vectors: WordVectors, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> tuple[np.ndarray, Any]:
+        """Mean cosine of each list's nine words to each item's cue, (lists, cues), and the index of its own cues."""
+        pool = list(dict.fromkeys([*(item.id for item in self.asked), *cues]))
+        words, known = vectors.table(lists)[:, 1:], np.array(vectors.rows(pool))
+        return cosines_to_cues(vectors.matrix, words, known), (
+            np.arange(len(lists)),
+            np.array([pool.index(cue) for cue in cues]),
+        )
 
-    def finish(self, run: Complete) -> Outcome | None:
-        """The value if cues are dealt anew over the answers: what choice of words alone would have."""
-        super().finish(run)
+    def finish(self, run: Complete) -> Outcome:
+        """The null too: these answers' lists with cues dealt anew."""
         finished = self.written(run.folder)
         answers = [answer for answer in finished.answers() if answer.reason is None][:_MOST]
-        metrics = finished.summarised(self.measures, run.source)
-        if len(answers) > 1:
-            lists = self.scorer.score([self.text(answer.item, answer.text) for answer in answers])
-            words = [lists.words(k) or () for k in range(len(lists))]
-            metrics["null"] = null(*self.near(self.scorer.vectors, [answer.item for answer in answers], words))
-        return Outcome(metrics)
+        cues = [answer.item for answer in answers]
+        lists = [split_list(self.text(cue, answer.text)) or () for cue, answer in zip(cues, answers, strict=True)]
+        near = null(*self.near(self.scorer.vectors, cues, lists)) if len(lists) > 1 else None
+        return Outcome(finished.summarised(self.measures, run.source) | {"null": near})
 
 
-def null(near: np.ndarray, own: np.ndarray) -> Mapping[str, Any]:
-    """How far lists are from cues dealt anew, beside how far they are from their own: see `CueDat.near`.
+def null(near: np.ndarray, own: Any) -> dict[str, float]:
+    """How much farther lists are from their own cue than from cues dealt anew over them (see `CueDat.near`).
 
-    The observed mean minus the mean of permutations, the permutations' middle 95%, and the share of them (itself among
-    them) in which the lists are as far from their cues as they were.
+    `mean` is the difference; `low` and `high` hold 95% of what permutations have; `p` is the share of those, and of the
+    answers as they are, that are as far.
     """
-    rng, lists = np.random.default_rng(0), np.arange(len(near))
-    dealt = np.array([-np.nanmean(near[lists, rng.permutation(own)]) for _ in range(_PERMUTATIONS)])
-    observed = -float(np.nanmean(near[lists, own]))
-    low, high = np.quantile(dealt, (0.025, 0.975)) - dealt.mean()
-    p = (1 + (dealt >= observed).sum()) / (1 + _PERMUTATIONS)
-    return {"mean": observed - float(dealt.mean()), "low": float(low), "high": float(high), "p": float(p)}
+    (lists, cues), rng = own, np.random.default_rng(0)
+    dealt = np.array([np.nanmean(near[lists, rng.permutation(cues)]) for _ in range(_PERMUTATIONS)])
+    observed, mean = np.nanmean(near[own]), dealt.mean()
+    high, low = mean - np.quantile(dealt, (0.025, 0.975))
+    p = (1 + (dealt <= observed).sum()) / (1 + _PERMUTATIONS)
+    return {"mean": float(mean - observed), "low": float(low), "high": float(high), "p": float(p)}

@@ -1,12 +1,12 @@
 """Kanji remote associates: three kanji, and one that makes a word of two kanji with each of them, in either order."""
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -16,8 +16,8 @@ from sozo.data.settings import setting
 from sozo.scoring.embeddings.glove import spellings
 from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
-from sozo.tasks.task import Answer, Bound, Control, Item, Row, Task
-from sozo.tasks.words.lists import TEST, ItemSettings, split_of
+from sozo.tasks.task import Answer, Control, Item, Row, Task
+from sozo.tasks.words.items import TEST, ItemSettings, digest, split_of
 from sozo.tasks.words.view import WordsView
 
 Partners = Mapping[str, frozenset[str]]  # kanji -> those with which it makes a word
@@ -25,7 +25,7 @@ _KANJI = re.compile(r"[\u4e00-\u9fff]")
 _WORD = re.compile(r"([\u4e00-\u9fff])(?!\1)[\u4e00-\u9fff]")
 _PARTNERS = range(4, 61)  # common words of an answer
 _SOLUTIONS = 3  # at most
-_ATTEMPTS = 200  # for each item
+_ROUNDS = 50  # over the answers
 
 
 @dataclass(frozen=True)
@@ -43,63 +43,48 @@ class Kanji(Task):
     title = "Kanji remote associates"
     Settings = KanjiSettings
     measures = (Measure("kanji", share=True), Measure("kanji/valid", share=True))
-    # Who always says one kanji solves 2%, and who names a word of the first cue's 4% (docs/word-tasks.md).
-    control = Control(measure=measures[0], chance=0.05, margin=0.1, least=144)
+    # Who says one kanji always solves 3%; who names a partner of the first cue some 5%, or 10% without a dictionary.
+    control = Control(measure=measures[0], chance=0.15, margin=0.1, least=144)
     max_new_tokens = 16
     view = WordsView()
     settings: KanjiSettings
 
-    @classmethod
-    def bounds(cls) -> tuple[Bound, ...]:
-        return (Bound(measure=cls.measures[1], margin=0.05, least=30),)
-
     @cached_property
-    def partners(self) -> tuple[Partners, Partners]:
-        """Of all words, which are the key; and of those common ones that items are made of."""
-        return read_partners(self.settings.edict)
+    def asked(self) -> tuple[Item, ...]:
+        """Answers in a random order, again and again; of each time three kanji with which it makes common words."""
+        key, common = read_partners(self.settings.edict)
+        answers = self.settings.shuffled(kanji for kanji in common if len(common[kanji]) in _PARTNERS)
+        split, rng, items = self.settings.split, Random(self.settings.item_seed), dict[str, Item]()
+        for answer in answers * _ROUNDS:
+            cues = "".join(rng.sample(sorted(common[answer]), 3))
+            solutions = sorted(frozenset.intersection(*(key[cue] for cue in cues)) - set(cues))
+            if len(solutions) <= _SOLUTIONS and all(split_of(kanji) == split for kanji in solutions):
+                columns = {"cues": cues, "solutions": "".join(solutions)}
+                items.setdefault("".join(sorted(cues)), Item(cues, fill(prompt("kanji"), cue=cues), columns))
+            if len(items) == self.settings.num_items:
+                break
+        return tuple(items.values())
 
     def items(self) -> Sequence[Item]:
-        return self._items
-
-    @cached_property
-    def _items(self) -> tuple[Item, ...]:
-        """Answers uniformly, then three of the kanji with which it makes common words."""
-        (key, common), rng, split = self.partners, self.settings.rng, self.settings.split
-        answers = [kanji for kanji in sorted(common) if len(common[kanji]) in _PARTNERS and split_of(kanji) == split]
-        count = self.settings.num_items or 256
-        drawn: dict[str, Item] = {}
-        for _ in range(_ATTEMPTS * count if answers else 0):
-            partners = sorted(common[answers[rng.integers(len(answers))]])
-            cues = "".join(partners[k] for k in rng.permutation(len(partners))[:3])
-            solutions = sorted(frozenset.intersection(*(key[cue] for cue in cues)) - set(cues))
-            name = "".join(sorted(cues))
-            if len(solutions) <= _SOLUTIONS and name not in drawn and all(split_of(one) == split for one in solutions):
-                columns = {"cues": cues, "solutions": "".join(solutions)}
-                drawn[name] = Item(name, fill(prompt("kanji"), cue=cues), columns)
-            if len(drawn) == count:
-                return tuple(drawn.values())
-        raise UserError(f"the dictionaries give {len(drawn)} of {count} items of kanji; take fewer as num_items")
+        return self.asked
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         rows = []
         for item, answer in zip(items, answers, strict=True):
             text = final_text(answer.text) or ""
-            valid = bool(_KANJI.fullmatch(text))
-            values = {"kanji": float(valid and text in item.columns["solutions"]), "kanji/valid": float(valid)}
-            rows.append(Row(values))
+            solved = len(text) == 1 and text in item.columns["solutions"]
+            rows.append(Row({"kanji": float(solved), "kanji/valid": float(bool(_KANJI.fullmatch(text)))}))
         return rows
 
     def deciding(self) -> dict[str, Any]:
-        asked = repr([(item.id, dict(item.columns)) for item in self.items()])
-        return {"items_sha256": hashlib.sha256(asked.encode()).hexdigest(), **super().deciding()}
+        return digest(self.asked) | super().deciding()
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Items with a solution of the test split."""
-        before = prompt("kanji").partition("{cue}")[0]
-        for item in (item for item in items if item.prompt.startswith(before)):
+        for item in items:
             if any(split_of(kanji) == TEST for kanji in item.columns.get("solutions", "")):
-                raise UserError(f"training data hold {item.id} of kanji's test split; take the setting split: train")
+                raise UserError(f"training data hold {item.id} of kanji's test split; set split to train")
 
 
 @cache

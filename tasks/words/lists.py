@@ -1,87 +1,52 @@
-"""What the tasks of ten nouns share: settings, validity, the value by one encoder and by a second, fixed lists."""
+"""What the tasks of ten nouns share: which cues are asked, what a valid list is, and what tells a fixed list."""
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import write_objects
 from sozo.data.nouns import read_nouns
 from sozo.data.prompts import fill, prompt
 from sozo.data.settings import setting
-from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
-from sozo.scoring.parse import NUM_WORDS
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
-from sozo.tasks.finished import ITEMS, Finished
-from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, Row, Task
+from sozo.tasks.finished import Finished
+from sozo.tasks.task import Answer, Bound, Item, Row, Task
+from sozo.tasks.words.items import TEST, ItemSettings, digest, split_of
 from sozo.tasks.words.view import WordsView
 
-SPLITS = TRAIN, TEST = "train", "test"
 _LINE = re.compile(r"^[0-9]+\.[ \u3000](\S+)$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class ItemSettings:
-    """Which items are asked."""
-
-    split: str = setting(TEST, "test, or train: items that share no cue and no solution with test's.")
-    num_items: int | None = setting(None, "Items (default: 256; one-kana DAT: every kana).")
-    item_seed: int = setting(0, "Seed of which items are drawn.")
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """Which draws the items."""
-        if self.split not in SPLITS or (self.num_items is not None and self.num_items < 3) or self.item_seed < 0:
-            raise UserError("a word task needs the split train or test, 3 items or more, and an item_seed of 0 or more")
-        return np.random.default_rng(self.item_seed)
+_COMPARED = 9  # words of a list beside its cue
 
 
 @dataclass(frozen=True)
 class WordSettings(ItemSettings, DatSettings):
     """DAT's settings, and where cues come from; distances are always by centred vectors."""
 
-    second_encoder: str | None = setting(None, "A second encoder of the value; of chain the second gate (default e5).")
     cue_nouns: str | None = setting(
         None, "Nouns that cues and neighbours come from: a file, or tiny (default: JumanDIC's)."
     )
 
 
-def split_of(cue: str) -> str:
-    """The split that a cue, a kana or a solution belongs to, whatever list it was drawn from.
-
-    >>> [split_of(cue) for cue in "犬猫"]
-    ['train', 'test']
-    """
-    return SPLITS[hashlib.sha256(cue.encode()).digest()[0] % 2]
-
-
-def centred(name: str) -> str:
-    """The encoder of this name without its common direction."""
-    return name if name.startswith("centred:") else f"centred:{name}"
-
-
 class FinishedLists(Finished):
-    """Lists on disk, and how many of its words a list has for itself among those of its item."""
+    """Lists on disk, and how many of their words the lists of one item do not share."""
 
     same = ("items_sha256",)
-    size = NUM_WORDS - 1  # words of a list beside its cue
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        if not measure.name.endswith("/unique_words"):
+        if not measure.name.endswith("/unshared"):
             return super().by_item(measure)
         lists: dict[str, list[list[str]]] = {item: [] for item in self.prompts}
         for answer in self.answers():
             if answer.reason is None:
-                lists[answer.item].append(_LINE.findall(final_text(answer.text) or "")[-self.size :])
+                lists[answer.item].append(_LINE.findall(final_text(answer.text) or "")[-_COMPARED:])
         return {item: unshared(of_item) for item, of_item in lists.items()}
 
 
@@ -98,18 +63,14 @@ def unshared(lists: Sequence[Sequence[str]]) -> float | None:
     return 1 - sum(count * (count - 1) for count in counts) / (pairs * len(lists[0]))
 
 
-def list_measures(name: str, *more: Measure, **options: Any) -> tuple[Measure, ...]:
-    """The measures of a task of lists: its value, validity, more of its own, the value by the second encoder, and what
-    tells lists from one fixed list for each item."""
-    valid, unique = (Measure(f"{name}/{short}", share=True) for short in ("valid", "unique_words"))
-    return (Measure(name, **options), valid, *more, Measure(f"{name}/second", group=None), unique)
+def list_measures(name: str, *own: Measure, scale: tuple[float, float] | None = None) -> tuple[Measure, ...]:
+    """The value, validity, the task's own measures, and the words that lists of one item do not share."""
+    valid, unique = (Measure(f"{name}/{short}", share=True) for short in ("valid", "unshared"))
+    return (Measure(name, scale=scale), valid, *own, unique)
 
 
 class ListTask(Task):
-    """Lists of ten nouns, of which the first may be the item's cue, written in the prompt.
-
-    A subclass has `cues` (what is asked), `text` (an answer as a list of ten) and `value` (what lists are worth).
-    """
+    """Lists of ten nouns. A subclass says what lists are worth (`value`), and perhaps how far they keep a rule."""
 
     Settings = WordSettings
     Finished = FinishedLists
@@ -117,11 +78,13 @@ class ListTask(Task):
     max_new_tokens = 256
     batch_size = 256
     column: ClassVar[str] = "cue"  # of the items
+    rule: ClassVar[str] = ""  # the measure of how much of a list keeps the task's own rule
     settings: WordSettings
 
     def __init__(self, settings: WordSettings | None = None) -> None:
         own = (settings or self.Settings()).settled()
-        super().__init__(replace(own, embedding_model=centred(own.embedding_model), olson=False))
+        name = "centred:" + own.embedding_model.removeprefix("centred:")
+        super().__init__(replace(own, embedding_model=name, olson=False))
 
     @classmethod
     def bounds(cls) -> tuple[Bound, ...]:
@@ -134,43 +97,35 @@ class ListTask(Task):
         return DatScorer.of(self.settings)
 
     @cached_property
-    def second_vectors(self) -> WordVectors | None:
-        """Vectors of the second encoder."""
-        name = self.settings.second_encoder
-        return WordVectors(make_encoder(centred(name))) if name else None
-
-    @cached_property
     def nouns(self) -> tuple[str, ...]:
         """The nouns that may stand in a list, from which everything is drawn."""
-        nouns = list(read_nouns(self.settings.cue_nouns))
-        numbers = self.scorer.words.look_up(nouns)
-        known = [number >= 0 and self.scorer.words.rows[number] >= 0 for number in numbers.tolist()]
-        return tuple(compress(nouns, known))
+        nouns, table = list(read_nouns(self.settings.cue_nouns)), self.scorer.words
+        numbers = table.look_up(nouns).tolist()
+        return tuple(noun for noun, k in zip(nouns, numbers, strict=True) if k >= 0 and table.rows[k] >= 0)
 
-    def cues(self) -> Sequence[str]:
-        """All cues of the split, in an order of their own."""
-        return sorted(noun for noun in self.nouns if split_of(noun) == self.settings.split)
+    def cues(self) -> Iterable[str]:
+        """What may be asked about, of both splits."""
+        return self.nouns
+
+    @property
+    def form(self) -> str:
+        """Which of the prompts is taken."""
+        return "cue"
 
     @classmethod
     def templates(cls) -> Mapping[str, str]:
         """The prompts in which a cue may be asked about, by name."""
         return {"cue": prompt(cls.name)}  # type: ignore[arg-type]
 
-    def ask(self, cue: str) -> str:
-        """The prompt about a cue."""
-        return fill(self.templates()["cue"], cue=cue)
-
     @cached_property
-    def _items(self) -> tuple[Item, ...]:
-        rng, cues = self.settings.rng, self.cues()
-        count = min(self.settings.num_items or 256, len(cues))
-        chosen = [cues[k] for k in rng.permutation(len(cues))[:count].tolist()]
-        if len(chosen) < 3:
-            raise UserError(f"{self.name} finds only {len(chosen)} items; give more nouns as cue_nouns")
-        return tuple(Item(cue, self.ask(cue), {self.column: cue}) for cue in chosen)
+    def asked(self) -> tuple[Item, ...]:
+        """The items."""
+        template = self.templates()[self.form]
+        cues = self.settings.shuffled(self.cues())[: self.settings.num_items]
+        return tuple(Item(cue, fill(template, cue=cue), {self.column: cue}) for cue in cues)
 
     def items(self) -> Sequence[Item]:
-        return self._items
+        return self.asked
 
     def text(self, cue: str, answer: str) -> str:
         """The answer as a list of ten whose first word is the cue, which the answer may repeat in its first line."""
@@ -181,46 +136,42 @@ class ListTask(Task):
         """What lists of ten are worth by some encoder: (lists,), NaN where a word has no vector."""
         raise NotImplementedError
 
-    def failed(self, cue: str, words: Sequence[str]) -> str | None:
-        """Why a list of ten different nouns is none that was asked for."""
-        return None
+    def kept(self, cues: Sequence[str], lists: Sequence[Sequence[str]]) -> np.ndarray:
+        """How much of each list keeps the task's own rule: (lists,), 0 to 1."""
+        return np.ones(len(lists))
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        """Every answer has `NAME/valid`, every list of ten different nouns its share by the task's own rule."""
         cues = [str(item.columns[self.column]) for item in items]
-        rows, good = [], []
-        scores = self.scorer.score([self.text(cue, answer.text) for cue, answer in zip(cues, answers, strict=True)])
-        for k, (cue, result) in enumerate(zip(cues, scores, strict=True)):
-            reason = str(result.reason) if result.reason else self.failed(cue, result.words or ())
-            rows.append(Row({f"{self.name}/valid": float(reason is None)}, reason, {"words": result.words}))
-            good += [k] if reason is None else []
-        lists, of_lists = [rows[k].facts["words"] for k in good], [cues[k] for k in good]
-        for name, vectors in ((self.name, self.scorer.vectors), (f"{self.name}/second", self.second_vectors)):
-            values = self.value(vectors, of_lists, lists) if vectors and lists else ()
-            for k, value in zip(good, values, strict=False):
-                if np.isfinite(value):
-                    rows[k] = replace(rows[k], values={**rows[k].values, name: float(value)})
+        results = self.scorer.score([self.text(cue, answer.text) for cue, answer in zip(cues, answers, strict=True)])
+        valid, rule = f"{self.name}/valid", f"{self.name}/{self.rule}"
+        rows = [Row({valid: 0.0}, str(result.reason), {"words": result.words}) for result in results]
+        good = [k for k, result in enumerate(results) if result.reason is None]
+        own, lists = [cues[k] for k in good], [rows[k].facts["words"] for k in good]
+        if not good:
+            return rows
+        for k, value, kept in zip(
+            good, self.value(self.scorer.vectors, own, lists), self.kept(own, lists), strict=True
+        ):
+            values = {valid: float(kept == 1)} | ({rule: float(kept)} if self.rule else {})
+            if kept == 1:
+                rows[k] = Row({self.name: float(value), **values}, None, rows[k].facts)
+            else:
+                rows[k] = Row(values, f"not_{self.rule}", rows[k].facts)
         return rows
 
     def deciding(self) -> dict[str, Any]:
-        asked = repr([(item.prompt, dict(item.columns)) for item in self.items()])
-        return {"items_sha256": hashlib.sha256(asked.encode()).hexdigest(), **super().deciding()}
+        return digest(self.items()) | super().deciding()
 
     def describe(self) -> dict[str, Any]:
-        known = self.second_vectors.describe() if self.second_vectors else {}
-        return self.scorer.describe() | {f"second_{name}": value for name, value in known.items()}
-
-    def finish(self, run: Complete) -> Outcome | None:
-        rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in self.items())
-        write_objects(run.folder / ITEMS, rows)
-        return None
+        return self.scorer.describe()
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Prompts of this task about cues of the test split."""
         ends = [template.split("{cue}") for template in cls.templates().values()]
-        for item in items:
+        for text in (item.prompt for item in items):
             for before, after in ends:
-                cue = item.prompt.removeprefix(before).removesuffix(after)
-                if item.prompt == before + cue + after and split_of(cue) == TEST:
-                    what = f"training data ask {cls.name} about {cue}, which is of its test split"
-                    raise UserError(f"{what}; take the setting split: train")
+                cue = text.removeprefix(before).removesuffix(after)
+                if text == before + cue + after and split_of(cue) == TEST:
+                    raise UserError(f"training data ask {cls.name} about {cue}, of its test split; set split to train")

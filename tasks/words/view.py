@@ -1,22 +1,11 @@
 """How results of the word tasks are shown: every measure, and of cue DAT what it is with cues dealt anew."""
 
-from collections.abc import Sequence
-
-from sozo.scoring.measure import Measure
 from sozo.tasks.finished import Finished
-from sozo.tasks.view import FACTS, RunColumn, View, setting_of
+from sozo.tasks.view import View
 
 
 class WordsView(View[Finished]):
-    """The measures of any task, with the encoders."""
-
-    def columns(self, measures: Sequence[Measure], runs: Sequence[Finished]) -> list[RunColumn]:
-        return [
-            *super().columns(measures, runs),
-            setting_of("embedding_model", "words_encoder", FACTS),
-            setting_of("second_encoder", "words_second", FACTS),
-            setting_of("split", "words_split", FACTS),
-        ]
+    """The measures of any task."""
 
     def notes(self, run: Finished) -> list[str]:
         if not (null := run.metrics.get("null")):

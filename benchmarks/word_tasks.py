@@ -1,0 +1,267 @@
+"""What the word tasks pay to who reads nothing or cheats: the tables of docs/word-tasks.md.
+
+    python benchmarks/word_tasks.py --task cue_dat --nouns tiny
+    python benchmarks/word_tasks.py --task cue_dat --nouns tiny --by e5
+    python benchmarks/word_tasks.py --task kanji --edict edict.gz
+
+Every row is one way to answer the task's items, several times each, scored by the task itself; deterministic, and no
+model. `--by` names the encoder that scores; the lists are always made by ja-ginza.
+"""
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sozo.data.nouns import read_nouns
+from sozo.scoring.distance import farthest_list
+from sozo.scoring.parse import write_list
+from sozo.tasks import task_type
+from sozo.tasks.task import Answer, Item, Task
+from sozo.tasks.words.chain import _NEAREST
+from sozo.tasks.words.kanji import read_partners
+from sozo.tasks.words.lists import ListTask, unshared
+
+Write = Callable[[Item, np.random.Generator], str]
+FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")
+FIXED = ["茶碗", "憲法", "台風", "微分", "靴下", "恋愛", "肝臓", "大工", "金星", "味噌"]  # the README's list
+
+
+class Lists:
+    """Ways to answer the three tasks of lists; a way is a method that gives the words of an answer, cue first."""
+
+    def __init__(self, task: ListTask) -> None:
+        self.task, self.nouns = task, list(task.nouns)
+        self.unit = task.scorer.vectors.unit(self.nouns)
+        self.place = {noun: k for k, noun in enumerate(self.nouns)}
+        rng = np.random.default_rng(1)
+        # As frequent as words are: the rank of a noun in a random order decides, by Zipf's law.
+        weights = 1 / (1 + rng.permutation(len(self.nouns)))
+        self.frequency = weights / weights.sum()
+        self.greedy_lists: dict[str, list[str]] = {}
+
+    def pool(self, item: Item) -> np.ndarray:
+        """Numbers of the nouns that may stand in a list."""
+        own = self.task.by_kana[item.id] if self.task.name == "kana_dat" else self.nouns
+        return np.array([self.place[noun] for noun in own if noun != item.id])
+
+    def words(self, item: Item, numbers: Sequence[int]) -> list[str]:
+        words = [self.nouns[k] for k in numbers]
+        return words if self.task.name == "kana_dat" else [item.id, *words[:9]]
+
+    def nearness(self, item: Item) -> np.ndarray:
+        """Of each noun of the pool, to the cue."""
+        return self.unit[self.pool(item)] @ self.unit[self.place[item.id]]
+
+    def random(self, item: Item, rng: np.random.Generator) -> list[str]:
+        return self.words(item, rng.choice(self.pool(item), 10, replace=False))
+
+    def by_frequency(self, item: Item, rng: np.random.Generator) -> list[str]:
+        weights = self.frequency[self.pool(item)]
+        return self.words(item, rng.choice(self.pool(item), 10, replace=False, p=weights / weights.sum()))
+
+    def greedy(self, item: Item, rng: np.random.Generator) -> list[str]:
+        if item.id not in self.greedy_lists:
+            self.greedy_lists[item.id] = self.words(item, farthest_list(self.unit, self.pool(item), 10))
+        return self.greedy_lists[item.id]
+
+    def one_fixed_list(self, item: Item, rng: np.random.Generator) -> list[str]:
+        return FIXED if self.task.name == "kana_dat" else [item.id, *[word for word in FIXED if word != item.id][:9]]
+
+
+class CueLists(Lists):
+    def __init__(self, task: ListTask) -> None:
+        super().__init__(task)
+        centres = farthest_list(self.unit, np.arange(len(self.nouns)), 8)
+        self.clusters = [np.argsort(-self.unit @ self.unit[k])[:10] for k in centres]
+
+    def farthest_from_the_cue(self, item: Item, rng: np.random.Generator) -> list[str]:
+        return self.words(item, self.pool(item)[np.argsort(self.nearness(item))[:9]])
+
+    def nine_of_the_farthest_hundred(self, item: Item, rng: np.random.Generator) -> list[str]:
+        return self.words(item, rng.choice(self.pool(item)[np.argsort(self.nearness(item))[:100]], 9, replace=False))
+
+    def one_of_eight_fixed_lists(self, item: Item, rng: np.random.Generator) -> list[str]:
+        """A table: of eight clusters' lists that whose centre is farthest from the cue."""
+        best = min(self.clusters, key=lambda numbers: self.unit[numbers].sum(axis=0) @ self.unit[self.place[item.id]])
+        return self.words(item, [k for k in best if self.nouns[k] != item.id])
+
+    def synonyms_of_the_cue(self, item: Item, rng: np.random.Generator) -> list[str]:
+        return self.words(item, self.pool(item)[np.argsort(-self.nearness(item))[:9]])
+
+
+class KanaLists(Lists):
+    def greedy_of_a_random_half(self, item: Item, rng: np.random.Generator) -> list[str]:
+        pool = self.pool(item)
+        return self.words(item, farthest_list(self.unit, rng.choice(pool, len(pool) // 2, replace=False), 10))
+
+
+class ChainLists(Lists):
+    def walk(self, item: Item, choose: Callable[[list[int], list[int]], int], gate: bool = True) -> list[str]:
+        """Nine steps, each chosen among the 20 nearest, or those of them that the second encoder confirms."""
+        chain = [self.place[item.id]]
+        while len(chain) < 10:
+            order = np.argsort(-self.unit @ self.unit[chain[-1]])
+            near = [int(k) for k in order[: _NEAREST + 1] if k not in chain]
+            pairs = [[self.nouns[chain[-1]], self.nouns[k]] for k in near]
+            near = [k for k, good in zip(near, self.task.near(pairs)[:, 0], strict=True) if good or not gate] or near
+            chain.append(choose(chain, near))
+        return [self.nouns[k] for k in chain]
+
+    def random_steps(self, item: Item, rng: np.random.Generator) -> list[str]:
+        return self.walk(item, lambda _, near: near[rng.integers(len(near))])
+
+    def greatest_flow(self, item: Item, rng: np.random.Generator) -> list[str]:
+        return self.walk(item, lambda chain, near: near[int((self.unit[near] @ self.unit[chain].sum(axis=0)).argmin())])
+
+    def random_steps_of_ja_ginza_alone(self, item: Item, rng: np.random.Generator) -> list[str]:
+        return self.walk(item, lambda _, near: near[rng.integers(len(near))], gate=False)
+
+    def synonyms_of_the_cue(self, item: Item, rng: np.random.Generator) -> list[str]:
+        order = np.argsort(-self.unit @ self.unit[self.place[item.id]])
+        return self.words(item, [k for k in order if self.nouns[k] != item.id][:9])
+
+
+class KanjiAnswers:
+    def __init__(self, task: Task) -> None:
+        self.key, _ = read_partners(task.settings.edict)
+        own = [item.columns["solutions"] for item in task.items()]
+        train = type(task)(type(task.settings)(edict=task.settings.edict, split="train", num_items=4096))
+        self.train = Counter("".join(item.columns["solutions"] for item in train.items()))
+        self.best = Counter("".join(own)).most_common(1)[0][0]
+        self.all = sorted(self.key)
+
+    def random(self, item: Item, rng: np.random.Generator) -> str:
+        return self.all[rng.integers(len(self.all))]
+
+    def one_kanji_the_best_of_train(self, item: Item, rng: np.random.Generator) -> str:
+        return self.train.most_common(1)[0][0]
+
+    def one_kanji_the_best_of_these_items(self, item: Item, rng: np.random.Generator) -> str:
+        return self.best
+
+    def most_productive_partner(self, item: Item, rng: np.random.Generator) -> str:
+        near = set().union(*(self.key[cue] for cue in item.columns["cues"]))
+        return max(sorted(near), key=lambda kanji: len(self.key[kanji]))
+
+    def fits(self, item: Item, rng: np.random.Generator, cues: int) -> str:
+        fitting = sorted(
+            frozenset.intersection(*(self.key[cue] for cue in item.columns["cues"][:cues])) - set(item.columns["cues"])
+        )
+        return fitting[rng.integers(len(fitting))]
+
+    def fits_the_first_cue(self, item: Item, rng: np.random.Generator) -> str:
+        return self.fits(item, rng, 1)
+
+    def fits_two_cues(self, item: Item, rng: np.random.Generator) -> str:
+        return self.fits(item, rng, 2)
+
+    def table_look_up(self, item: Item, rng: np.random.Generator) -> str:
+        return self.fits(item, rng, 3)
+
+    def the_first_cue(self, item: Item, rng: np.random.Generator) -> str:
+        return item.columns["cues"][0]
+
+    def in_prose(self, item: Item, rng: np.random.Generator) -> str:
+        return f"答えは「{self.table_look_up(item, rng)}」です。"
+
+    def three_kanji(self, item: Item, rng: np.random.Generator) -> str:
+        return "".join(self.fits(item, rng, 2) for _ in range(3))
+
+
+HELPERS = ("pool", "words", "nearness", "walk", "fits")
+KINDS = {"cue_dat": CueLists, "kana_dat": KanaLists, "chain": ChainLists, "kanji": KanjiAnswers}
+
+
+def ways(task: Task) -> dict[str, Write]:
+    """Name -> who writes an answer to an item so."""
+    answers = KINDS[task.name](task)
+    names = [name for kind in reversed(type(answers).__mro__) for name in vars(kind) if name[0] != "_"]
+    names = [name for name in names if name not in HELPERS]
+    if task.name == "kanji":
+        return {name.replace("_", " "): getattr(answers, name) for name in names}
+    written = {name: lambda item, rng, name=name: write_list(getattr(answers, name)(item, rng)) for name in names}
+    good = answers.random_steps if task.name == "chain" else answers.random
+
+    def ending_in(last: Callable[[list[str]], str]) -> Write:
+        def write(item: Item, rng: np.random.Generator) -> str:
+            words = good(item, rng)
+            return write_list([*words[:9], last([*words, item.id])])
+
+        return write
+
+    written["such a list, in prose"] = lambda item, rng: "考えた結果です。\n" + write_list(good(item, rng))
+    written["such a list, full-width digits"] = lambda item, rng: write_list(good(item, rng)).translate(FULL_WIDTH)
+    written["such a list, a word twice"] = ending_in(lambda words: words[4])
+    if task.name != "kana_dat":
+        written["such a list, the cue again"] = ending_in(lambda words: words[-1])
+    return {name.replace("_", " "): way for name, way in written.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--task", choices=KINDS, required=True)
+    parser.add_argument("--nouns", help="tiny, or a file (default: JumanDIC's)")
+    parser.add_argument("--by", default="ja-ginza", help="encoder of the score")
+    parser.add_argument("--edict", help="EDICT or JMdict")
+    parser.add_argument("--items", type=int, default=256)
+    parser.add_argument("--answers", type=int, default=4, help="to each item")
+    parser.add_argument("--only", default=".*", help="regular expression of the rows' names")
+    options = parser.parse_args()
+    kind = task_type(options.task)
+    own = (
+        {"edict": options.edict}
+        if options.task == "kanji"
+        else {"cue_nouns": options.nouns, "noun_checker": "jumandic"}
+    )
+    task = kind(kind.Settings(num_items=options.items, **own))
+    items, by = task.items(), task
+    if options.by != "ja-ginza":  # validity stays as it is, only the value is another encoder's
+        by = kind(kind.Settings(num_items=options.items, embedding_model=options.by, **own))
+        known = set(by.nouns)
+        by.asked = items = tuple(item for item in items if options.task == "kana_dat" or item.id in known)
+    print(
+        f"{len(items)} items, {options.answers} answers each, scored by {options.by}, "
+        f"{len(read_nouns(options.nouns)):,} nouns"
+    )
+    print("| answers | valid | value | unshared words | why invalid |\n|---|---|---|---|---|")
+    for name, way in ways(task).items():
+        if not re.fullmatch(options.only, name):
+            continue
+        rng = np.random.default_rng(0)
+        asked = [item for item in items for _ in range(options.answers)]
+        rows = task.score(asked, [Answer("", item.id, way(item, rng)) for item in asked])
+        good = [(item.id, row) for item, row in zip(asked, rows, strict=True) if row.reason is None]
+        values = np.array([row.values[kind.name] for _, row in good])
+        if by is not task and good:
+            lists = [row.facts["words"] for _, row in good]
+            by.scorer.vectors.table(lists)  # so that all words have rows
+            values = by.value(by.scorer.vectors, [cue for cue, _ in good], lists)
+            values = values[np.isfinite(values)]
+        valid = np.mean([row.values[f"{kind.name}/valid"] for row in rows])
+        fixed = "–"
+        if options.task != "kanji":
+            by_item: dict[str, list[Sequence[str]]] = {}
+            for item, row in zip(asked, rows, strict=True):
+                if row.reason is None:
+                    by_item.setdefault(item.id, []).append(row.facts["words"][-9:])
+            shares = [share for lists in by_item.values() if (share := unshared(lists)) is not None]
+            fixed = f"{np.mean(shares):.0%}" if shares else "–"
+        reasons = ", ".join(
+            f"{reason} {n / len(rows):.0%}" for reason, n in Counter(row.reason for row in rows).most_common() if reason
+        )
+        error = 1.96 * np.std(values) / len(values) ** 0.5 if len(values) else 0
+        value = (
+            "–"
+            if not len(values)
+            else f"{np.mean(values):.1%}"
+            if kind.measures[0].share
+            else f"{np.mean(values):+.4f} ± {error:.4f}"
+        )
+        print(f"| {name} | {valid:.1%} | {value} | {fixed} | {reasons} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

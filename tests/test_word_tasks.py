@@ -1,0 +1,367 @@
+"""The word tasks on hand-worked numbers: cue DAT, one-kana DAT, chains, kanji remote associates."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fakes import FakeEncoder, FakeNouns, list_text
+from sozo.data.errors import UserError
+from sozo.data.nouns import tiny_nouns
+from sozo.data.prompts import prompt
+from sozo.eval.control import KEPT, LOST, judge_control
+from sozo.eval.run import score_answers
+from sozo.rewards import make_task_reward
+from sozo.scoring.distance import cosines_to_cues, farthest_list, forward_flow, words_nearer
+from sozo.scoring.embeddings.glove import spellings
+from sozo.tasks import TASKS, refuse_training
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.task import Answer, Item
+from sozo.tasks.words.chain import Chain, ChainSettings
+from sozo.tasks.words.cue_dat import CueDat, CueSettings, null
+from sozo.tasks.words.items import ItemSettings, split_of
+from sozo.tasks.words.kana_dat import KanaDat, first_kana
+from sozo.tasks.words.kanji import Kanji, KanjiSettings, read_partners
+from sozo.tasks.words.lists import WordSettings, unshared
+
+NOUNS = [f"{one}{two}" for one in "犬猫水山川本車空海石" for two in "木花"]  # any strings: the checker is a fake
+TENTH = {noun: np.eye(10, dtype=np.float32)[k // 2] for k, noun in enumerate(NOUNS)}  # two nouns an axis
+
+
+def words_of(task, vectors=None):
+    """The task with a fake checker, a fake encoder and the nouns that they know."""
+    vectors = TENTH if vectors is None else vectors
+    task.scorer = DatScorer(FakeNouns(vectors), FakeEncoder(vectors))
+    task.nouns = tuple(vectors)
+    return task
+
+
+def ask(task, *pairs):
+    """The rows of (cue, text)."""
+    items = [Item(cue, "", {task.column: cue}) for cue, _ in pairs]
+    return task.score(items, [Answer("", cue, text) for cue, text in pairs])
+
+
+def below(words):
+    """Lines 2 to 10, as an answer goes on below a cue in line 1."""
+    return list_text(["", *words]).partition("\n")[2]
+
+
+def test_cosines_to_cues_leave_out_the_cue_itself():
+    unit = np.float32([[1, 0], [0.6, 0.8], [0, 1]])
+    near = cosines_to_cues(unit, np.array([[0, 1], [2, 2]]), np.array([0, 2]))
+    # Words 0, 1 and cue 0: only word 1 counts, 0.6. Cue 2: (0 + 0.8) / 2. The second list is cue 2 itself.
+    assert near[0].tolist() == pytest.approx([0.6, 0.4])
+    assert near[1, 0] == 0
+    assert np.isnan(near[1, 1])
+
+
+def test_forward_flow_is_the_mean_distance_to_all_earlier_words():
+    unit = np.float32([[1, 0], [0.6, 0.8], [0, 1]])
+    # Word 2: 1 - 0.6. Word 3: 1 - (0 + 0.8) / 2.
+    assert forward_flow(unit, np.array([[0, 1, 2], [0, -1, 2]])).tolist() == pytest.approx([0.5, np.nan], nan_ok=True)
+
+
+def test_words_nearer_are_counted_without_the_pair():
+    unit = np.float32([[1, 0], [0.8, 0.6], [0.6, 0.8], [0, 1]])
+    left, right = np.array([0, 0, 0, 0]), np.array([1, 2, 3, -1])
+    assert words_nearer(unit, left, right, np.arange(4)).tolist() == [0, 1, 2, 2**63 - 1]
+    assert words_nearer(unit, left, right, np.array([2]))[:3].tolist() == [0, 0, 1]
+
+
+def test_the_greedy_list_is_as_far_apart_as_can_be_where_that_is_known():
+    corners = np.float32([[1, 0], [0.9, 0.1], [0, 1], [0, -1], [-1, 0], [-0.9, 0.1]])
+    unit = corners / np.linalg.norm(corners, axis=1, keepdims=True)
+    assert sorted(farthest_list(unit, np.arange(6), 4).tolist()) == [0, 2, 3, 4]
+    assert set(farthest_list(unit, np.array([1, 5]), 2).tolist()) == {1, 5}
+
+
+def cue_task(**settings):
+    task = words_of(CueDat(CueSettings(noun_checker="jumandic", **settings)))
+    task.asked = tuple(Item(cue, "", {"cue": cue}) for cue in ("犬木", "猫木", "水木"))
+    return task
+
+
+def test_cue_dat_is_how_much_nearer_to_the_other_cues():
+    far = ["猫花", "水花", "山木", "山花", "川木", "川花", "本木", "本花", "車木"]
+    near = ["犬花", "山木", "山花", "川木", "川花", "本木", "本花", "車木", "車花"]
+    other = ["猫木", "山木", "山花", "川木", "川花", "本木", "本花", "車木", "車花"]
+    rows = ask(cue_task(), ("犬木", below(far)), ("犬木", below(near)), ("犬木", below(other)))
+    # Two of nine words lie on another cue's axis: (1/9 + 1/9) / 2 - 0. One on its own: 0 - 1/9. A word that is another
+    # cue is not compared with it, so that cue sees eight words, none near.
+    assert [row.values["cue_dat"] for row in rows] == pytest.approx([1 / 9, -1 / 9, 0])
+    assert [row.values["cue_dat/valid"] for row in rows] == [1, 1, 1]
+
+
+def test_one_list_for_all_cues_has_nothing():
+    words = ["犬花", "猫花", "水花", "山木", "山花", "川木", "川花", "本木", "本花"]
+    task = cue_task()
+    rows = ask(task, *((item.id, below(words)) for item in task.asked))
+    assert np.mean([row.values["cue_dat"] for row in rows]) == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (list_text(["犬木", *NOUNS[2:11]]), None),  # the cue repeated in line 1
+        (f"<think>犬か</think>\n{below(NOUNS[2:11])}", None),
+        (list_text(["猫木", *NOUNS[3:12]]), "format"),  # another word in line 1
+        (list_text(NOUNS[2:11]), "format"),  # nine words numbered from 1
+        (below(NOUNS[2:10]), "format"),
+        (f"はい。\n{below(NOUNS[2:11])}", "format"),
+        (below(NOUNS[2:11]).replace("2. ", "２. "), "format"),
+        (below(["犬木", *NOUNS[2:10]]), "repeated_word"),  # the cue among the nine
+        (below([NOUNS[2], *NOUNS[2:10]]), "repeated_word"),
+        (below(["走る", *NOUNS[2:10]]), "not_noun"),
+        ("", "format"),
+    ],
+)
+def test_what_a_list_after_a_cue_is(text, reason):
+    (row,) = ask(cue_task(), ("犬木", text))
+    assert row.reason == reason
+    assert row.values["cue_dat/valid"] == (reason is None)
+    assert ("cue_dat" in row.values) == (reason is None)
+
+
+def test_the_null_deals_cues_anew():
+    near = np.full((60, 60), 0.5)
+    own = np.arange(60), np.arange(60)
+    near[own] = 0.2
+    far = null(near, own)
+    assert far["mean"] == pytest.approx(0.3 * 59 / 60, abs=0.002)  # a permutation leaves one in 60 where it was
+    assert far["low"] < 0 < far["high"] < far["mean"]
+    assert far["p"] == 0.001
+    assert null(np.random.default_rng(0).normal(size=(60, 60)), own)["p"] > 0.05
+
+
+def test_prompts_hold_the_cue_once_and_tiny_goes_on_after_line_one():
+    for name in ("cue_dat", "kana_dat", "chain", "kanji"):
+        assert prompt(name).count("{") == prompt(name).count("{cue}") == 1
+    for form, before in (("dat", prompt("dat") + "1. "), ("dat-line", prompt("dat") + "\n1. ")):
+        task = words_of(CueDat(CueSettings(noun_checker="jumandic", cue_prompt=form, num_items=3)))
+        assert [item.prompt for item in task.items()] == [before + item.id for item in task.items()]
+    with pytest.raises(UserError, match="cue_prompt must be one of cue, dat, dat-line, not x"):
+        words_of(CueDat(CueSettings(noun_checker="jumandic", cue_prompt="x"))).items()
+
+
+def test_splits_share_nothing_and_test_is_never_trained_on():
+    test, train = ({*ItemSettings(split=split).shuffled(NOUNS)} for split in ("test", "train"))
+    assert test | train == set(NOUNS)
+    assert not test & train
+    assert ItemSettings(item_seed=1).shuffled(NOUNS) != ItemSettings().shuffled(NOUNS)
+    with pytest.raises(UserError, match="split train or test"):
+        ItemSettings(split="dev").shuffled(NOUNS)
+    for kind in (CueDat, Chain, KanaDat):
+        for template in kind.templates().values():
+            held, free = (Item("", template.replace("{cue}", cue), {}) for cue in (min(test), min(train)))
+            refuse_training([free])
+            with pytest.raises(UserError, match="test split"):
+                refuse_training([held])
+    refuse_training([Item("", prompt("dat"), {})])
+
+
+def test_distances_are_always_centred_and_english_rules_are_dats_own():
+    for name in ("ja-ginza", "centred:ja-ginza"):
+        task = KanaDat(WordSettings(noun_checker="jumandic", embedding_model=name, olson=True))
+        assert (task.settings.embedding_model, task.settings.olson) == ("centred:ja-ginza", False)
+
+
+@pytest.mark.parametrize(
+    ("word", "kana"),
+    [
+        *(("犬", "い"), ("いぬ", "い"), ("ガラス", "が"), ("チャンス", "ち"), ("今日", "きこ"), ("自然言語処理", "し")),
+        *(("走り", "は"), ("ヴァイオリン", "う"), ("昨日", "きさ")),
+    ],
+)
+def test_first_kana(word, kana):
+    assert first_kana(word) == set(kana)
+
+
+def test_kana_dat_is_0_at_random_and_1_at_the_greedy_list():
+    task = words_of(KanaDat(WordSettings(noun_checker="jumandic")))
+    task.by_kana = {"い": NOUNS}
+    task.kept = lambda cues, lists: np.ones(len(lists))  # the fake nouns have no readings
+    # Of 190 pairs ten are of one axis: 18/19. The greedy list has ten axes: 1.
+    assert task.anchors("い") == pytest.approx((18 / 19, 1))
+    greedy, pairs = list_text(NOUNS[::2]), list_text(NOUNS[:10])  # ten axes; five axes, two of each: 1 - 5/45
+    rows = ask(task, ("い", greedy), ("い", pairs))
+    assert [row.values["kana_dat"] for row in rows] == pytest.approx([1, (8 / 9 - 18 / 19) * 19], abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", [CueDat, KanaDat, Chain])
+def test_answers_of_which_none_is_a_list(kind):
+    task = words_of(kind(kind.Settings(noun_checker="jumandic")))
+    assert [row.reason for row in ask(task, ("犬木", "嫌です"), ("犬木", ""))] == ["format"] * 2
+    assert ask(task) == []
+
+
+def test_kana_dat_wants_every_word_to_begin_so():
+    words = ["犬", "石", "イルカ", "息", "板", "糸", "稲", "猪", "芋", "命"]
+    nouns = list(dict.fromkeys([*tiny_nouns()[::4], *words, "海"]))
+    vectors = np.random.default_rng(0).normal(size=(len(nouns), 8))
+    task = words_of(KanaDat(WordSettings(noun_checker="jumandic")), dict(zip(nouns, vectors, strict=True)))
+    good, bad, prose = ask(
+        task, ("い", list_text(words)), ("い", list_text(["海", *words[1:]])), ("い", "い: " + list_text(words))
+    )
+    assert (good.reason, bad.reason, prose.reason) == (None, "not_kana", "format")
+    assert bad.values == {"kana_dat/valid": 0, "kana_dat/kana": 0.9}
+    assert good.values["kana_dat/kana"] == 1
+    assert all(len(nouns) >= 30 for nouns in task.by_kana.values())
+
+
+# On a circle, 36 nouns ten degrees apart: the 20 nearest are those within 100 degrees.
+CIRCLE = {f"鎖{chr(0x4E00 + k)}": (np.cos(k * np.pi / 18), np.sin(k * np.pi / 18)) for k in range(36)}
+
+
+def circle_chain(*steps):
+    return [list(CIRCLE)[k % 36] for k in np.cumsum([0, *steps])]
+
+
+def chain_task(second=CIRCLE):
+    task = words_of(Chain(ChainSettings(noun_checker="jumandic")), CIRCLE)
+    task.second_vectors = type(task.scorer.vectors)(FakeEncoder(second, name="second"))
+    return task
+
+
+def test_a_chain_keeps_to_near_words_and_flows():
+    close, leaps = circle_chain(*[1] * 9), circle_chain(1, 12, *[1] * 7)
+    near, far = ask(chain_task(), (close[0], below(close[1:])), (leaps[0], below(leaps[1:])))
+    angles = np.radians([10 * k for k in range(10)])
+    flow = np.mean([np.mean(1 - np.cos(angles[k] - angles[:k])) for k in range(1, 10)])
+    assert near.values == pytest.approx({"chain": flow, "chain/valid": 1, "chain/near": 1})
+    assert far.reason == "not_near"
+    assert far.values == pytest.approx({"chain/valid": 0, "chain/near": 8 / 9})
+
+
+def test_the_second_encoder_takes_back_what_it_finds_far():
+    turned = {word: (np.cos(k * k), np.sin(k * k)) for k, word in enumerate(CIRCLE)}
+    words = circle_chain(*[2] * 9)
+    (alone,), (both,) = (ask(chain_task(by), (words[0], below(words[1:]))) for by in (CIRCLE, turned))
+    assert alone.reason is None
+    assert both.reason == "not_near"
+    some = dict(list(CIRCLE.items())[:1])  # a second encoder that knows hardly a word finds nothing near
+    (unknown,) = ask(chain_task(some), (words[0], below(words[1:])))
+    assert unknown.values["chain/near"] == 0
+
+
+@pytest.fixture(scope="module")
+def edict(tmp_path_factory):
+    """EDICT of words made of 24 kanji: the first four go with all others, each of which is common."""
+    kanji = [chr(0x5B66 + k) for k in range(60)]
+    lines = [f"{one}{other} [よみ] /(n) word/(P)/" for one in kanji[:40] for other in kanji[40:44]]
+    path = tmp_path_factory.mktemp("edict") / "edict"
+    path.write_bytes("\n".join(["　？？？ /EDICT/", *lines, "学学 [がく] /(n) twice/(P)/"]).encode("euc_jp", "ignore"))
+    return path
+
+
+def test_how_a_dictionary_spells(tmp_path):
+    path = tmp_path / "edict"
+    path.write_text("学校 [がっこう] /(n) school/(P)/\n校学 [こう] /(n) rare/\nあ /(n) a/(P)/\n", "utf-8")
+    assert spellings(path) == {"学校": True, "校学": False, "あ": True}
+
+
+def test_partners_are_of_two_different_kanji_in_either_order():
+    key, common = read_partners(None)
+    assert "校" in key["学"]
+    assert "学" in key["校"]
+    assert not any(kanji in partners for kanji, partners in key.items())
+    assert key == common
+
+
+def kanji_rows(*texts, solutions="学"):
+    item = Item("校生入", "", {"cues": "校生入", "solutions": solutions})
+    rows = Kanji().score([item] * len(texts), [Answer("", "", text) for text in texts])
+    return [(row.values["kanji"], row.values["kanji/valid"]) for row in rows]
+
+
+def test_a_kanji_is_right_or_wrong_and_everything_else_is_wrong_too():
+    assert kanji_rows("学", " 学\n", "<think>校?</think>学") == [(1, 1)] * 3
+    assert kanji_rows("校", "人") == [(0, 1)] * 2
+    assert kanji_rows("「学」", "学です", "学学", "学大", "1. 学", "がく", "", "<think>学") == [(0, 0)] * 8
+    assert kanji_rows("", "学大", solutions="学大") == [(0, 0)] * 2
+
+
+def test_kanji_items_keep_to_their_split_and_have_few_solutions():
+    key, _ = read_partners(None)
+    seen = {}
+    for split in ("test", "train"):
+        items = Kanji(KanjiSettings(split=split, num_items=200)).items()
+        seen[split] = {kanji for item in items for kanji in item.columns["solutions"]}
+        assert len({frozenset(item.columns["cues"]) for item in items}) == len(items) == 200
+        for item in items:
+            solutions = set.intersection(*(set(key[cue]) for cue in item.columns["cues"])) - set(item.columns["cues"])
+            assert set(item.columns["solutions"]) == solutions
+            assert 1 <= len(solutions) <= 3
+            assert {split_of(kanji) for kanji in solutions} == {split}
+            assert item.prompt == prompt("kanji").replace("{cue}", item.columns["cues"])
+    assert not seen["test"] & seen["train"]
+    assert Kanji(KanjiSettings(num_items=50)).items() == Kanji(KanjiSettings(num_items=200)).items()[:50]
+    refuse_training(Kanji(KanjiSettings(split="train")).items())
+    with pytest.raises(UserError, match="kanji's test split"):
+        refuse_training(Kanji().items())
+
+
+def test_lists_of_one_item_share_words_or_not():
+    assert unshared([["犬", "猫"]] * 5) == 0
+    assert unshared([["犬", "猫"], ["水", "山"], ["犬", "川"]]) == pytest.approx(1 - 1 / 6)
+
+
+def finished(task, tmp_path, name, texts):
+    """A run of the answers' texts to the task's items, `texts(item)` each."""
+    path = tmp_path / f"{name}.jsonl"
+    answers = [(item.id, text) for item in task.items() for text in texts(item)]
+    rows = [{"item": item, "id": str(k), "text": text} for k, (item, text) in enumerate(answers)]
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
+    return score_answers(task, path, tmp_path / name, source=name).result
+
+
+def test_a_run_says_what_fixed_lists_share_and_how_far_the_cue_matters(tmp_path):
+    task = cue_task()
+    task.asked = tuple(Item(cue, "", {"cue": cue}) for cue in NOUNS[:6])
+    rng = np.random.default_rng(0)
+
+    def others(item):
+        return [noun for noun in NOUNS if noun[0] != item.id[0]]
+
+    fixed = finished(task, tmp_path, "fixed", lambda item: [below(others(item)[:9])] * 3)
+    drawn = finished(
+        task, tmp_path, "drawn", lambda item: [below(rng.choice(others(item), 9, False)) for _ in range(3)]
+    )
+    own = fixed.by_item(task.measures[-1]), drawn.by_item(task.measures[-1])
+    assert set(own[0].values()) == {0}
+    assert all(0.3 < share < 0.7 for share in own[1].values())
+    assert fixed.metrics["measures"]["cue_dat/unshared"]["mean"] == 0
+    assert fixed.metrics["null"]["p"] < 0.05  # no list has its own cue's axis
+    assert "cues dealt anew" in task.view.notes(fixed)[0]
+    assert fixed.against(drawn, task.measures[-1]).difference < -0.3
+
+
+def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
+    task = Kanji(KanjiSettings(num_items=200))
+    sure = finished(task, tmp_path, "base", lambda item: [item.columns["solutions"][0]])
+    same = finished(task, tmp_path, "same", lambda item: [item.columns["solutions"][-1]])
+    prose = finished(task, tmp_path, "prose", lambda item: [item.columns["solutions"][0] + "です"])
+    assert judge_control(task.control, sure, same).verdict == KEPT
+    assert judge_control(task.control, sure, prose).verdict == LOST
+
+
+def test_every_word_task_is_a_reward_by_value_or_by_validity():
+    item = Kanji(KanjiSettings(split="train", num_items=3)).items()[0]
+    for measure in (None, "kanji/valid"):
+        reward = make_task_reward("kanji", measure, split="train")
+        columns = {name: [value] for name, value in item.columns.items()}
+        paid = reward(prompts=[item.prompt], completions=[item.columns["solutions"][0]], item=[item.id], **columns)
+        assert paid == [1.0]
+    assert {"cue_dat", "kana_dat", "chain", "kanji"} <= {task.name for task in TASKS}
+
+
+def test_the_baselines_command_prints_a_row_for_each_way():
+    root = Path(__file__).parents[1]
+    words = ["benchmarks/word_tasks.py", "--task", "kanji", "--items", "20", "--answers", "1"]
+    done = subprocess.run([sys.executable, *words], cwd=root, capture_output=True, text=True, check=True)
+    rows = {line.split("|")[1].strip(): line.split("|")[3].strip() for line in done.stdout.splitlines()[3:]}
+    assert rows["table look up"] == "100.0%"
+    assert rows["in prose"] == rows["the first cue"] == "0.0%"

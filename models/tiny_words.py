@@ -20,9 +20,9 @@ from sozo.models.tiny import _SETTINGS, _WORDS, EXAMPLES, TINY, begin, build_mod
 from sozo.scoring.distance import nearest
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.words.chain import NEAREST, Chain, ChainSettings
+from sozo.tasks.words.items import TRAIN, split_of
 from sozo.tasks.words.kana_dat import KanaDat
 from sozo.tasks.words.kanji import Kanji, KanjiSettings, read_partners
-from sozo.tasks.words.items import TRAIN, split_of
 from sozo.tasks.words.lists import WordSettings
 
 # Three kanji between two line ends are three tokens, and nouns of three kanji stay whole.

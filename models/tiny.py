@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,12 @@ from sozo.scoring.parse import NUM_WORDS, write_list
 TINY, TINY_WORDS = "tiny", "tiny-words"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
 _SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3}
-# Of tiny-words: examples of each task, those of kanji half of three cues and half of two.
-EXAMPLES = {"dat": 3072, "cue_dat": 3072, "kana_dat": 5120, "chain": 8192, "kanji": 32768}
-_WORDS: dict[str, Any] = {"words_revision": 1, "examples": EXAMPLES, "words_batch": 64}
+# Of tiny-words: two phases, their steps and examples of each task in a step. Mere form would drown the rest at first.
+PHASES: tuple[tuple[int, dict[str, int]], ...] = (
+    (800, {"kana_dat": 8, "chain": 20, "kanji": 64}),
+    (450, {"dat": 6, "cue_dat": 6, "kana_dat": 8, "chain": 16, "kanji": 48}),
+)
+WORDS: dict[str, Any] = {"words_revision": 5, "phases": PHASES, "meaning": 96, "norm": 1.0, "kana": 0.7, "nearest": 14}
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
@@ -57,13 +61,13 @@ def tiny_folder(name: str = TINY) -> Path:
     packages, prompts = ["torch", "transformers", "trl", "ja-ginza"], [prompt("dat")]
     if words:
         packages.append("jumandic")  # whose readings and kanji it learns
-        prompts = [prompt(task) for task in EXAMPLES]  # type: ignore[arg-type]
+        prompts = [prompt(task) for task in PHASES[-1][1]]  # type: ignore[arg-type]
     try:
         versions = [version(package) for package in packages]
     except PackageNotFoundError as error:
         needed = install_command("train", "offline")
         raise UserError(f"the embedded model needs the package {error.name}: {needed}") from error
-    settings = _SETTINGS | {"seed": tiny_seed(name)} | (_WORDS if words else {})
+    settings = _SETTINGS | {"seed": tiny_seed(name)} | (WORDS if words else {})
     decisive = json.dumps([settings, versions, *prompts, tiny_nouns()])
     digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
     return cache_home() / f"{kind}-{digest}"
@@ -154,37 +158,33 @@ def warm_start(
 
 
 def main(folder: Path, seed: int) -> None:
-    """Build the model and save it in `folder`."""
-    begin(seed)
-    nouns, draw = tiny_nouns(), random.Random(seed)
-    lists = [(prompt("dat"), write_list(draw.sample(nouns, NUM_WORDS))) for _ in range(_SETTINGS["lists"])]
-    tokenizer = build_tokenizer(nouns)
-    save(folder, seed, build_model(len(tokenizer), noun_vectors(nouns)), tokenizer, lists, _SETTINGS["batch"])
-
-
-def begin(seed: int) -> None:
-    """Let all that is random depend on the seed."""
+    """Build and warm-start the model and save it in `folder`."""
     from transformers import set_seed
 
     quiet_libraries(use_cpu=True)
     set_seed(seed)
-
-
-def save(folder: Path, seed: int, model: Any, tokenizer: Any, examples: Sequence[tuple[str, str]], batch: int) -> None:
-    """Warm-start the model and save it in `folder`, which appears only when it is complete."""
-    work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
-    settings: dict[str, Any] = {"per_device_train_batch_size": batch, "learning_rate": _SETTINGS["learning_rate"]}
+    nouns, draw = tiny_nouns(), random.Random(seed)
+    lists = [(prompt("dat"), write_list(draw.sample(nouns, NUM_WORDS))) for _ in range(_SETTINGS["lists"])]
+    tokenizer = build_tokenizer(nouns)
+    settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}
     settings |= {"lr_scheduler_type": "cosine", "warmup_steps": 20, "num_train_epochs": 1, "logging_steps": 20}
-    settings |= {"seed": seed, "disable_tqdm": not sys.stderr.isatty(), "train_sampling_strategy": "group_by_length"}
-    model = warm_start(model, tokenizer, examples, work / "sft", **settings)
-    model.save_pretrained(work / "model")
-    tokenizer.save_pretrained(work / "model")
+    settings |= {"seed": seed, "disable_tqdm": not sys.stderr.isatty()}
+    model = build_model(len(tokenizer), noun_vectors(nouns))
+    with TemporaryDirectory() as work:
+        save(folder, warm_start(model, tokenizer, lists, Path(work), **settings), tokenizer)
+
+
+def save(folder: Path, model: Any, tokenizer: Any) -> None:
+    """Save a model and its tokenizer in `folder`, which appears only when it is complete."""
+    work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
+    model.save_pretrained(work)
+    tokenizer.save_pretrained(work)
     try:
-        (work / "model").rename(folder)
+        work.rename(folder)
     except OSError:
         if not (folder / "config.json").is_file():  # else another process was faster
             raise
-    shutil.rmtree(work)
+        shutil.rmtree(work)
 
 
 if __name__ == "__main__":

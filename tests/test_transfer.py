@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sozo.scoring.measure import Measure
 from study.transfer import FEWEST, Column, Matrix, TransferClaim, make_column
 
 ROWS = ("none", "dat", "cue_dat", "kana_dat", "chain", "kanji", "mix", "form only")
@@ -23,14 +24,16 @@ def drawn(random, planted=0.0, rows=("dat", "cue_dat", "kana_dat", "chain")):
         noise = random.standard_normal((len(ROWS), 5)) + 3 * random.standard_normal(5)
         for row in rows:
             noise[ROWS.index(row)] += planted * (row != name)
-        columns[name] = Column(name, 0.5 + SIZES[name] * noise, np.full(noise.shape, 0.9), 400, 10 * SIZES[name])
+        columns[name] = Column(
+            0.5 + SIZES[name] * noise, np.full(noise.shape, 0.9), 400, Measure(name), 10 * SIZES[name]
+        )
     return matrix(columns)
 
 
 def test_an_effect_by_hand():
     """Two trained rows and the baseline on two seeds: the residuals are worked out on paper."""
     values = np.array([[0.0, 9.0], [3.0, 6.0], [1.0, 2.0]])
-    column = Column("chain", values, np.ones((3, 2)), 100, 0.5)
+    column = Column(values, np.ones((3, 2)), 100, Measure("chain"), 0.5)
     claim = TransferClaim(name="x", rows=["dat"], columns=["chain"])
     told = Matrix(("none", "dat", "form only"), (1, 2), "form only", {"chain": column}, claim)
     # Of the trained rows: means 4.5 and 1.5, seeds 2 and 4, all 3; residuals -+0.5; their squares 1 by (2-1)(2-1).
@@ -101,7 +104,7 @@ def test_values_are_means_of_equally_many_valid_answers():
     random = np.random.default_rng(5)
     scores = {(0, 0): random.normal(1, 0.1, 80), (0, 1): random.normal(1, 0.1, 60), (1, 0): random.normal(3, 0.1, 500)}
     scores[1, 1] = random.normal(3, 0.1, FEWEST - 1)
-    told = make_column("chain", scores, np.full((2, 2), 0.5))
+    told = make_column(Measure("chain"), scores, np.full((2, 2), 0.5))
     assert told.n == 60
     assert told.values[0] == pytest.approx([1, 1], abs=0.05)
     assert told.values[0, 1] == pytest.approx(scores[0, 1].mean())

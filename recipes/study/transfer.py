@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field
 
 from sozo.data.errors import UserError
 from sozo.data.settings import hint, settings_of
-from sozo.scoring.measure import LEVEL, t_test
+from sozo.scoring.measure import LEVEL, Measure, t_test
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.tasks import task_type
@@ -49,15 +49,24 @@ class Transfer:
     columns: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]  # tasks with their settings
     against: str  # the arm from which every difference is taken
     claim: TransferClaim
+    measures: dict[str, str] = Field(default_factory=dict)  # of a task, instead of its first
     notes: list[str] = Field(default_factory=list)  # what the page says first
     controls: dict[str, float] = Field(
         default_factory=dict
     )  # least value of the untrained arm, or no claim rests on it
 
+    def measure(self, task: str) -> Measure:
+        """What a column's values are."""
+        known = {measure.name: measure for measure in task_type(task).measures}
+        if (name := self.measures.get(task, task)) not in known:
+            raise UserError(f"transfer: {task} has no measure {name}; it has {', '.join(known)}")
+        return known[name]
+
     def check(self, arms: Sequence[str], seeds: Sequence[int]) -> None:
         """Refuse what is no arm, task or setting of a task, and a single seed."""
         for task, settings in self.columns.items():
             settings_of(task_type(task).Settings, settings)
+            self.measure(task)
         for names, known in (
             (self.claim.rows, arms),
             (self.claim.columns, self.columns),
@@ -74,10 +83,10 @@ class Transfer:
 class Column:
     """A task's numbers; shape (rows, seeds)."""
 
-    name: str
     values: np.ndarray  # means over `n` valid answers; NaN where there are fewer than `FEWEST`
     valid: np.ndarray  # share of the answers that are valid
     n: int  # valid answers that every value is made of
+    measure: Measure
     sd: float  # standard deviation of the value of one answer among those of its row and seed
 
 
@@ -184,11 +193,11 @@ def _reach(freedom: int) -> float:
     return float(stdtrit(freedom, (1 + LEVEL) / 2) + stdtrit(freedom, POWER))
 
 
-def make_column(name: str, scores: Mapping[tuple[int, int], np.ndarray], valid: np.ndarray) -> Column:
+def make_column(measure: Measure, scores: Mapping[tuple[int, int], np.ndarray], valid: np.ndarray) -> Column:
     """Of each (row, seed) the mean of equally many values of valid answers, which are drawn from its `scores`."""
     enough = {place: own for place, own in scores.items() if len(own) >= FEWEST}
     n, values = min(map(len, enough.values()), default=0), np.full(valid.shape, np.nan)
     for place, own in enough.items():
         values[place] = np.random.default_rng(place).choice(own, n, replace=False).mean()
     variances = [own.var(ddof=1) for own in enough.values()]
-    return Column(name, values, valid, n, float(np.sqrt(np.mean(variances))) if variances else np.nan)
+    return Column(values, valid, n, measure, float(np.sqrt(np.mean(variances))) if variances else np.nan)

@@ -1,5 +1,6 @@
 """The page of a study's transfer matrix, and the same in Markdown: the claim, what trains what, the values."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from sozo.eval.report.render import render
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, number, p_value
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
-from sozo.tasks import finished_run, task_type
+from sozo.tasks import finished_run
 from study.claims import when_noted
 from study.config import Study
 from study.steps import answers_folder
@@ -30,22 +31,22 @@ def read_matrix(study: Study) -> Matrix:
     assert study.transfer is not None
     transfer, columns = study.transfer, {}
     for task in transfer.columns:
-        scores, valid = {}, np.zeros((len(study.rows), len(study.seeds)))
+        measure, scores, valid = transfer.measure(task), {}, np.zeros((len(study.rows), len(study.seeds)))
         for arm, seed in study.points:
             folder = answers_folder(study, arm, seed) / task
             if (run := finished_run(folder)) is None:
                 raise UserError(f"{folder}: holds no finished run; run the study again")
             answers, place = list(run.answers()), (study.rows.index(arm), study.seeds.index(seed))
-            own = [answer.values[task] for answer in answers if _valid(answer.values, task)]
+            own = [answer.values[measure.name] for answer in answers if _valid(answer.values, measure)]
             scores[place], valid[place] = np.array(own), len(own) / len(answers)
-        columns[task] = make_column(task, scores, valid)
+        columns[task] = make_column(measure, scores, valid)
     names = [arm.name for arm in study.rows]
     return Matrix(names, study.seeds, transfer.against, columns, transfer.claim, transfer.controls)
 
 
-def _valid(values: Any, task: str) -> bool:
-    """Whether an answer is valid; a wrong one may be, too."""
-    return bool(task in values and values.get(f"{task}/valid", 1.0))
+def _valid(values: Mapping[str, float], measure: Measure) -> bool:
+    """Whether an answer is valid, right or wrong; of another measure than the task's first, whether it has a value."""
+    return measure.name in values and (measure.name != measure.task or values.get(f"{measure.task}/valid", 1.0) > 0)
 
 
 def claim_table(study: Study, matrix: Matrix) -> Table:
@@ -91,7 +92,7 @@ def _effect(matrix: Matrix, row: str, name: str) -> Cell:
     effect = matrix.effect(row, name)
     if effect is None:
         return Cell(why=_FEW)
-    measure, interval = task_type(name).measures[0], effect.interval
+    measure, interval = matrix.columns[name].measure, effect.interval
     below = [f"seen from {number(effect.smallest, measure)}"]
     if effect.of_diagonal is not None and row != name:
         below.append(f"{effect.of_diagonal:.0%} of its own")
@@ -102,11 +103,11 @@ def values_table(matrix: Matrix) -> Table:
     """The values from which the differences are taken, and how many answers are valid."""
     rows = []
     for k, row in enumerate(matrix.rows):
-        cells = {name: _value(own, k) for name, own in matrix.columns.items()}
+        cells = {own.measure.name: _value(own, k) for name, own in matrix.columns.items()}
         rows.append({"Trained on": row, **cells})
     counts = ", ".join(f"{name} {own.n:,}" for name, own in matrix.columns.items())
     notes = [
-        f"Means over the seeds of each task's first measure, over equally many valid answers of every row: {counts}.",
+        f"Means over the seeds over equally many valid answers of every row: {counts}.",
         f"Valid: the share of all answers. A row with fewer than {FEWEST} valid ones at a seed has no value.",
     ]
     return tabulate("Values", rows, notes)
@@ -116,7 +117,7 @@ def _value(column: Column, row: int) -> Cell:
     mean, valid = float(column.values[row].mean()), float(column.valid[row].mean())
     known = None if np.isnan(mean) else mean
     why = _FEW if known is None else ""
-    return Cell(known, task_type(column.name).measures[0], why=why, below=(f"valid {number(valid, SHARE)}",))
+    return Cell(known, column.measure, why=why, below=(f"valid {number(valid, SHARE)}",))
 
 
 def to_json(matrix: Matrix) -> dict[str, Any]:
@@ -125,6 +126,7 @@ def to_json(matrix: Matrix) -> dict[str, Any]:
     for name, own in matrix.columns.items():
         effects = {row: matrix.effect(row, name) for row in matrix.rows}
         columns[name] = {
+            "measure": own.measure.name,
             "n": own.n,
             "answer_sd": own.sd,
             "training_sd": matrix.spread(name)[0],

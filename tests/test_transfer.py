@@ -24,9 +24,7 @@ def drawn(random, planted=0.0, rows=("dat", "cue_dat", "kana_dat", "chain")):
         noise = random.standard_normal((len(ROWS), 5)) + 3 * random.standard_normal(5)
         for row in rows:
             noise[ROWS.index(row)] += planted * (row != name)
-        columns[name] = Column(
-            0.5 + SIZES[name] * noise, np.full(noise.shape, 0.9), 400, Measure(name), 10 * SIZES[name]
-        )
+        columns[name] = Column(0.5 + SIZES[name] * noise, np.ones(noise.shape), 400, Measure(name), 10 * SIZES[name])
     return matrix(columns)
 
 

@@ -76,7 +76,7 @@ def effects_table(matrix: Matrix) -> Table:
     rows = []
     for row in matrix.rows:
         if row != matrix.against:
-            cells = {name: _effect(matrix, row, name) for name in matrix.columns}
+            cells: dict[str, Content] = {name: _effect(matrix, row, name) for name in matrix.columns}
             rows.append({"Trained on": row, **cells})
     notes = [
         f"Each number is a difference from {matrix.against} at the same seed, with its 95% interval over the seeds.",
@@ -103,7 +103,7 @@ def values_table(matrix: Matrix) -> Table:
     """The values from which the differences are taken, and how many answers are valid."""
     rows = []
     for k, row in enumerate(matrix.rows):
-        cells = {own.measure.name: _value(own, k) for name, own in matrix.columns.items()}
+        cells: dict[str, Content] = {own.measure.name: _value(own, k) for name, own in matrix.columns.items()}
         rows.append({"Trained on": row, **cells})
     counts = ", ".join(f"{name} {own.n:,}" for name, own in matrix.columns.items())
     notes = [
@@ -130,7 +130,9 @@ def to_json(matrix: Matrix) -> dict[str, Any]:
             "n": own.n,
             "answer_sd": own.sd,
             "training_sd": matrix.spread(name)[0],
-            "values": dict(zip(matrix.rows, np.where(np.isnan(own.values), None, own.values).tolist(), strict=True)),
+            "values": {
+                row: [None if np.isnan(x) else x for x in matrix.row(name, row).tolist()] for row in matrix.rows
+            },
             "valid": dict(zip(matrix.rows, own.valid.tolist(), strict=True)),
             "effects": {row: asdict(effect) for row, effect in effects.items() if effect},
         }

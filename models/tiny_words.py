@@ -45,9 +45,10 @@ def prompt_parts() -> list[str]:
 def words_tokenizer() -> Any:
     """Of prompts in their parts, list numbers, kana, kanji and the nouns."""
     nouns, (key, _) = tiny_nouns(), read_partners(None)
-    kana = KanaDat(WordSettings(cue_nouns=TINY)).by_kana
-    cues = dict.fromkeys(["\n", _SECOND, *kana, *sorted(key)])
-    return build_tokenizer(nouns, prompt_parts(), [cue for cue in cues if cue not in set(nouns)], _KANJI_CUES)
+    cues = dict.fromkeys(["\n", _SECOND, *sorted(KanaDat(WordSettings(cue_nouns=TINY)).by_kana), *sorted(key)])
+    for noun in nouns:
+        cues.pop(noun, None)  # it has a token
+    return build_tokenizer(nouns, prompt_parts(), list(cues), _KANJI_CUES)
 
 
 def kanji_vectors(hidden: int) -> dict[str, np.ndarray]:
@@ -168,7 +169,7 @@ def first_embeddings(tokenizer: Any, random: np.random.Generator) -> dict[int, n
     words = np.zeros((len(nouns), hidden))
     words[:, :meaning] = parts * norm / np.linalg.norm(parts, axis=1, keepdims=True)
     embeddings = dict(zip(nouns, words, strict=True))
-    for kana, own in KanaDat(WordSettings(cue_nouns=TINY)).by_kana.items():
+    for kana, own in sorted(KanaDat(WordSettings(cue_nouns=TINY)).by_kana.items()):
         code = random.standard_normal(hidden - meaning)
         code *= WORDS["kana"] / np.linalg.norm(code)
         for word in (kana, *own):

@@ -11,6 +11,7 @@ import typer
 import sozo
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.settings import from_json
+from sozo.data.sheet import KINDS
 from sozo.eval.agreement.command import agreement
 from sozo.eval.apart import Apart
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
@@ -19,6 +20,7 @@ from sozo.eval.encoders.run import encoders
 from sozo.eval.experts.command import experts
 from sozo.eval.flags import spread, with_flags
 from sozo.eval.frontier import frontier
+from sozo.eval.people import PeopleOptions, score_people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
 from sozo.eval.terminal import print_changes, print_explained, print_lines, print_page, print_run, printing
 from sozo.models.generators import Loaded
@@ -187,14 +189,22 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         **settings: Any,
     ) -> None:
         check_delivery([model], results)
+        options = settings.pop("people", PeopleOptions())
         with Loaded() as loaded:
             (task,) = _make_tasks([kind.name], settings, loaded)
+            if kind.people and file.suffix.lower() in KINDS:
+                if results.wandb or results.model_card or model:
+                    raise UserError("what people wrote goes to no W&B run and no model card; leave these flags out")
+                print_page(score_people(task, file, output, options))
+                return
+            if options != PeopleOptions():
+                raise UserError(f"{file}: --send-words and --norms go with a spreadsheet of what people wrote (CSV)")
             run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
         show_all([run])
 
     command.__doc__ = f"{kind.title}: score answers that exist already, and print the row."
-    return with_flags(command, {kind.name: kind.Settings})
+    return with_flags(command, {kind.name: kind.Settings} | ({"people": PeopleOptions} if kind.people else {}))
 
 
 def _serve_command(kind: type[Task]) -> Callable[..., None]:

@@ -109,13 +109,17 @@ def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monke
     assert len(row["labels"]) == len(asked) + 21
 
 
-def test_frozen_embeddings_stay_as_they_are(mini, responses, tmp_path):
-    before, same = load_file(mini / "model.safetensors"), {}
-    for frozen in (True, False):
-        output = train("sft", mini, responses, tmp_path / str(frozen), learning_rate=1e-2, freeze_embeddings=frozen)
-        after = load_file(output / "model.safetensors")
-        same[frozen] = {name for name in before if torch.equal(before[name], after[name])}
-    assert (same[True], same[False]) == ({"model.embed_tokens.weight"}, set())
+def test_embeddings_learn_at_a_rate_of_their_own_or_not_at_all(mini, responses, tmp_path):
+    name, same, moved = "model.embed_tokens.weight", {}, {}
+    before = load_file(mini / "model.safetensors")
+    for rate in (0, 0.1, 1):
+        # Of one step Adam's first moves each weight by the learning rate.
+        settings = {"learning_rate": 1e-2, "embedding_rate": rate, "max_steps": 1, "warmup_steps": 0}
+        after = load_file(train("sft", mini, responses, tmp_path / str(rate), **settings) / "model.safetensors")
+        same[rate] = {known for known in before if torch.equal(before[known], after[known])}
+        moved[rate] = float((after[name] - before[name]).abs().max())
+    assert same == {0: {name}, 0.1: set(), 1: set()}
+    assert (moved[0.1], moved[1]) == (pytest.approx(1e-3, rel=1e-2), pytest.approx(1e-2, rel=1e-2))
 
 
 def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):

@@ -23,7 +23,9 @@ class CommonArguments:
     system_prompt: str | None = setting(
         None, "System message before each prompt (default: what the model was trained with, else none)."
     )
-    freeze_embeddings: bool = setting(False, "Leave the embeddings as they are (and a tied output layer).")
+    embedding_rate: float = setting(
+        1.0, "The embeddings' learning rate as a share of the others' (and a tied output layer's); 0 freezes them."
+    )
 
     evaluate: dict | str | None = setting(  # noqa: RUF009
         None, "What is sampled and scored every n steps, and which model is kept as the best (JSON)."
@@ -46,6 +48,8 @@ def parse(script: type[S], training: type[T], argv: Sequence[str]) -> tuple[S, T
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
     settings = read_settings((script, training, ModelConfig), argv)
     settings[0].check(settings[1])
+    if settings[0].embedding_rate < 0:
+        raise UserError(f"embedding_rate must be 0 or more, not {settings[0].embedding_rate:g}; 0 freezes them")
     _check_fsdp(*settings[:2])
     read_evaluate(settings[0].evaluate)
     return settings

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sozo.data.record import write_whole
 from sozo.data.schema import utf8_safe
+from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english
 from sozo.eval.report.names import Names
 from sozo.scoring.table import Cell, Row, Table
@@ -87,7 +88,7 @@ def csv_text(table: Table) -> str:
     file = io.StringIO()
     writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
     for written in (headings, *lines):
-        writer.writerow([_in_one_line(value) if isinstance(value, str) else value for value in written])
+        writer.writerow([as_text(_in_one_line(value)) if isinstance(value, str) else value for value in written])
     return file.getvalue()
 
 

@@ -67,7 +67,7 @@ def make_encoder(
     if name == DEFAULT_ENCODER:
         return GinzaEncoder(texts=texts)
     if name == "e5":
-        return E5Encoder()
+        return E5Encoder(cache)
     if name == "categories":
         return CategoryEncoder()
     if name.startswith(_GLOVE):

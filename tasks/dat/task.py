@@ -1,13 +1,16 @@
 """The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a score is a distance."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.prompts import prompt
 from sozo.data.schema import utf8_safe
 from sozo.scoring.measure import Measure
@@ -17,7 +20,7 @@ from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
 from sozo.tasks.dat.table import read_lists
 from sozo.tasks.dat.view import DatView
-from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, Row, Task
+from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, PeopleScored, Row, Task
 
 if TYPE_CHECKING:
     from sozo.scoring.guard import Guard
@@ -42,6 +45,7 @@ class Dat(Task):
     batch_size = 1024
     Finished = FinishedDat
     view = DatView()
+    people = True
     settings: DatSettings
 
     @classmethod
@@ -82,6 +86,17 @@ class Dat(Task):
             values["dat/above_frontier"] = float(np.mean([row.values["dat"] for row in rows if "dat" in row.values]))
             values["dat/above_frontier"] -= reached
         return values
+
+    def words_go(self) -> tuple[str | None, Path | None]:
+        name, cache = self.settings.embedding_model, self.settings.embedding_cache
+        e5 = "e5" in re.split("[+:]", name)  # it keeps its vectors unless somebody says not to
+        folder = Path(cache) if cache else vector_folder() if e5 else NO_CACHE
+        return name if "openai:" in name else None, None if folder == NO_CACHE else folder
+
+    def score_people(self, path: Path, norms: Path | None) -> PeopleScored:
+        from sozo.tasks.dat.people_result import score_people
+
+        return score_people(self, path, norms)
 
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> NounFrontier:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of this task."""

@@ -12,7 +12,7 @@ from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.measure import Measure
 from sozo.tasks.words.lists import ListTask, WordSettings, list_measures
 
-NEAREST = 20  # by the encoder of the score a word is among so many nearest nouns of the word before it
+_NEAREST = 20  # by the encoder of the score a word is among so many nearest nouns of the word before it
 _TENTH = 0.1  # by the second encoder among this share of the nouns
 
 
@@ -55,8 +55,8 @@ class Chain(ListTask):
 
     def near(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
         """Of each step of lists whether both encoders find it near: bool, shape (lists, steps)."""
-        near, tenth = [], max(NEAREST, int(_TENTH * len(self.nouns)))
-        for vectors, rank in ((self.scorer.vectors, NEAREST), (self.second_vectors, tenth)):
+        near, tenth = [], max(_NEAREST, int(_TENTH * len(self.nouns)))
+        for vectors, rank in ((self.scorer.vectors, _NEAREST), (self.second_vectors, tenth)):
             among, rows = vectors.table([self.nouns])[0], vectors.table(lists)
             steps = rows[:, :-1].ravel(), rows[:, 1:].ravel()
             near.append(words_nearer(vectors.matrix, *steps, among[among >= 0]) < rank)

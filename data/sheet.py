@@ -1,0 +1,129 @@
+"""A table that a person made in a spreadsheet, as CSV: read as it was saved, and written so that no formula runs."""
+
+import io
+import re
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sozo.data.errors import UserError, require
+from sozo.data.record import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+KINDS = (".csv", ".tsv", *_WORKBOOKS)
+_AS_CSV = "save it in Excel as “CSV UTF-8 (*.csv)” and give that file"
+_SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
+# What begins a formula in a spreadsheet, in a Japanese one full-width too; a plain number is none.
+_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠](?<![+\-](?=[0-9]+([.,][0-9]+)?\Z))")
+_JAPANESE = re.compile("[ぁ-んァ-ヶ一-龥]")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Cells as they were written, under their headings; the index is a spreadsheet's number of the row, from 2."""
+
+    path: Path
+    cells: "pd.DataFrame"
+    encoding: str
+    delimiter: str
+
+    def column(self, *names: str) -> Any:
+        """The cells below the first of these headings that there is (a Series, stripped, 1 for 1.0); None without.
+
+        Case, width, spaces, underscores and hyphens of a heading make no difference. UserError if two are the same.
+        """
+        headings = [_plain(heading) for heading in self.cells.columns]
+        for name in map(_plain, names):
+            if headings.count(name) > 1:
+                raise UserError(f"{self.path}: two columns are called {name}; rename one of them")
+            if name in headings:
+                cells = self.cells.iloc[:, headings.index(name)]
+                return cells.str.strip().str.replace(r"^([0-9]+)\.0+$", r"\1", regex=True)
+        return None
+
+    def missing(self, *names: str) -> UserError:
+        """That a column is missing, and which there are."""
+        there = ", ".join(filter(None, self.cells.columns))
+        return UserError(f"{self.path}: no column {' and no column '.join(names)}; the columns are: {there}")
+
+
+def read_sheet(path: Path) -> Sheet:
+    """The table of a CSV file without empty rows and columns; its first row holds the headings.
+
+    It is read strictly as UTF-8, else as Shift_JIS (CP932). The delimiter is that of a leading line `sep=;`, else
+    whichever of comma, semicolon and tab the headings have most of. UserError for what is no such table.
+    """
+    require("pandas", "a spreadsheet")
+    import pandas as pd
+
+    if path.suffix.lower() in _WORKBOOKS:
+        raise UserError(f"{path}: is a workbook, not CSV; {_AS_CSV}")
+    if not path.is_file():
+        raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV file")
+    text, encoding = _decoded(path, path.read_bytes())
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise UserError(f"{path}, line {line}: holds a NUL character, which no text has; {_AS_CSV}")
+    sep = _SEP.match(text)
+    text = text[sep.end() :] if sep else text.lstrip("\r\n")
+    delimiter = sep[1] if sep else max(",;\t", key=text.partition("\n")[0].count)
+    try:
+        options = {"header": None, "dtype": str, "keep_default_na": False, "skip_blank_lines": False}
+        cells = pd.read_csv(io.StringIO(text), sep=delimiter, **options).fillna("")
+    except ValueError as error:  # pandas' own errors are such
+        raise UserError(f"{path}: not CSV ({error}); {_AS_CSV}") from None
+    filled = cells.map(str.strip) != ""
+    cells = cells.loc[filled.any(axis=1), filled.any()]
+    if len(cells) < 2:
+        raise UserError(f"{path}: holds no rows; write headings into the first row, and answers below")
+    answers = cells.iloc[1:].set_axis(cells.iloc[0], axis=1)
+    return Sheet(path, answers.set_axis(answers.index + 1), encoding, delimiter)
+
+
+def write_sheet(path: Path, cells: "pd.DataFrame", delimiter: str) -> None:
+    """Write a CSV file that Excel opens (UTF-8 with a byte order mark), whole or not at all; each text by `as_text`."""
+    safe = cells.map(as_text).rename(columns=as_text)
+    write_whole(path, safe.to_csv(sep=delimiter, index=False, float_format="%.4f").encode("utf-8-sig"))
+
+
+def as_text(cell: object) -> object:
+    """A text as a spreadsheet shows it and does not run it: an apostrophe before what begins as a formula does.
+
+    >>> as_text("=1+1"), as_text("-3.5"), as_text("-3+5"), as_text(-3.5)
+    ("'=1+1", '-3.5', "'-3+5", -3.5)
+    """
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+def _plain(heading: str) -> str:
+    return re.sub(r"[\s_\-]", "", unicodedata.normalize("NFKC", heading).casefold())
+
+
+def _decoded(path: Path, content: bytes) -> tuple[str, str]:
+    """The text of a file, and the name of its encoding."""
+    problems = []
+    for name, encoding in (("UTF-8", "utf-8-sig"), ("Shift_JIS", "cp932")):
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError as error:
+            problems.append(f"line {content[: error.start].count(10) + 1} is not {name}")
+            continue
+        # Shift_JIS takes almost any bytes: of UTF-8 it makes kanji that nobody wrote.
+        if name == "UTF-8" or not (line := _line_in_utf8(content)):
+            return text, name
+        problems.append(f"line {line} is")
+    raise UserError(f"{path}: {' and '.join(problems)}; {_AS_CSV}")
+
+
+def _line_in_utf8(content: bytes) -> int | None:
+    """The first line that is Japanese in UTF-8, from 1."""
+    for number, line in enumerate(content.split(b"\n"), 1):
+        with suppress(UnicodeDecodeError):
+            if _JAPANESE.search(line.decode()):
+                return number
+    return None

@@ -1,0 +1,47 @@
+"""What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from sozo.data.errors import UserError, require
+from sozo.data.settings import setting
+from sozo.data.sheet import write_sheet
+from sozo.eval.pages import PageFolder
+from sozo.eval.report.render import render
+from sozo.eval.terminal import PageRun, print_lines
+from sozo.scoring.table import markdown
+from sozo.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class PeopleOptions:
+    """What goes with a spreadsheet of what people wrote."""
+
+    send_words: bool = setting(False, "People's words may go to the server of openai:NAME (spreadsheets only).")
+    norms: str | None = setting(None, "CSV of your own sample's scores, for percentiles (spreadsheets only).")
+
+
+def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -> PageRun:
+    """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md."""
+    require("jinja2", "the page of people's answers")
+    server, folder = task.words_go()
+    if server and not options.send_words:
+        local = "take an encoder on this machine such as ja-ginza, or add --send-words if people agreed to it"
+        raise UserError(f"{file}: {server} is a server, and would get every word that people wrote; {local}")
+    norms = Path(options.norms) if options.norms else None
+    digests = [sha256(path.read_bytes()).hexdigest() for path in (file, norms) if path and path.is_file()]
+    page = PageFolder(output, {"task": f"{task.name} of people", "files": digests, **task.deciding()}, "people")
+    if finished := page.finished():
+        return finished
+    if folder:
+        print_lines([f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"])
+    scored = task.score_people(file, norms)
+    page.start({"scorer": task.describe()}, {"file": str(file)})
+    write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
+    title = f"{task.title}: {file.name}"
+    page.add("people.html", render("people.html", title=title, tables=scored.tables, methods=scored.methods))
+    page.files.append("scores.csv")
+    read = f"{len(scored.sheet.cells):,} rows were read as {scored.sheet.encoding}."
+    parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), "## Methods, to paste", *scored.methods]
+    return page.publish("\n\n".join(parts), {"files": page.files})

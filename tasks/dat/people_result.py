@@ -1,0 +1,115 @@
+"""People's lists as results: columns for their spreadsheet, tables, and a paragraph on the method."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+import sozo
+from sozo.data.record import provenance
+from sozo.data.sheet import read_sheet
+from sozo.scoring.measure import Measure
+from sozo.scoring.statistics import mean_interval, pearson
+from sozo.scoring.statistics.correlation import Correlation
+from sozo.scoring.statistics.means import Interval
+from sozo.scoring.statistics.reliability import cronbach_alpha
+from sozo.scoring.table import Cell, Content, tabulate
+from sozo.tasks.dat.people import percentiles, read_written, score_written
+from sozo.tasks.task import PeopleScored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sozo.tasks.dat.task import Dat
+
+_SCORE, _R = Measure("dat", scale=(0, 2)), Measure("r", 2)
+_SHOWN = 500  # lists on the page
+_RULES = {"First seven valid words of ten": "", "Strict: ten valid words": "strict_"}
+
+
+def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
+    """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`."""
+    sheet, own = read_sheet(path), read_sheet(norms) if norms else None
+    lists, scorer = read_written(sheet, english=task.settings.olson), task.scorer  # which takes a while to load
+    said, versions = scorer.describe(), provenance()["packages"]
+    checker = f"{said['noun_checker']} {versions.get(said['noun_checker'], '')}".strip()
+    changed = [name for name, value in task.deciding().items() if value is True and name != "reasoning"]
+    checker += f" ({', '.join(changed)})" if changed else ""
+    encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
+    scale = f"{encoder}, {checker}, first 7 valid of 10"
+    results = score_written(lists, scorer)
+    texts = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
+    more = {"more": "", "more_ja": ""}
+    if own:
+        results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale)
+        more = {name: texts[name].format(n=n, name=own.path.name) for name in more}
+    summary = [_summary(rule, results, prefix) for rule, prefix in _RULES.items()]
+    shown = results.head(_SHOWN).rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
+    rows = [{name: Cell(None if value != value else value, _SCORE) for name, value in row.items()} for row in shown]
+    note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
+    facts = {
+        "sozo": sozo.__version__,
+        "script": "Latin letters" if scorer.rules.olson else "Japanese script",
+        "script_ja": "ラテン文字" if scorer.rules.olson else "日本語の文字",
+        "checker": checker,
+        "encoder": encoder,
+        "lists": len(results),
+        "participants": results["participant"].nunique(),
+        "scored": int(results["score"].count()),
+        "unscored": int(results["score"].isna().sum()),
+        "strict": int(results["strict_score"].count()),
+        "reasons": _reasons(results["reason"]),
+        **more,
+    }
+    return PeopleScored(
+        replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
+        (tabulate("Scores", summary), tabulate("Every list", rows, [note])),
+        [texts[language].format(**facts) for language in ("english", "japanese")],
+    )
+
+
+def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
+    """Both side by side; headings of what is added begin with sozo_, or sozo2_ where the cells have such already."""
+    import pandas as pd
+
+    taken, number = {str(heading).casefold() for heading in cells}, ""
+    while taken & {f"sozo{number}_{heading}" for heading in added}:
+        number = str(int(number or 1) + 1)
+    return pd.concat([cells, added.add_prefix(f"sozo{number}_")], axis=1)
+
+
+def _reasons(reasons: "pd.Series") -> str:
+    return ", ".join(f"{reason}: {n:,}" for reason, n in reasons[reasons != ""].value_counts().items()) or "none"
+
+
+def _summary(rule: str, results: "pd.DataFrame", prefix: str) -> Mapping[str, Content]:
+    """A rule's row: its scores, and how far those of one person agree."""
+    score = f"{prefix}score"
+    persons = results.groupby("participant", sort=False)[score].mean()
+    mean, of = mean_interval(persons.dropna().to_numpy()), len(persons)
+    alpha = retest = Cell("none from one list")
+    if len(results) > of:
+        wide = results.pivot(index="participant", columns="trial", values=score)[results["trial"].unique()]
+        every, pairs = wide.dropna().to_numpy(), wide.iloc[:, :2].dropna().to_numpy()
+        one, r = cronbach_alpha(every), pearson(pairs[:, 0], pairs[:, 1], unit="persons", names=("list 1", "list 2"))
+        alpha, retest = _cell(one.mean, _R, one, of), _cell(r.r, _R, r, of)
+    return {
+        "Rule": rule,
+        "Lists with a score": Cell.share(int(results[score].count()), len(results)),
+        "Mean of participants": _cell(mean.mean, _SCORE, mean, of),
+        "Sd": Cell(None if mean.n < 2 else float(persons.std()), _SCORE),
+        "Cronbach's alpha": alpha,
+        "Retest, first two lists": retest,
+        "Without a score": Cell(_reasons(results[f"{prefix}reason"])),
+    }
+
+
+def _cell(value: float | None, measure: Measure, result: Interval | Correlation, of: int) -> Cell:
+    """A result with its interval, n of N and what is to be said of it; why there is none, where there is none."""
+    why = result.reason or ""
+    return (
+        Cell(why) if value is None else Cell(value, measure, result.low, result.high, result.n, of, (why,) * bool(why))
+    )

@@ -1,15 +1,19 @@
 """tiny-words: prompts as tokens, and what its warm start teaches."""
 
 import random
-from itertools import islice
+from itertools import pairwise
 
 import pytest
 
 from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import fill, prompt
 from sozo.models import tiny_words
-from sozo.models.tiny import EXAMPLES, TINY_WORDS, tiny_folder, tiny_seed
+from sozo.models.tiny import TINY_WORDS, tiny_folder, tiny_seed
+from sozo.scoring.parse import split_list
+from sozo.tasks.words.chain import Chain, ChainSettings
+from sozo.tasks.words.kana_dat import KanaDat
 from sozo.tasks.words.kanji import read_partners
+from sozo.tasks.words.lists import WordSettings
 
 
 @pytest.fixture(scope="module")
@@ -29,21 +33,31 @@ def test_a_prompt_is_its_cue_between_two_tokens(tokenizer):
     assert len(tokenizer(prompt("dat")).input_ids) == 1
 
 
-def test_forms_and_words(tokenizer, monkeypatch):
-    monkeypatch.setitem(EXAMPLES, "kanji", 400)
-    for task in ("dat", "cue_dat", "kana_dat"):
-        monkeypatch.setitem(EXAMPLES, task, 40)
-    monkeypatch.setitem(EXAMPLES, "chain", 0)  # takes a second encoder
-    told = list(tiny_words.examples(random.Random(0)))
-    assert len(told) == 3 * 40 + 400
-    for question, text in told:
-        ids = tokenizer(question).input_ids + tokenizer(text).input_ids
-        assert tokenizer.unk_token_id not in ids
-    _, lists = zip(*told[40:80], strict=True)
-    assert all(text.startswith("2. ") and text.count("\n") == 8 for text in lists)
+def test_forms_and_words(tokenizer):
+    told = tiny_words.examples(random.Random(0), {"dat": 40, "cue_dat": 40, "kana_dat": 40, "chain": 40, "kanji": 400})
+    assert {task: len(rows) for task, rows in told.items()}["kanji"] == 400
+    for rows in told.values():
+        tokens = [tokenizer(question + text).input_ids for question, text in rows]
+        assert len(set(map(len, tokens))) == 1  # so that nothing needs padding
+        assert all(tokenizer.unk_token_id not in ids for ids in tokens)
+    for _, text in told["cue_dat"] + told["chain"]:
+        assert text.startswith("2. ")
+        assert text.count("\n") == 8
     key, _ = read_partners(None)
-    for question, text in islice(told, 120, None):
+    for question, text in told["kanji"]:
         assert all(text in key[cue] for cue in question.partition("の漢字\n")[2].splitlines()[0])
+
+
+def test_random_lists_keep_their_task(tokenizer):
+    told = tiny_words.examples(random.Random(1), {"kana_dat": 20, "chain": 20, "kanji": 8})
+    kana = KanaDat(WordSettings(cue_nouns="tiny"))
+    for question, text in told["kana_dat"]:
+        asked = question.partition("読みが「")[2][0]
+        assert kana.kept([asked], [split_list(text)]).tolist() == [1.0]
+    near = tiny_words.near_nouns(Chain(ChainSettings(cue_nouns="tiny")))
+    for question, text in told["chain"]:
+        words = split_list(f"1. {question.partition('「')[2].partition('」')[0]}\n{text}")
+        assert all(word in near[before] for before, word in pairwise(words))
 
 
 def test_its_seeds_are_folders_of_their_own():
@@ -55,4 +69,4 @@ def test_its_seeds_are_folders_of_their_own():
 def test_kanji_that_share_partners_are_near():
     vectors = tiny_words.kanji_vectors(32)
     assert all(vector.shape == (32,) for vector in vectors.values())
-    assert sum(float((vector**2).sum()) ** 0.5 for vector in vectors.values()) / len(vectors) == pytest.approx(0.5)
+    assert sum(float((vector**2).sum()) ** 0.5 for vector in vectors.values()) / len(vectors) == pytest.approx(1.0)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -21,14 +21,21 @@ _MAKERS: dict[type[Task], Callable[..., Reward]] = {Dat: make_dat_reward, Sat: m
 
 
 class TaskReward(Reward):
-    """A measure of a task, times `scale`; 0 for an answer without a value. See `make_task_reward` for the arguments.
+    """A measure of a task, times `scale`, and `offset`; 0 for an answer without a value. See `make_task_reward`.
 
     The items come with the completions: prompts, a column `item` (ids), and the columns that the task's items have.
     """
 
     def __init__(
-        self, task: Task, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False
+        self,
+        task: Task,
+        measure: str | None = None,
+        *,
+        scale: float = 1.0,
+        offset: float = 0.0,
+        penalise_duplicates: bool = False,
     ) -> None:
+        self.offset = offset
         names = [known.name for known in task.measures]
         self.task, self.measure = task, measure or names[0]
         if self.measure not in names:
@@ -40,22 +47,36 @@ class TaskReward(Reward):
         super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        rows = self.task.score(items, answers)
-        return [
-            self.scored(item, answer.text, row.values.get(self.measure), row.reason, **row.facts)
-            for item, answer, row in zip(items, answers, rows, strict=True)
-        ]
+        completions = []
+        for item, answer, row in zip(items, answers, self.task.score(items, answers), strict=True):
+            completion = self.scored(item, answer.text, row.values.get(self.measure), row.reason, **row.facts)
+            paid = completion.reward + self.offset * (completion.score is not None)
+            completions.append(replace(completion, reward=paid))
+        return completions
 
     def describe(self) -> dict[str, Any]:
-        return {"measure": self.measure, **super().describe(), **self.task.deciding(), **self.task.describe()}
+        return {
+            "measure": self.measure,
+            "offset": self.offset,
+            **super().describe(),
+            **self.task.deciding(),
+            **self.task.describe(),
+        }
 
 
 def make_task_reward(
-    task: str, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False, **settings: Any
+    task: str,
+    measure: str | None = None,
+    *,
+    scale: float = 1.0,
+    offset: float = 0.0,
+    penalise_duplicates: bool = False,
+    **settings: Any,
 ) -> TaskReward:
     """A measure of the task with this name as a reward; None takes the task's first measure.
 
-    `scale` is paid per unit of it; with `penalise_duplicates` an answer that this run has given to the same prompt
+    `scale` is paid per unit of it, and `offset` besides: where a valid answer can be worth less than 0, as in cue DAT and
+    one-kana DAT, training without it would make answers invalid, which are paid 0. With `penalise_duplicates` an answer that this run has given to the same prompt
     before is paid 0; `settings` are fields of the task's `Settings`.
 
     >>> make_task_reward("sat", "sat/compliant", scale=2.0).__name__
@@ -63,7 +84,7 @@ def make_task_reward(
     """
     kind = task_type(task)
     built = kind(settings_of(kind.Settings, settings))
-    return TaskReward(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)
+    return TaskReward(built, measure, scale=scale, offset=offset, penalise_duplicates=penalise_duplicates)
 
 
 def reward_options(kind: type[Task]) -> set[str] | None:

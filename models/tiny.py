@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,15 @@ from sozo.data.prompts.form import PLAIN
 from sozo.models.processes import quiet_libraries, run_module
 from sozo.scoring.parse import NUM_WORDS, write_list
 
-TINY = "tiny"
+TINY, TINY_WORDS = "tiny", "tiny-words"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
 _SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3}
+# Of tiny-words: two phases, their steps and examples of each task in a step. Mere form would drown the rest at first.
+PHASES: tuple[tuple[int, dict[str, int]], ...] = (
+    (700, {"kana_dat": 8, "chain": 10, "kanji": 64}),
+    (400, {"dat": 6, "cue_dat": 6, "kana_dat": 8, "chain": 10, "kanji": 48}),
+)
+WORDS: dict[str, Any] = {"words_revision": 6, "phases": PHASES, "meaning": 96, "norm": 1.0, "kana": 0.7, "nearest": 14}
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
@@ -41,31 +48,38 @@ _CHAT_TEMPLATE = (
 def tiny_seed(name: str | None) -> int | None:
     """The seed of the embedded model that a name stands for; None for the name of any other model.
 
-    >>> tiny_seed("tiny"), tiny_seed("tiny@3"), tiny_seed("org/model")
+    >>> tiny_seed("tiny"), tiny_seed("tiny-words@3"), tiny_seed("org/model")
     (0, 3, None)
     """
-    match = re.fullmatch(rf"{TINY}(?:@([0-9]{{1,9}}))?", name or "")
+    match = re.fullmatch(rf"(?:{TINY}|{TINY_WORDS})(?:@([0-9]{{1,9}}))?", name or "")
     return int(match[1] or 0) if match else None
 
 
-def tiny_folder(seed: int = 0) -> Path:
+def tiny_folder(name: str = TINY) -> Path:
     """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights."""
+    kind, words = name.partition("@")[0], name.startswith(TINY_WORDS)
+    packages, prompts = ["torch", "transformers", "trl", "ja-ginza"], [prompt("dat")]
+    if words:
+        packages.append("jumandic")  # whose readings and kanji it learns
+        prompts = [prompt(task) for task in PHASES[-1][1]]  # type: ignore[arg-type]
     try:
-        versions = [version(name) for name in ("torch", "transformers", "trl", "ja-ginza")]
+        versions = [version(package) for package in packages]
     except PackageNotFoundError as error:
         needed = install_command("train", "offline")
         raise UserError(f"the embedded model needs the package {error.name}: {needed}") from error
-    decisive = json.dumps([_SETTINGS | {"seed": seed}, versions, prompt("dat"), tiny_nouns()])
+    settings = _SETTINGS | {"seed": tiny_seed(name)} | (WORDS if words else {})
+    decisive = json.dumps([settings, versions, *prompts, tiny_nouns()])
     digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
-    return cache_home() / f"{TINY}-{digest}"
+    return cache_home() / f"{kind}-{digest}"
 
 
-def ensure_tiny(seed: int = 0) -> Path:
+def ensure_tiny(name: str = TINY) -> Path:
     """The folder of the warm-started model, made first if it is not there (half a minute on two cores)."""
-    folder = tiny_folder(seed)
+    folder, module = tiny_folder(name), "tiny_words" if name.startswith(TINY_WORDS) else "tiny"
     if not (folder / "config.json").is_file():
         # In a process of its own it comes out the same inside any distributed run.
-        run_module("sozo.models.tiny", str(folder), str(seed), failure="the embedded model could not be made")
+        failure = "the embedded model could not be made"
+        run_module(f"sozo.models.{module}", str(folder), str(tiny_seed(name)), failure=failure)
     return folder
 
 
@@ -76,18 +90,25 @@ def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
     return WordVectors(make_encoder("ja-ginza")).unit(nouns)
 
 
-def build_tokenizer(nouns: list[str]) -> Any:
-    """Word-level tokenizer: special tokens, the DAT prompt, the ten list numbers, the nouns."""
+def build_tokenizer(
+    nouns: Sequence[str], prompts: Sequence[str] = (), cues: Sequence[str] = (), split: str = ""
+) -> Any:
+    """Word-level tokenizer: special tokens, the DAT prompt, parts of others, the ten list numbers, cues, the nouns.
+
+    What the regular expression `split` matches is a token of its own, beside list numbers.
+    """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     numbers = [f"{k}. " if k == 1 else f"\n{k}. " for k in range(1, NUM_WORDS + 1)]
-    vocabulary = {token: i for i, token in enumerate(["<pad>", "</s>", "<unk>", prompt("dat"), *numbers, *nouns])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n?[0-9]+\. "), "isolated")
+    whole = [prompt("dat"), *prompts]
+    tokens = ["<pad>", "</s>", "<unk>", *whole, *numbers, *cues, *nouns]
+    tokenizer = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))
+    numbered = r"\n?[0-9]+\. "
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f"{numbered}|{split}" if split else numbered), "isolated")
     tokenizer.decoder = decoders.Fuse()
-    # An added token is cut out before the text is split: the whole prompt is one token.
-    tokenizer.add_tokens([AddedToken(prompt("dat"), normalized=False)])
+    # An added token is cut out before the text is split: a whole prompt, or all before a cue, is one token.
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in whole])
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, padding_side="left", **special)
     fast.chat_template, fast.model_max_length = _CHAT_TEMPLATE, 128
@@ -113,14 +134,21 @@ def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     return model
 
 
-def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Path, **settings: Any) -> Any:
-    """The model fine-tuned in memory to write `texts`, on the CPU; `settings` are further fields of TRL's SFTConfig."""
+def warm_start(
+    model: Any, tokenizer: Any, examples: Sequence[tuple[str, str]], output_dir: Path, **settings: Any
+) -> Any:
+    """The model fine-tuned in memory to answer (prompt, text) by text, on the CPU; `settings` go to TRL's SFTConfig."""
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
 
     conversational = bool(tokenizer.chat_template)
-    question = PLAIN.prompt(prompt("dat"), conversational=conversational)
-    rows = [{"prompt": question, "completion": as_completion(text, conversational=conversational)} for text in texts]
+    rows = [
+        {
+            "prompt": PLAIN.prompt(question, conversational=conversational),
+            "completion": as_completion(text, conversational=conversational),
+        }
+        for question, text in examples
+    ]
     fixed = {"max_length": None, "save_strategy": "no", "report_to": "none", "use_cpu": True, "bf16": False}
     fixed |= {"activation_checkpointing": False, "dataloader_pin_memory": False, "completion_only_loss": True}
     arguments, data = SFTConfig(output_dir=str(output_dir), **fixed, **settings), Dataset.from_list(rows)
@@ -130,28 +158,33 @@ def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Pat
 
 
 def main(folder: Path, seed: int) -> None:
-    """Build and warm-start the model and save it in `folder`, which appears only when it is complete."""
+    """Build and warm-start the model and save it in `folder`."""
     from transformers import set_seed
 
     quiet_libraries(use_cpu=True)
     set_seed(seed)
     nouns, draw = tiny_nouns(), random.Random(seed)
-    lists = [write_list(draw.sample(nouns, NUM_WORDS)) for _ in range(_SETTINGS["lists"])]
+    lists = [(prompt("dat"), write_list(draw.sample(nouns, NUM_WORDS))) for _ in range(_SETTINGS["lists"])]
     tokenizer = build_tokenizer(nouns)
-    work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
     settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}
     settings |= {"lr_scheduler_type": "cosine", "warmup_steps": 20, "num_train_epochs": 1, "logging_steps": 20}
     settings |= {"seed": seed, "disable_tqdm": not sys.stderr.isatty()}
     model = build_model(len(tokenizer), noun_vectors(nouns))
-    model = warm_start(model, tokenizer, lists, work / "sft", **settings)
-    model.save_pretrained(work / "model")
-    tokenizer.save_pretrained(work / "model")
+    with TemporaryDirectory() as work:
+        save(folder, warm_start(model, tokenizer, lists, Path(work), **settings), tokenizer)
+
+
+def save(folder: Path, model: Any, tokenizer: Any) -> None:
+    """Save a model and its tokenizer in `folder`, which appears only when it is complete."""
+    work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
+    model.save_pretrained(work)
+    tokenizer.save_pretrained(work)
     try:
-        (work / "model").rename(folder)
+        work.rename(folder)
     except OSError:
         if not (folder / "config.json").is_file():  # else another process was faster
             raise
-    shutil.rmtree(work)
+        shutil.rmtree(work)
 
 
 if __name__ == "__main__":

@@ -64,8 +64,8 @@ def _cause(error: Exception) -> str:
 
 def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
     """Where a model's files are (`tiny` is built), and of a hub model the commit, so that all take one version."""
-    if (seed := tiny_seed(name)) is not None:
-        return str(ensure_tiny(seed)), revision
+    if tiny_seed(name) is not None:
+        return str(ensure_tiny(name)), revision
     if Path(name).is_dir():
         return name, revision
     from transformers import AutoConfig

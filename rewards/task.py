@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -21,7 +21,7 @@ _MAKERS: dict[type[Task], Callable[..., Reward]] = {Dat: make_dat_reward, Sat: m
 
 
 class TaskReward(Reward):
-    """A measure of a task, times `scale`; 0 for an answer without a value. See `make_task_reward` for the arguments.
+    """A measure of a task, times `scale`, and `offset`; 0 for an answer without a value. See `make_task_reward`.
 
     Of a measure with a scale of which less is better, it pays how far a value is from the most that it can be.
 
@@ -29,8 +29,15 @@ class TaskReward(Reward):
     """
 
     def __init__(
-        self, task: Task, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False
+        self,
+        task: Task,
+        measure: str | None = None,
+        *,
+        scale: float = 1.0,
+        offset: float = 0.0,
+        penalise_duplicates: bool = False,
     ) -> None:
+        self.offset = offset
         known = {one.name: one for one in task.measures}
         self.task, self.measure = task, measure or task.measures[0].name
         if self.measure not in known:
@@ -52,11 +59,20 @@ class TaskReward(Reward):
             worth = row.values.get(self.measure)
             if worth is not None and self._worst is not None:
                 worth = self._worst - worth
-            paid.append(self.scored(item, answer.text, worth, row.reason, **row.facts))
+            completion = self.scored(item, answer.text, worth, row.reason, **row.facts)
+            if completion.reward is not None and worth is not None:
+                completion = replace(completion, reward=completion.reward + self.offset)
+            paid.append(completion)
         return paid
 
     def describe(self) -> dict[str, Any]:
-        return {"measure": self.measure, **super().describe(), **self.task.deciding(), **self.task.describe()}
+        return {
+            "measure": self.measure,
+            "offset": self.offset,
+            **super().describe(),
+            **self.task.deciding(),
+            **self.task.describe(),
+        }
 
 
 class GroupReward(TaskReward):
@@ -79,19 +95,26 @@ class GroupReward(TaskReward):
 
 
 def make_task_reward(
-    task: str, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False, **settings: Any
+    task: str,
+    measure: str | None = None,
+    *,
+    scale: float = 1.0,
+    offset: float = 0.0,
+    penalise_duplicates: bool = False,
+    **settings: Any,
 ) -> TaskReward:
     """A measure of the task with this name as a reward; None takes the task's first measure.
 
-    `scale` is paid per unit of it; with `penalise_duplicates` an answer that this run has given to the same prompt
-    before is paid 0; `settings` are fields of the task's `Settings`.
+    `scale` is paid per unit of it, and `offset` besides. Where a valid answer can be worth less than 0, as in cue DAT
+    and one-kana DAT, training without an offset makes answers invalid, since those are paid 0. `penalise_duplicates`:
+    an answer that this run has given to the same prompt before is paid 0. `settings` are the task's.
 
     >>> make_task_reward("sat", "sat/compliant", scale=2.0).__name__
     'sat_reward'
     """
     kind = task_type(task)
     built = kind(settings_of(kind.Settings, settings))
-    return _of_measure(built, measure, scale=scale, penalise_duplicates=penalise_duplicates)
+    return _of_measure(built, measure, scale=scale, offset=offset, penalise_duplicates=penalise_duplicates)
 
 
 def reward_options(kind: type[Task]) -> set[str] | None:
@@ -123,8 +146,13 @@ def _maker(kind: type[Task]) -> Callable[..., RewardFunc] | None:
 
 
 def _of_measure(
-    task: Task, measure: str | None = None, *, scale: float = 1.0, penalise_duplicates: bool = False
+    task: Task,
+    measure: str | None = None,
+    *,
+    scale: float = 1.0,
+    offset: float = 0.0,
+    penalise_duplicates: bool = False,
 ) -> TaskReward:
     together = {known.name for known in task.measures if known.together}
     kind = GroupReward if (measure or task.measures[0].name) in together else TaskReward
-    return kind(task, measure, scale=scale, penalise_duplicates=penalise_duplicates)
+    return kind(task, measure, scale=scale, offset=offset, penalise_duplicates=penalise_duplicates)

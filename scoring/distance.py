@@ -162,6 +162,17 @@ def words_nearer(unit: np.ndarray, left: np.ndarray, right: np.ndarray, among: n
     return counts
 
 
+def nearest(unit: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """Of each word its `count` nearest among all of `rows`, as places in `rows`, shape (words, count).
+
+    >>> nearest(np.float32([[1, 0], [0, 1], [0.6, 0.8]]), np.arange(3), 1).tolist()
+    [[2], [2], [1]]
+    """
+    cosines = unit[rows] @ unit[rows].T
+    np.fill_diagonal(cosines, -2.0)
+    return np.asarray(np.argsort(-cosines, axis=1, kind="stable")[:, :count])
+
+
 def farthest_list(unit: np.ndarray, pool: np.ndarray, size: int) -> np.ndarray:
     """A greedy list far apart, as rows of the `pool`, shape (size,).
 

@@ -20,6 +20,7 @@ METHODS = {
     "grpo-0.14": (GrpoArguments, GrpoSettings),
     "sft-word-targets": (SftArguments, SftSettings),
     "grpo-beyond": (GrpoArguments, GrpoSettings),
+    "grpo-transfer": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
     "sft-frontier": (SftArguments, SftSettings),
     "warm": (SftArguments, SftSettings),

@@ -262,6 +262,13 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
         make_task_reward("dat", noun_check="jumandic")
 
 
+def test_an_offset_lifts_a_valid_answer_above_an_invalid_one():
+    reward = make_task_reward("dat", scale=0.0, offset=2.0, noun_checker="jumandic", embedding_model="ja-ginza")
+    valid = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+    assert reward(["?", "?"], [valid, "x"], item=["", ""]) == [2.0, 0.0]
+    assert reward.describe()["offset"] == 2.0
+
+
 def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
     class Silent(Task):
         """Says of no answer alone what it is worth."""

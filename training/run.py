@@ -109,9 +109,9 @@ def _model_path(model: ModelConfig, training: Any) -> str:
     """Where the model's weights are; `tiny` is built and a LoRA adapter merged into its base model first."""
     if (name := model.model_name_or_path) is None:
         raise UserError("model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model")
-    if (seed := tiny_seed(name)) is not None:
+    if tiny_seed(name) is not None:
         with training.main_process_first(desc="building the embedded model"):
-            return str(ensure_tiny(seed))
+            return str(ensure_tiny(name))
     if not is_adapter(name):
         return name
     merged = Path(training.output_dir).resolve() / _MERGED

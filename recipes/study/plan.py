@@ -1,8 +1,9 @@
 """What a dry run says of a step beside its command: batch arithmetic, memory, disk, cost. All from files, no model."""
 
+import json
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,21 @@ class Training:
         """Rank of the adapter; None trains all weights."""
         return int(self.config.get("lora_r", 16)) if self.config.get("use_peft") else None
 
+    @property
+    def checkpointing(self) -> bool:
+        """Whether activations are computed again in the backward pass."""
+        return bool(self.config.get("activation_checkpointing"))
+
+    @property
+    def reference(self) -> bool:
+        """Whether a second model is asked for log-probabilities."""
+        return self.responses == 2 or (self.items == "completions" and float(self.config.get("beta", 0)) > 0)
+
+    def tokens(self, prompt: int, response: int) -> int:
+        """Of a micro-batch of responses of so many tokens to a prompt of so many."""
+        rows = self.responses * int(self.config["per_device_train_batch_size"])
+        return (1 if self.config.get("share_prompt", True) else rows) * prompt + rows * response
+
 
 def training_of(step: Step) -> Training:
     """The same, read from the step's files; a batch that so many processes cannot share is refused."""
@@ -75,7 +91,7 @@ def training_of(step: Step) -> Training:
     stage = 3 if fsdp else int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
     batch_key, count_key, items, responses = _BATCH[step.script]
     batch, per_device = int(config[batch_key]), int(config["per_device_train_batch_size"])
-    count = int(config[count_key]) if count_key else config["num_prompts"] * config["num_generations"]
+    count = int(config[count_key]) if count_key else _prompts(config) * config["num_generations"]
     processes = hardware["num_processes"]
     if batch % (processes * per_device) or count % batch:
         raise UserError(
@@ -83,6 +99,13 @@ def training_of(step: Step) -> Training:
             f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
         )
     return Training(config, processes, stage, batch, count, items, responses)
+
+
+def _prompts(config: dict[str, Any]) -> int:
+    """Of all tasks of a GRPO run in one epoch."""
+    tasks = config["tasks"] if isinstance(config["tasks"], list) else [config["tasks"]]
+    own = [task.get("num_prompts") if isinstance(task, dict) else None for task in tasks]
+    return sum(prompts or config["num_prompts"] for prompts in own)
 
 
 def plan_lines(study: Study, step: Step) -> list[str]:
@@ -94,12 +117,12 @@ def plan_lines(study: Study, step: Step) -> list[str]:
         return [f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"]
     if not step.trains:
         return _sampling(study, step, step.launcher)
-    return [*_training(study, step, step.launcher.stem), _disk_line(study, step)]
+    return [*_training(study, step, step.launcher.stem), *_hours_line(study, step), _disk_line(study, step)]
 
 
 def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     flags, model, processes = step.flags, study.architecture, read_yaml(launcher)["num_processes"]
-    count, batch = int(flags["num_responses"]), int(flags.get("batch_size", 1024))
+    count, batch = _answers(flags), int(flags.get("batch_size", 1024))
     line = (
         f"{count:,} responses in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
@@ -109,8 +132,7 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     element, at_once = 4 if flags.get("dtype") == "float32" else 2, min(batch, int(flags.get("slots", 256)))
     weights = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
     if flags.get("backend") == "vllm":
-        hours = generation_hours(model.parameters, count * study.tokens.response, "vllm")
-        return [line, f"{weights}, keys and values as much as vLLM is given", _hours(hours, processes)]
+        return [line, f"{weights}, keys and values as much as vLLM is given", *_hours_line(study, step)]
     cache = model.kv_cache_bytes(study.tokens.prompt + at_once * int(flags["max_new_tokens"]), element)
     more = "" if "slots" in flags else "; a GPU with room takes more"
     return [line, f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once{more})"]
@@ -125,47 +147,70 @@ def _training(study: Study, step: Step, launcher: str) -> list[str]:
         f" {processes} process(es) x {per_device} each x {batch // (processes * per_device)} accumulation step(s)"
         f" ({launcher}, learning rate {config['learning_rate']:g})"
     )
-    rows = training.responses * per_device  # responses of a micro-batch
-    prompts = 1 if config.get("share_prompt", True) else rows
-
-    def tokens(length: int) -> int:  # of a micro-batch of responses of `length` tokens
-        return prompts * study.tokens.prompt + rows * length
-
-    grpo, lora = step.script == "grpo_dat.py", training.lora_rank is not None
-    checkpointing = bool(config.get("activation_checkpointing"))
-    reference = training.responses == 2 or (grpo and float(config.get("beta", 0)) > 0)
     memory = training_memory(
         model,
-        tokens=tokens(int(study.sampling["max_new_tokens"])),
+        tokens=training.tokens(study.tokens.prompt, int(study.sampling["max_new_tokens"])),
         processes=processes,
         zero_stage=stage,
         bf16=training.bf16,
-        checkpointing=checkpointing,
+        checkpointing=training.checkpointing,
         lora_rank=training.lora_rank,
-        reference_model=reference and not config.get("precompute_ref_log_probs"),
+        reference_model=training.reference and not config.get("precompute_ref_log_probs"),
     )
     parts = ", ".join(f"{part} {gib:.3g}" for part, gib in memory.items())
     sharding = f"ZeRO-{stage}" if stage else "not sharded"
     lines = [arithmetic, f"memory for each process, {sharding}, GiB: {parts}; together {sum(memory.values()):.3g}"]
-    if grpo and stage == 3:
+    if training.items == "completions" and stage == 3:
         size = 2 * model.parameters / GIB
         lines.append(f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {size:.1f} GiB on each GPU")
-    if config.get("use_cpu"):
-        return lines
-    if not stage and config.get("bf16") and not lora:
+    if not config.get("use_cpu") and not stage and config.get("bf16") and training.lora_rank is None:
         lines.append("note: bf16 weights without DeepSpeed have no float32 master; small steps are lost")
-    length = study.tokens.response
-    trained = training.total // per_device * tokens(length)
-    hours = training_hours(model.parameters, trained, checkpointing=checkpointing, lora=lora, reference=reference)
-    if grpo:
+    return lines
+
+
+def step_hours(study: Study, step: Step) -> float:
+    """A100 hours of a step; 0 of one without an estimate: on a CPU, of nouns alone, or sampled without vLLM."""
+    parameters, length = study.architecture.parameters, study.tokens.response
+    if not step.trains:
+        sampled = step.flags.get("backend") == "vllm" and "num_responses" in step.flags
+        return generation_hours(parameters, _answers(step.flags) * length, "vllm") if sampled else 0.0
+    training = training_of(step)
+    config = training.config
+    if config.get("use_cpu"):
+        return 0.0
+    micro_batches = training.total // int(config["per_device_train_batch_size"])
+    hours = training_hours(
+        parameters,
+        micro_batches * training.tokens(study.tokens.prompt, length),
+        checkpointing=training.checkpointing,
+        lora=training.lora_rank is not None,
+        reference=training.reference,
+    )
+    if training.items == "completions":
         backend = "vllm" if config.get("use_vllm") or config.get("sampler") == "vllm" else "transformers"
-        hours += generation_hours(model.parameters, training.total * length, backend)
-    return [*lines, _hours(hours, processes)]
+        hours += generation_hours(parameters, training.total * length, backend)
+    return hours
 
 
-def _hours(hours: float, processes: int) -> str:
+def _hours_line(study: Study, step: Step) -> list[str]:
+    """The estimate of a step's hours, if there is one."""
+    assert step.launcher is not None
+    hours, processes = step_hours(study, step), read_yaml(step.launcher)["num_processes"]
     each = hours / processes * 60
-    return f"estimate: {hours:.1f} A100 hours, {each:.0f} minutes on {processes} (see recipes/README.md)"
+    return [f"estimate: {hours:.1f} A100 hours, {each:.0f} minutes on {processes} (see recipes/README.md)"] * bool(
+        hours
+    )
+
+
+def study_hours(study: Study, steps: Sequence[Step]) -> str:
+    """How many steps there are, and what those with an estimate take together."""
+    hours = sum(step_hours(study, step) for step in steps)
+    return f"{len(steps)} steps" + (f", {hours:.1f} A100 hours in all" if hours else "; no estimate of hours on a CPU")
+
+
+def _answers(flags: Mapping[str, str]) -> int:
+    """How many answers a step draws: of a study's `transfer` to each task about as many."""
+    return int(flags["num_responses"]) * (len(json.loads(flags["tasks"])) if "tasks" in flags else 1)
 
 
 def _disk_line(study: Study, step: Step) -> str:

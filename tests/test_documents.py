@@ -134,7 +134,7 @@ def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
         parse_only(ROOT / "recipes" / script, words, monkeypatch)
         return
     calls = []
-    monkeypatch.setattr("sozo.eval.run.run_task", lambda *settings: calls.append(settings))
+    monkeypatch.setattr("sozo.eval.run.answer_task", lambda *settings: calls.append(settings) or (lambda: None))
     monkeypatch.setattr(sys, "argv", [script, *words])
     runpy.run_path(str(ROOT / "recipes" / script), run_name="__main__")
     assert len(calls) == 1

@@ -93,7 +93,7 @@ def _effect(matrix: Matrix, row: str, name: str) -> Cell:
     if effect is None:
         return Cell(why=_FEW)
     measure, interval = matrix.columns[name].measure, effect.interval
-    below = [f"seen from {number(effect.smallest, measure)}"]
+    below = [f"seen from {number(effect.smallest, measure, signed=True).lstrip('+')}"]
     if effect.of_diagonal is not None and row != name:
         below.append(f"{effect.of_diagonal:.0%} of its own")
     return Cell(interval.mean, measure, interval.low, interval.high, signed=True, below=tuple(below))

@@ -50,8 +50,9 @@ class TaskReward(Reward):
         completions = []
         for item, answer, row in zip(items, answers, self.task.score(items, answers), strict=True):
             completion = self.scored(item, answer.text, row.values.get(self.measure), row.reason, **row.facts)
-            paid = completion.reward + self.offset * (completion.score is not None)
-            completions.append(replace(completion, reward=paid))
+            if completion.score is not None:
+                completion = replace(completion, reward=self.scale * completion.score + self.offset)
+            completions.append(completion)
         return completions
 
     def describe(self) -> dict[str, Any]:

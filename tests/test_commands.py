@@ -52,7 +52,11 @@ WITHOUT_FLAGS = {"benchmarks/reward_share.py", "examples/scripted_judge.py"}  # 
 
 
 def of_a_kind(part):
-    if part[0] in ("make", "sozo", "trl") or part[:2] in (["pip", "install"], ["accelerate", "launch"]):
+    if part[0] in ("make", "sozo", "trl") or part[:2] in (
+        ["pip", "install"],
+        ["pip", "download"],
+        ["accelerate", "launch"],
+    ):
         return True
     if part[0] == "python" and (SCRIPT.fullmatch(part[1]) or part[1] == "-X"):
         return True

@@ -39,7 +39,7 @@ READERS = {
     "a finish reason": ending,
     "a list": split_list,
     "a word's script": script_reason,
-    "a Latin word's script": lambda text: script_reason(text, latin=True),
+    "a Latin word's script": lambda text: script_reason(text, "en"),
     "a verdict": read_strictly,
     "a verdict in prose": read_in_prose,
     "a verdict as JCQ-judge": read_as_jcq_judge,

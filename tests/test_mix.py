@@ -116,6 +116,7 @@ def test_the_record_identifies_data_and_rewards(entries, tmp_path):
         "task": "lipogram",
         "measure": "lipogram/words",
         "scale": 1.0,
+        "offset": 0.0,
         "penalise_duplicates": False,
     }
     assert facts["rewards"][2] == {"task": "mine.jsonl", "path": "test_mix.weighed"}

@@ -211,7 +211,7 @@ def _frontier(study: Study, lists: int) -> Points:
 def _language(folders: Mapping[str, Path]) -> str:
     """In which the rows' words were asked for, as the first row's folder records it."""
     config = next((path / "config.json" for path in folders.values()), None)
-    return str(read_json(config)["settings"].get("language", "ja")) if config and config.is_file() else "ja"
+    return str(read_json(config).get("settings", {}).get("language", "ja")) if config and config.is_file() else "ja"
 
 
 def scorer_facts(folders: Mapping[str, Path]) -> dict[str, str]:

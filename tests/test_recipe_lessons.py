@@ -75,7 +75,7 @@ def test_credit_by_the_word_has_validity_beside_it(settings):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_weights_in_half_precision_have_a_master(name):
-    # Full training of bf16 weights without DeepSpeed loses small steps; an adapter is float32, and so may the weights be.
+    # Full training of bf16 weights without DeepSpeed loses small steps. An adapter is float32, and weights may be.
     training = STUDIES[name]["training"]
     methods = [training[method] for method in ("sft", "dpo", "grpo") if method in training]
     trained = [FILES[f"{name.rpartition('/')[0]}/{file}"] for file in methods]

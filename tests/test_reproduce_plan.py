@@ -61,7 +61,7 @@ def test_a_study_of_transfer_passes_its_dry_run_and_says_hours_and_disk(path, tm
     assert done.returncode == 0, done.stderr
     assert "# 76 of 76: table" in done.stdout
     *_, last = done.stdout.splitlines()
-    hours = "no estimate of hours on a CPU" if path.parent.name == "tiny" else "46.3 A100 hours in all"
+    hours = "no estimate of hours on a CPU" if path.parent.name == "tiny" else "37.5 A100 hours in all"
     assert last.startswith(f"# 76 steps{'; ' if 'no' in hours else ', '}{hours}; disk at most: ")
     assert {path.parent.name for path in TRANSFER} == {"tiny", "swallow-8b"}
 

@@ -253,7 +253,7 @@ def test_a_mistake_in_the_recipe_is_one_line(words, message, tmp_path, monkeypat
     (tmp_path / "odd.yaml").write_text("temprature: 1\n")
     monkeypatch.setattr(sys, "argv", ["sample_dat.py", *words])
     with pytest.raises(SystemExit) as ended, one_line_errors("sample_dat"):
-        answer(DatSettings, Dat)
+        answer(DatSettings, lambda settings: {"": Dat(settings)})
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("sample_dat: ")

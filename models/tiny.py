@@ -35,10 +35,10 @@ _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embeddi
 _SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3}
 # Of tiny-words: two phases, their steps and examples of each task in a step. Mere form would drown the rest at first.
 PHASES: tuple[tuple[int, dict[str, int]], ...] = (
-    (700, {"kana_dat": 8, "chain": 10, "kanji": 64}),
-    (400, {"dat": 6, "cue_dat": 6, "kana_dat": 8, "chain": 10, "kanji": 48}),
+    (1400, {"kana_dat": 8, "chain": 10, "kanji": 64}),
+    (800, {"dat": 6, "cue_dat": 6, "kana_dat": 8, "chain": 10, "kanji": 48}),
 )
-WORDS: dict[str, Any] = {"words_revision": 6, "phases": PHASES, "meaning": 96, "norm": 1.0, "kana": 0.7, "nearest": 14}
+WORDS: dict[str, Any] = {"words_revision": 7, "phases": PHASES, "meaning": 96, "norm": 1.0, "kana": 0.7, "nearest": 14}
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"

@@ -71,10 +71,15 @@ def kanji_vectors(hidden: int) -> dict[str, np.ndarray]:
 
 
 def near_nouns(chain: Chain) -> Mapping[str, list[str]]:
-    """Noun -> those to which a chain may go on from it."""
+    """Noun -> those to which a chain may go on from it: of its nearest the ones that both encoders find near."""
     nouns, vectors = chain.nouns, chain.scorer.vectors
+    near: dict[str, list[str]] = {noun: [] for noun in nouns}
     places = nearest(vectors.matrix, vectors.table([nouns])[0], WORDS["nearest"])
-    return {noun: [nouns[place] for place in row] for noun, row in zip(nouns, places, strict=True)}
+    steps = [(noun, nouns[place]) for noun, row in zip(nouns, places, strict=True) for place in row]
+    for (noun, other), confirmed in zip(steps, chain.near(steps)[:, 0], strict=True):
+        if confirmed:
+            near[noun].append(other)
+    return near
 
 
 def examples(draw: random.Random, counts: Mapping[str, int]) -> dict[str, list[tuple[str, str]]]:

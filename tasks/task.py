@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sozo.data.errors import UserError
 from sozo.data.jsonl import read_answers_file
 from sozo.data.record import read_json
 from sozo.data.settings import deciding
@@ -141,6 +142,14 @@ class Task:
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
+
+    @classmethod
+    def measure_named(cls, name: str | None) -> Measure:
+        """The measure of this name, or the first one; UserError where there is none of this name."""
+        known = {measure.name: measure for measure in cls.measures}
+        if name is not None and name not in known:
+            raise UserError(f"{cls.name} has no measure {name}; it has {', '.join(known)}")
+        return known[name or cls.measures[0].name]
 
     def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
         """What each answer to one item is worth among them all; `rows` say what they are worth alone.

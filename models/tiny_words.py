@@ -17,7 +17,7 @@ import numpy as np
 from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import fill, prompt
 from sozo.models.processes import keep_freed_memory, quiet_libraries
-from sozo.models.tiny import _SETTINGS, PHASES, TINY, WORDS, build_model, build_tokenizer, noun_vectors, save
+from sozo.models.tiny import _SETTINGS, PHASES, TINY, WORDS, build_model, build_tokenizer, noun_vectors, principal, save
 from sozo.scoring.distance import nearest
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.words.chain import Chain, ChainSettings
@@ -163,9 +163,8 @@ def warm_up(
 def first_embeddings(tokenizer: Any, random: np.random.Generator) -> dict[int, np.ndarray]:
     """Token -> its first embedding, of nouns (meaning and first kana), kana and kanji: float32, shape (hidden,)."""
     hidden, meaning, norm = _SETTINGS["hidden"], WORDS["meaning"], WORDS["norm"]
-    nouns, vectors = tiny_nouns(), noun_vectors(tiny_nouns())
-    centred = vectors - vectors.mean(axis=0)
-    parts = centred @ np.linalg.svd(centred, full_matrices=False)[2][:meaning].T
+    nouns = tiny_nouns()
+    parts = principal(noun_vectors(nouns), meaning)
     words = np.zeros((len(nouns), hidden))
     words[:, :meaning] = parts * norm / np.linalg.norm(parts, axis=1, keepdims=True)
     embeddings = dict(zip(nouns, words, strict=True))

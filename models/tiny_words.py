@@ -104,7 +104,7 @@ def examples(draw: random.Random, counts: Mapping[str, int]) -> dict[str, list[t
                 return _asked("chain", words[0]), _behind(words)
 
     makers = {"dat": dat, "cue_dat": cue_dat, "kana_dat": kana_dat, "chain": chain}
-    made = {task: [make() for _ in range(counts.get(task, 0))] for task, make in makers.items()}
+    made = {task: [make() for _ in range(counts[task])] for task, make in makers.items() if task in counts}
     return made | {"kanji": kanji_examples(draw, counts["kanji"])}
 
 
@@ -143,10 +143,8 @@ def warm_up(
 
     answered = {}
     for task, rows in told.items():
-        questions = tokenizer([question for question, _ in rows]).input_ids
-        texts = tokenizer([text for _, text in rows]).input_ids
-        ids = [question + text + [tokenizer.eos_token_id] for question, text in zip(questions, texts, strict=True)]
-        answered[task] = torch.tensor(ids), len(questions[0])
+        texts = [question + text + tokenizer.eos_token for question, text in rows]
+        answered[task] = tokenizer(texts, return_tensors="pt").input_ids, len(tokenizer(rows[0][0]).input_ids)
     optimizer = torch.optim.AdamW(model.parameters(), lr=_SETTINGS["learning_rate"], weight_decay=0.0)
     schedule = get_cosine_schedule_with_warmup(optimizer, 20, steps)
     for step in range(steps):
@@ -192,7 +190,7 @@ def main(folder: Path, seed: int) -> None:
         model.get_input_embeddings().weight.data[token] = torch.tensor(vector, dtype=torch.float32)
     for steps, batch in PHASES:
         told = examples(draw, {task: count * steps for task, count in batch.items()})
-        warm_up(model, tokenizer, {task: told[task] for task in batch}, batch, steps)
+        warm_up(model, tokenizer, told, batch, steps)
     save(folder, model, tokenizer)
 
 

@@ -51,7 +51,8 @@ class Transfer:
     claim: TransferClaim
     measures: dict[str, str] = Field(default_factory=dict)  # of a task, instead of its first
     notes: list[str] = Field(default_factory=list)  # what the page says first
-    controls: dict[str, float] = Field(default_factory=dict)  # least value of the untrained arm, or no claim rests on it
+    # Least values of the untrained arm: with a lower one nothing can be claimed.
+    controls: dict[str, float] = Field(default_factory=dict)
 
     def measure(self, task: str) -> Measure:
         """What a column's values are."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -127,10 +127,8 @@ def incomparable(text: str, length: int) -> str | None:
 
 
 def _read_prompts(path: str | None) -> tuple[Item, ...]:
-    if path is not None:
-        return read_records(Path(path), _item, "prompts", '{"id": "...", "prompt": "..."}')
-    with as_file(files("sozo.data").joinpath("hivemind_ja.jsonl")) as packaged:
-        return _read_prompts(str(packaged))
+    packaged = str(files("sozo.data").joinpath("hivemind_ja.jsonl"))
+    return read_records(Path(path or packaged), _item, "prompts", '{"id": "...", "prompt": "..."}')
 
 
 def _item(where: str, row: dict[str, Any]) -> Item:

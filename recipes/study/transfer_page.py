@@ -1,7 +1,6 @@
 """The page of a study's transfer matrix, and the same in Markdown: the claim, what trains what, the values."""
 
 import math
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -38,26 +37,24 @@ def read_matrix(study: Study) -> Matrix:
             if (run := finished_run(folder)) is None:
                 raise UserError(f"{folder}: holds no finished run; run the study again")
             answers, place = list(run.answers()), (study.rows.index(arm), study.seeds.index(seed))
-            own = [answer.values[measure.name] for answer in answers if _valid(answer.values, measure)]
+            # Of a task's first measure invalid answers may have a value too; of another one who has a value is valid.
+            marks = f"{task}/valid" if measure.name == task else ""
+            valued = [answer.values for answer in answers if measure.name in answer.values]
+            own = [values[measure.name] for values in valued if values.get(marks, 1.0) > 0]
             scores[place], valid[place] = np.array(own), len(own) / len(answers)
         columns[task] = make_column(measure, scores, valid)
     names = [arm.name for arm in study.rows]
     return Matrix(names, study.seeds, transfer.against, columns, transfer.claim, transfer.controls)
 
 
-def _valid(values: Mapping[str, float], measure: Measure) -> bool:
-    """Whether an answer is valid, right or wrong; of another measure than the task's first, whether it has a value."""
-    return measure.name in values and (measure.name != measure.task or values.get(f"{measure.task}/valid", 1.0) > 0)
-
-
 def claim_table(study: Study, matrix: Matrix) -> Table:
     """What was claimed beforehand, and what came out."""
     (verdict, reason), claim, found = matrix.verdict, matrix.claim, matrix.found
-    by_seed = ", ".join(number(value, _DEVIATIONS, signed=True) for value in _known(matrix.by_seed.values()))
+    by_seed = ", ".join(number(value, _DEVIATIONS, signed=True) for value in map(_known, matrix.by_seed.values()))
     cells: dict[str, Content] = {
         "Claim": claim.name,
         "Found": Cell(found.mean, _DEVIATIONS, found.low, found.high, signed=True, below=(f"by seed {by_seed}",)),
-        "Smallest effect": Cell(*_known([matrix.smallest]), _DEVIATIONS),
+        "Smallest effect": Cell(_known(matrix.smallest), _DEVIATIONS),
         "p": None if found.p is None else p_value(found.p),
         "So it": Cell(verdict, below=(reason,) if reason else ()),
         "Written": when_noted(Path(study.output_dir), claim),
@@ -114,13 +111,13 @@ def values_table(matrix: Matrix) -> Table:
 
 
 def _value(column: Column, row: int) -> Cell:
-    (mean,), valid = _known([column.values[row].mean()]), number(float(column.valid[row].mean()), SHARE)
+    mean, valid = _known(column.values[row].mean()), number(float(column.valid[row].mean()), SHARE)
     return Cell(mean, column.measure, why=_FEW if mean is None else "", below=(f"valid {valid}",))
 
 
-def _known(values: Iterable[float]) -> list[float | None]:
+def _known(value: float) -> float | None:
     """None for NaN."""
-    return [None if math.isnan(value) else float(value) for value in values]
+    return None if math.isnan(value) else float(value)
 
 
 def to_json(matrix: Matrix) -> dict[str, Any]:
@@ -131,12 +128,14 @@ def to_json(matrix: Matrix) -> dict[str, Any]:
         columns[name] = {
             "measure": own.measure.name,
             "n": own.n,
-            "values": {row: _known(matrix.row(name, row)) for row in matrix.rows},
+            "answer_sd": _known(own.sd),
+            "values": {row: list(map(_known, matrix.row(name, row))) for row in matrix.rows},
             "valid": dict(zip(matrix.rows, own.valid.tolist(), strict=True)),
             "effects": {row: asdict(effect) for row, effect in effects.items() if effect},
         }
-    claim = asdict(matrix.claim) | {"verdict": matrix.verdict[0], "found": asdict(matrix.found)}
-    claim |= {"by_seed": _known(matrix.by_seed.values()), "smallest": _known([matrix.smallest])[0]}
+    verdict, reason = matrix.verdict
+    claim = asdict(matrix.claim) | {"verdict": verdict, "reason": reason, "found": asdict(matrix.found)}
+    claim |= {"by_seed": list(map(_known, matrix.by_seed.values())), "smallest": _known(matrix.smallest)}
     return {"seeds": list(matrix.seeds), "against": matrix.against, "claim": claim, "columns": columns}
 
 

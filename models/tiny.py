@@ -92,9 +92,8 @@ def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
 
 def principal(vectors: np.ndarray, count: int) -> np.ndarray:
     """The first principal components of vectors, shape (vectors, count)."""
-    centred = vectors - vectors.mean(axis=0)
-    _, _, components = np.linalg.svd(centred, full_matrices=False)
-    return np.asarray(centred @ components[:count].T)
+    centred: np.ndarray = vectors - vectors.mean(axis=0)
+    return centred @ np.linalg.svd(centred, full_matrices=False).Vh[:count].T
 
 
 def build_tokenizer(
@@ -102,7 +101,7 @@ def build_tokenizer(
 ) -> Any:
     """Word-level tokenizer: special tokens, the DAT prompt, parts of others, the ten list numbers, cues, the nouns.
 
-    What the regular expression `split` matches is a token of its own, beside list numbers.
+    `split` is what follows the regular expression of list numbers: "|" and what else is a token of its own.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -111,8 +110,7 @@ def build_tokenizer(
     whole = [prompt("dat"), *prompts]
     tokens = ["<pad>", "</s>", "<unk>", *whole, *numbers, *cues, *nouns]
     tokenizer = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))
-    numbered = r"\n?[0-9]+\. "
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f"{numbered}|{split}" if split else numbered), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(rf"\n?[0-9]+\. {split}"), "isolated")
     tokenizer.decoder = decoders.Fuse()
     # An added token is cut out before the text is split: a whole prompt, or all before a cue, is one token.
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in whole])

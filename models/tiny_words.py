@@ -27,7 +27,7 @@ from sozo.tasks.words.kanji import Kanji, KanjiSettings, read_partners
 from sozo.tasks.words.lists import WordSettings
 
 # Three kanji between two line ends are three tokens, and nouns of three kanji stay whole.
-_KANJI_CUES = "|".join(rf"(?<=^\n{'.' * k})\p{{Han}}(?=\p{{Han}}{{{2 - k}}}\n$)" for k in range(3))
+_KANJI_CUES = "".join(rf"|(?<=^\n{'.' * k})\p{{Han}}(?=\p{{Han}}{{{2 - k}}}\n$)" for k in range(3))
 _SECOND = "2. "  # how a list begins whose first word is the cue
 
 

@@ -165,9 +165,10 @@ def between_tables(compared: Compared) -> list[Table]:
             apart = not_alike(run, second)
             cells = [Cell(why=apart) if apart else run.between(second, measure) for measure in task.measures]
             rows.append(Row(f"{name} × {other}", tuple(cells)))
-        label, columns = f"{task.name}_between", ("model", *(measure.name for measure in task.measures))
-        tables.append(Table(label, columns, tuple(rows), (f"{label}_note",)))
-    return [table for table in tables if table.rows]
+        label = f"{task.name}_between"
+        table = Table(label, ("model", *(measure.name for measure in task.measures)), tuple(rows), (f"{label}_note",))
+        tables += [table] if rows else []
+    return tables
 
 
 def _change_table(name: str, seeds: Mapping[str, int], changes: Changes, shown: Sequence[Measure]) -> Table:

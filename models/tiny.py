@@ -35,10 +35,10 @@ _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embeddi
 _SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3}
 # Of tiny-words: two phases, their steps and examples of each task in a step. Mere form would drown the rest at first.
 PHASES: tuple[tuple[int, dict[str, int]], ...] = (
-    (700, {"kana_dat": 8, "chain": 10, "kanji": 64}),
-    (400, {"dat": 6, "cue_dat": 6, "kana_dat": 8, "chain": 10, "kanji": 48}),
+    (1400, {"kana_dat": 8, "chain": 10, "kanji": 64}),
+    (800, {"dat": 6, "cue_dat": 6, "kana_dat": 8, "chain": 10, "kanji": 48}),
 )
-WORDS: dict[str, Any] = {"words_revision": 6, "phases": PHASES, "meaning": 96, "norm": 1.0, "kana": 0.7, "nearest": 14}
+WORDS: dict[str, Any] = {"words_revision": 7, "phases": PHASES, "meaning": 96, "norm": 1.0, "kana": 0.7, "nearest": 14}
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
@@ -90,12 +90,18 @@ def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
     return WordVectors(make_encoder("ja-ginza")).unit(nouns)
 
 
+def principal(vectors: np.ndarray, count: int) -> np.ndarray:
+    """The first principal components of vectors, shape (vectors, count)."""
+    centred: np.ndarray = vectors - vectors.mean(axis=0)
+    return centred @ np.linalg.svd(centred, full_matrices=False).Vh[:count].T
+
+
 def build_tokenizer(
     nouns: Sequence[str], prompts: Sequence[str] = (), cues: Sequence[str] = (), split: str = ""
 ) -> Any:
     """Word-level tokenizer: special tokens, the DAT prompt, parts of others, the ten list numbers, cues, the nouns.
 
-    What the regular expression `split` matches is a token of its own, beside list numbers.
+    `split` is what follows the regular expression of list numbers: "|" and what else is a token of its own.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -104,8 +110,7 @@ def build_tokenizer(
     whole = [prompt("dat"), *prompts]
     tokens = ["<pad>", "</s>", "<unk>", *whole, *numbers, *cues, *nouns]
     tokenizer = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))
-    numbered = r"\n?[0-9]+\. "
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f"{numbered}|{split}" if split else numbered), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(rf"\n?[0-9]+\. {split}"), "isolated")
     tokenizer.decoder = decoders.Fuse()
     # An added token is cut out before the text is split: a whole prompt, or all before a cue, is one token.
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in whole])
@@ -125,30 +130,21 @@ def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     sizes |= {"num_hidden_layers": _SETTINGS["layers"], "num_attention_heads": 4, "max_position_embeddings": 128}
     tokens = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None}
     model = LlamaForCausalLM(LlamaConfig(**sizes, **tokens, tie_word_embeddings=True))
-    centred = vectors - vectors.mean(axis=0)
-    _, _, components = np.linalg.svd(centred, full_matrices=False)
-    meaning = torch.tensor(centred @ components[:hidden].T)
+    meaning = torch.tensor(principal(vectors, hidden))
     # The nouns are the last tokens. Equal lengths: at first no noun is likelier than another.
     embeddings = model.get_input_embeddings().weight.data
     embeddings[-len(meaning) :] = meaning * _SETTINGS["embedding_norm"] / meaning.norm(dim=1, keepdim=True)
     return model
 
 
-def warm_start(
-    model: Any, tokenizer: Any, examples: Sequence[tuple[str, str]], output_dir: Path, **settings: Any
-) -> Any:
-    """The model fine-tuned in memory to answer (prompt, text) by text, on the CPU; `settings` go to TRL's SFTConfig."""
+def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Path, **settings: Any) -> Any:
+    """The model fine-tuned in memory to write `texts`, on the CPU; `settings` are further fields of TRL's SFTConfig."""
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
 
     conversational = bool(tokenizer.chat_template)
-    rows = [
-        {
-            "prompt": PLAIN.prompt(question, conversational=conversational),
-            "completion": as_completion(text, conversational=conversational),
-        }
-        for question, text in examples
-    ]
+    question = PLAIN.prompt(prompt("dat"), conversational=conversational)
+    rows = [{"prompt": question, "completion": as_completion(text, conversational=conversational)} for text in texts]
     fixed = {"max_length": None, "save_strategy": "no", "report_to": "none", "use_cpu": True, "bf16": False}
     fixed |= {"activation_checkpointing": False, "dataloader_pin_memory": False, "completion_only_loss": True}
     arguments, data = SFTConfig(output_dir=str(output_dir), **fixed, **settings), Dataset.from_list(rows)
@@ -164,7 +160,7 @@ def main(folder: Path, seed: int) -> None:
     quiet_libraries(use_cpu=True)
     set_seed(seed)
     nouns, draw = tiny_nouns(), random.Random(seed)
-    lists = [(prompt("dat"), write_list(draw.sample(nouns, NUM_WORDS))) for _ in range(_SETTINGS["lists"])]
+    lists = [write_list(draw.sample(nouns, NUM_WORDS)) for _ in range(_SETTINGS["lists"])]
     tokenizer = build_tokenizer(nouns)
     settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}
     settings |= {"lr_scheduler_type": "cosine", "warmup_steps": 20, "num_train_epochs": 1, "logging_steps": 20}

@@ -17,7 +17,7 @@ import numpy as np
 from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import fill, prompt
 from sozo.models.processes import keep_freed_memory, quiet_libraries
-from sozo.models.tiny import _SETTINGS, PHASES, TINY, WORDS, build_model, build_tokenizer, noun_vectors, save
+from sozo.models.tiny import _SETTINGS, PHASES, TINY, WORDS, build_model, build_tokenizer, noun_vectors, principal, save
 from sozo.scoring.distance import nearest
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.words.chain import Chain, ChainSettings
@@ -27,7 +27,7 @@ from sozo.tasks.words.kanji import Kanji, KanjiSettings, read_partners
 from sozo.tasks.words.lists import WordSettings
 
 # Three kanji between two line ends are three tokens, and nouns of three kanji stay whole.
-_KANJI_CUES = "|".join(rf"(?<=^\n{'.' * k})\p{{Han}}(?=\p{{Han}}{{{2 - k}}}\n$)" for k in range(3))
+_KANJI_CUES = "".join(rf"|(?<=^\n{'.' * k})\p{{Han}}(?=\p{{Han}}{{{2 - k}}}\n$)" for k in range(3))
 _SECOND = "2. "  # how a list begins whose first word is the cue
 
 
@@ -71,10 +71,15 @@ def kanji_vectors(hidden: int) -> dict[str, np.ndarray]:
 
 
 def near_nouns(chain: Chain) -> Mapping[str, list[str]]:
-    """Noun -> those to which a chain may go on from it."""
+    """Noun -> those to which a chain may go on from it: of its nearest the ones that both encoders find near."""
     nouns, vectors = chain.nouns, chain.scorer.vectors
+    near: dict[str, list[str]] = {noun: [] for noun in nouns}
     places = nearest(vectors.matrix, vectors.table([nouns])[0], WORDS["nearest"])
-    return {noun: [nouns[place] for place in row] for noun, row in zip(nouns, places, strict=True)}
+    steps = [(noun, nouns[place]) for noun, row in zip(nouns, places, strict=True) for place in row]
+    for (noun, other), confirmed in zip(steps, chain.near(steps)[:, 0], strict=True):
+        if confirmed:
+            near[noun].append(other)
+    return near
 
 
 def examples(draw: random.Random, counts: Mapping[str, int]) -> dict[str, list[tuple[str, str]]]:
@@ -104,7 +109,7 @@ def examples(draw: random.Random, counts: Mapping[str, int]) -> dict[str, list[t
                 return _asked("chain", words[0]), _behind(words)
 
     makers = {"dat": dat, "cue_dat": cue_dat, "kana_dat": kana_dat, "chain": chain}
-    made = {task: [make() for _ in range(counts.get(task, 0))] for task, make in makers.items()}
+    made = {task: [make() for _ in range(counts[task])] for task, make in makers.items() if task in counts}
     return made | {"kanji": kanji_examples(draw, counts["kanji"])}
 
 
@@ -143,10 +148,8 @@ def warm_up(
 
     answered = {}
     for task, rows in told.items():
-        questions = tokenizer([question for question, _ in rows]).input_ids
-        texts = tokenizer([text for _, text in rows]).input_ids
-        ids = [question + text + [tokenizer.eos_token_id] for question, text in zip(questions, texts, strict=True)]
-        answered[task] = torch.tensor(ids), len(questions[0])
+        texts = [question + text + tokenizer.eos_token for question, text in rows]
+        answered[task] = tokenizer(texts, return_tensors="pt").input_ids, len(tokenizer(rows[0][0]).input_ids)
     optimizer = torch.optim.AdamW(model.parameters(), lr=_SETTINGS["learning_rate"], weight_decay=0.0)
     schedule = get_cosine_schedule_with_warmup(optimizer, 20, steps)
     for step in range(steps):
@@ -163,9 +166,8 @@ def warm_up(
 def first_embeddings(tokenizer: Any, random: np.random.Generator) -> dict[int, np.ndarray]:
     """Token -> its first embedding, of nouns (meaning and first kana), kana and kanji: float32, shape (hidden,)."""
     hidden, meaning, norm = _SETTINGS["hidden"], WORDS["meaning"], WORDS["norm"]
-    nouns, vectors = tiny_nouns(), noun_vectors(tiny_nouns())
-    centred = vectors - vectors.mean(axis=0)
-    parts = centred @ np.linalg.svd(centred, full_matrices=False)[2][:meaning].T
+    nouns = tiny_nouns()
+    parts = principal(noun_vectors(nouns), meaning)
     words = np.zeros((len(nouns), hidden))
     words[:, :meaning] = parts * norm / np.linalg.norm(parts, axis=1, keepdims=True)
     embeddings = dict(zip(nouns, words, strict=True))
@@ -193,7 +195,7 @@ def main(folder: Path, seed: int) -> None:
         model.get_input_embeddings().weight.data[token] = torch.tensor(vector, dtype=torch.float32)
     for steps, batch in PHASES:
         told = examples(draw, {task: count * steps for task, count in batch.items()})
-        warm_up(model, tokenizer, {task: told[task] for task in batch}, batch, steps)
+        warm_up(model, tokenizer, told, batch, steps)
     save(folder, model, tokenizer)
 
 

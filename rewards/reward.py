@@ -61,6 +61,7 @@ class Reward:
     keeps_words = False  # whether it pays for different words: `unique_words` of a GRPO run then turns its weight
     in_parts = False  # whether it says what each part of a text earned, so that credit can go to each word
     loaded = ""  # name of a cached property that every process loads for itself
+    offset = 0.0  # what a valid response is paid besides
     # Of its metrics: the share that is valid, the mean score, what stands before a reason.
     logged = ("valid_rate", "mean_score", "reason")
 
@@ -119,13 +120,14 @@ class Reward:
     def scored(
         self, item: Item, text: str, score: float | None, reason: str | None = None, **facts: Any
     ) -> ScoredCompletion:
-        """The result for one text: `scale` times its score, 0 for an invalid one."""
+        """The result for one text: `scale` times its score and `offset`, 0 for an invalid one."""
         group = hashlib.blake2b(item.prompt.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES)
         if score is None:
             return ScoredCompletion(text, None, reason, 0.0, False, facts, group.hexdigest())
         identity = group.digest() + text.encode("utf-8", "surrogatepass")
         key = hashlib.blake2b(identity, digest_size=KEY_BYTES).digest()
-        return ScoredCompletion(text, score, reason, self.scale * score, False, facts, group.hexdigest(), key)
+        reward = self.scale * score + self.offset
+        return ScoredCompletion(text, score, reason, reward, False, facts, group.hexdigest(), key)
 
     def __call__(
         self,

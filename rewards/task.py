@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -25,6 +25,11 @@ class TaskReward(Reward):
 
     Of a measure with a scale of which less is better, it pays how far a value is from the most that it can be.
 
+    Of a measure of answers that are judged together an answer is paid its own share. A group is all completions of one
+    prompt in one call, whichever process wrote them; each process scores all groups. In GRPO, which subtracts the
+    group's mean, groups of two earn nothing where both have the same share, and so do those of which fewer than two
+    answers are valid.
+
     The items come with the completions: prompts, a column `item` (ids), and the columns that the task's items have.
     """
 
@@ -37,12 +42,8 @@ class TaskReward(Reward):
         offset: float = 0.0,
         penalise_duplicates: bool = False,
     ) -> None:
-        self.offset = offset
-        known = {one.name: one for one in task.measures}
-        self.task, self.measure = task, measure or task.measures[0].name
-        if self.measure not in known:
-            raise UserError(f"{task.name} has no measure {self.measure}; it has {', '.join(known)}")
-        paid = known[self.measure]
+        paid = task.measure_named(measure)
+        self.task, self.measure, self.together, self.offset = task, paid.name, paid.together, offset
         self._worst = paid.scale[1] if paid.scale and paid.better < 0 else None
         self.console = (
             (f"mean {self.measure}", f"{task.name}/mean_score", ".4f"),
@@ -51,7 +52,17 @@ class TaskReward(Reward):
         super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        return self._paid(items, answers, self.task.score(items, answers))
+        rows = self.task.score(items, answers)
+        if not self.together:
+            return self._paid(items, answers, rows)
+        scored = zip(items, answers, rows, strict=True)
+        return [ScoredCompletion(one[1].text, None, None, None, facts={"alone": one}) for one in scored]
+
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        if self.together and completions:
+            items, answers, rows = zip(*(completion.facts["alone"] for completion in completions), strict=True)
+            completions = self._paid(items, answers, self.task.with_others(items, answers, rows))
+        return super().among(completions)
 
     def _paid(self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]) -> list[ScoredCompletion]:
         paid = []
@@ -59,39 +70,12 @@ class TaskReward(Reward):
             worth = row.values.get(self.measure)
             if worth is not None and self._worst is not None:
                 worth = self._worst - worth
-            completion = self.scored(item, answer.text, worth, row.reason, **row.facts)
-            if completion.reward is not None and worth is not None:
-                completion = replace(completion, reward=completion.reward + self.offset)
-            paid.append(completion)
+            paid.append(self.scored(item, answer.text, worth, row.reason, **row.facts))
         return paid
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "measure": self.measure,
-            "offset": self.offset,
-            **super().describe(),
-            **self.task.deciding(),
-            **self.task.describe(),
-        }
-
-
-class GroupReward(TaskReward):
-    """The same of a measure of answers that are judged together: an answer is paid its own share.
-
-    A group is all completions of one prompt in one call, whichever process wrote them; each process scores all groups.
-    In GRPO, which subtracts the group's mean, groups of two earn nothing where both have the same share, and so do
-    those of which fewer than two answers are valid.
-    """
-
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        scored = zip(items, answers, self.task.score(items, answers), strict=True)
-        return [ScoredCompletion(one[1].text, None, None, None, facts={"alone": one}) for one in scored]
-
-    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
-        if not completions:
-            return []
-        items, answers, rows = zip(*(completion.facts["alone"] for completion in completions), strict=True)
-        return super().among(self._paid(items, answers, self.task.with_others(items, answers, rows)))
+        own = {"measure": self.measure, "offset": self.offset}
+        return {**own, **super().describe(), **self.task.deciding(), **self.task.describe()}
 
 
 def make_task_reward(
@@ -114,7 +98,7 @@ def make_task_reward(
     """
     kind = task_type(task)
     built = kind(settings_of(kind.Settings, settings))
-    return _of_measure(built, measure, scale=scale, offset=offset, penalise_duplicates=penalise_duplicates)
+    return TaskReward(built, measure, scale=scale, offset=offset, penalise_duplicates=penalise_duplicates)
 
 
 def reward_options(kind: type[Task]) -> set[str] | None:
@@ -142,17 +126,4 @@ def _maker(kind: type[Task]) -> Callable[..., RewardFunc] | None:
     """What is called with a task, or with its settings if it is one of `_MAKERS`."""
     own = getattr(kind, "reward", None)
     ready = next((make for known, make in _MAKERS.items() if issubclass(kind, known)), None)
-    return own or ready or (None if kind.score is Task.score else _of_measure)
-
-
-def _of_measure(
-    task: Task,
-    measure: str | None = None,
-    *,
-    scale: float = 1.0,
-    offset: float = 0.0,
-    penalise_duplicates: bool = False,
-) -> TaskReward:
-    together = {known.name for known in task.measures if known.together}
-    kind = GroupReward if (measure or task.measures[0].name) in together else TaskReward
-    return kind(task, measure, scale=scale, offset=offset, penalise_duplicates=penalise_duplicates)
+    return own or ready or (None if kind.score is Task.score else TaskReward)

@@ -1,11 +1,13 @@
 """A task: what is asked, and what an answer is worth; read by evaluation, rewards and training data alike."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sozo.data.errors import UserError
 from sozo.data.jsonl import read_answers_file
 from sozo.data.record import read_json
 from sozo.data.settings import deciding
@@ -142,13 +144,21 @@ class Task:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
 
-    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
-        """What each answer to one item is worth among them all; `rows` say what they are worth alone.
+    @classmethod
+    def measure_named(cls, name: str | None) -> Measure:
+        """The measure of this name, or the first one; UserError where there is none of this name."""
+        known = {measure.name: measure for measure in cls.measures}
+        if name is not None and name not in known:
+            raise UserError(f"{cls.name} has no measure {name}; it has {', '.join(known)}")
+        return known[name or cls.measures[0].name]
 
-        For tasks with measures `together`. An item's value is the mean over its answers, as that of any measure, and
-        intervals are over items. So each answer gets a share of its own, such as how far it is from the others. A
-        number that is the same for the whole group would do in an evaluation, but as a reward of GRPO it has no
-        advantage.
+    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+        """What each answer to one item is worth among others; `rows` say what they are worth alone.
+
+        For tasks with measures `together`. `answers` are those to the item that are valid alone, one or more. An item's
+        value is the mean over its answers, as that of any measure, and intervals are over items. So each answer gets a
+        share of its own, such as how far it is from the others. A number that is the same for the whole group would do
+        in an evaluation, but as a reward of GRPO it has no advantage.
         """
         raise NotImplementedError
 
@@ -158,17 +168,17 @@ class Task:
         return any(measure.together for measure in cls.measures)
 
     def with_others(self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
-        """The rows of `score`, or of a task `in_groups()` those that `score_together` makes of them, item by item.
+        """The rows of `score`, or of a task `in_groups()` those that `score_together` makes of the valid ones.
 
         All answers to an item must be among these.
         """
-        result = list(rows)
-        places: dict[tuple[str, str], list[int]] = {}
-        for place, item in enumerate(items if self.in_groups() else ()):
-            places.setdefault((item.id, item.prompt), []).append(place)
+        result, places = list(rows), defaultdict(list)
+        for place, (item, row) in enumerate(zip(items, rows, strict=True)):
+            if self.in_groups() and row.reason is None:
+                places[item.id, item.prompt].append(place)
         for group in places.values():
-            asked, own, alone = items[group[0]], [answers[k] for k in group], [rows[k] for k in group]
-            for place, row in zip(group, self.score_together(asked, own, alone), strict=True):
+            own, alone = [answers[k] for k in group], [rows[k] for k in group]
+            for place, row in zip(group, self.score_together(items[group[0]], own, alone), strict=True):
                 result[place] = row
         return result
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch.distributed as dist
 
 from group_task import Spread
-from sozo.rewards.task import GroupReward
+from sozo.rewards.task import TaskReward
 
 
 def main():
@@ -21,7 +21,7 @@ def main():
     # A hang must end as a failure of the test, not as one of the machine.
     timeout = timedelta(seconds=60)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2, timeout=timeout)
-    reward, paid = GroupReward(Spread(), penalise_duplicates=True), []
+    reward, paid = TaskReward(Spread(), penalise_duplicates=True), []
     for step in plan["steps"]:
         paid.append(reward([pair[0] for pair in step[rank]], [pair[1] for pair in step[rank]]))
     (folder / f"{rank}.json").write_text(json.dumps(paid))

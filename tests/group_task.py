@@ -18,9 +18,7 @@ class Spread(Task):
         return [Row(reason=None if answer.text.isdigit() else "no_number") for answer in answers]
 
     def score_together(self, item, answers, rows):
-        values = {k: int(answers[k].text) for k, row in enumerate(rows) if row.reason is None}
-        result = [row if row.reason else Row(reason="alone") for row in rows]
-        for k, value in values.items():
-            if others := [abs(value - other) for j, other in values.items() if j != k]:
-                result[k] = Row({"spread": sum(others) / len(others)})
-        return result
+        numbers = [int(answer.text) for answer in answers]
+        if len(numbers) < 2:
+            return [Row(reason="alone")]
+        return [Row({"spread": sum(abs(own - other) for other in numbers) / (len(numbers) - 1)}) for own in numbers]

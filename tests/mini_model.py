@@ -7,7 +7,6 @@ import numpy as np
 from transformers import set_seed
 
 from fakes import list_text
-from sozo.data.prompts import prompt
 from sozo.models import tiny
 from sozo.scoring.parse import script_reason
 
@@ -22,7 +21,7 @@ def build_mini(folder, encoder, checker, nouns, *, lists=None):
 
     set_seed(0)
     draw = random.Random(0)
-    examples = [(prompt("dat"), list_text(draw.sample(words, 10))) for _ in range(lists or 2000)]
+    texts = [list_text(draw.sample(words, 10)) for _ in range(lists or 2000)]
     with patch.dict(tiny._SETTINGS, hidden=32, layers=1):
         tokenizer = tiny.build_tokenizer(words)
         # A prompt of several tokens, so that there is something to share.
@@ -32,7 +31,7 @@ def build_mini(folder, encoder, checker, nouns, *, lists=None):
     model = tiny.warm_start(
         model,
         tokenizer,
-        examples if lists is None else examples * (2000 // lists),
+        texts if lists is None else texts * (2000 // lists),
         folder.with_name("sft"),
         per_device_train_batch_size=64,
         max_steps=120,

@@ -14,7 +14,7 @@ from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task, score_answers
 from sozo.models.settings import GeneratorSettings
 from sozo.rewards.doors.core import Door
-from sozo.rewards.task import GroupReward, reward_of
+from sozo.rewards.task import TaskReward, reward_of
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Answer, Item
 from sozo.training.evaluate import EvaluatedTask, EvaluateSettings
@@ -103,7 +103,7 @@ def test_models_are_compared_over_items(tmp_path):
 
 
 def test_a_reward_pays_each_its_share():
-    reward = GroupReward(Spread(), scale=2.0)
+    reward = TaskReward(Spread(), scale=2.0)
     pairs = [(PROMPTS[item], text) for item, own in TEXTS.items() for text in own]
     random.Random(0).shuffle(pairs)
     prompts, texts = zip(*pairs, strict=True)
@@ -120,7 +120,7 @@ def test_a_reward_pays_each_its_share():
 def test_the_share_is_the_contribution_up_to_the_groups_mean_and_a_factor():
     """Mean pairwise distance of all minus that without one answer: 2 / (n - 2) times its share minus the mean share."""
     numbers = np.array([0, 2, 6, 7, 20])
-    shares = np.array(GroupReward(Spread())(["?"] * 5, [str(number) for number in numbers]))
+    shares = np.array(TaskReward(Spread())(["?"] * 5, [str(number) for number in numbers]))
     apart = np.abs(numbers[:, None] - numbers)
 
     def mean(kept):
@@ -129,7 +129,7 @@ def test_the_share_is_the_contribution_up_to_the_groups_mean_and_a_factor():
     everyone = list(range(5))
     gone = np.array([mean(everyone) - mean([j for j in everyone if j != k]) for k in everyone])
     np.testing.assert_allclose(gone, 2 / 3 * (shares - shares.mean()))
-    pair = GroupReward(Spread())(["?"] * 2, ["1", "5"])
+    pair = TaskReward(Spread())(["?"] * 2, ["1", "5"])
     assert pair == [4, 4]  # so that two have no advantage
 
 
@@ -142,7 +142,7 @@ def test_two_processes_pay_what_one_pays(tmp_path):
     ]
     ranks = run_ranks("group_reward_worker.py", tmp_path, {"steps": steps})
     assert ranks == [[[4, 3], [], [0]], [[3, 3, 5], [0, 9], [0]]]
-    one = GroupReward(Spread(), penalise_duplicates=True)
+    one = TaskReward(Spread(), penalise_duplicates=True)
     for number, step in enumerate(steps):
         prompts, texts = ([pair[place] for rank in step for pair in rank] for place in (0, 1))
         assert one(prompts, texts) == ranks[0][number] + ranks[1][number]

@@ -22,7 +22,7 @@ from sozo.tasks.pbig.ideas import parse_idea, trial_ideas, trial_patents
 from sozo.tasks.pbig.rows import worth
 from sozo.tasks.pbig.settings import PbigSettings
 from sozo.tasks.pbig.task import Pbig
-from sozo.tasks.task import Item, Row
+from sozo.tasks.task import Answer, Item, Row
 from test_sampling_endpoint import KEY, completion, server
 
 CRITERIA = load_rubric("pbig").criteria
@@ -155,9 +155,13 @@ def test_naming_a_second_market_never_lowers_pay_and_no_market_is_the_worst():
 
 def test_titles_that_differ_in_form_only_are_equal():
     ideas = [{**IDEA, "title": title} for title in ("A 枕", "ａ枕", "布", "紙")]
-    rows = Pbig().score_together(Item("p", ""), [], [Row(facts=idea) for idea in [*ideas, {}]])
+
+    def together(rows):
+        return Pbig().with_others([Item("p", "")] * len(rows), [Answer("", "p", "")] * len(rows), rows)
+
+    rows = together([*(Row(facts=idea) for idea in ideas), Row(reason="format")])
     assert [row.values.get("pbig/same_title") for row in rows] == [1, 1, 0, 0, None]
-    assert Pbig().score_together(Item("p", ""), [], [Row(facts=IDEA), Row()])[0].values == {}
+    assert together([Row(facts=IDEA), Row(reason="format")])[0].values == {}
 
 
 def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):

@@ -17,7 +17,7 @@ from sozo.eval.evaluated import find_evaluated, not_alike
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.rewards import make_task_reward
-from sozo.rewards.task import TaskReward, reward_of
+from sozo.rewards.task import reward_of
 from sozo.scoring.distance import cosines_to_cues, farthest_list, forward_flow, words_nearer
 from sozo.scoring.embeddings.glove import spellings
 from sozo.tasks import TASKS, refuse_training
@@ -384,7 +384,7 @@ def test_every_word_task_is_a_reward_by_value_or_by_validity():
 def test_unshared_words_are_paid_within_a_group():
     task = cue_task()
     same, other = below(NOUNS[2:11]), below(NOUNS[11:20])
-    assert type(reward_of(task)) is TaskReward  # which sees one answer at a time
+    assert not reward_of(task).together  # it sees one answer at a time
     reward = reward_of(task, measure="cue_dat/unshared")
     asked = {"prompts": ["?"] * 4, "cue": ["犬木"] * 4, "item": ["犬木"] * 4}
     assert reward(completions=[same, same, other, "嫌です"], **asked) == [0.5, 0.5, 1, 0]

@@ -112,12 +112,14 @@ def plan_lines(study: Study, step: Step) -> list[str]:
     """Lines about one step."""
     if step.launcher is None:
         return []
+    processes = read_yaml(step.launcher)["num_processes"]
     if task := step.flags.get("task"):
-        processes = read_yaml(step.launcher)["num_processes"]
         return [f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"]
-    if not step.trains:
-        return _sampling(study, step, step.launcher)
-    return [*_training(study, step, step.launcher.stem), *_hours_line(study, step), _disk_line(study, step)]
+    lines = _training(study, step, step.launcher.stem) if step.trains else _sampling(study, step, step.launcher)
+    if hours := step_hours(study, step):
+        each = f"{hours / processes * 60:.0f} minutes on {processes}"
+        lines.append(f"estimate: {hours:.1f} A100 hours, {each} (see recipes/README.md)")
+    return [*lines, _disk_line(study, step)] if step.trains else lines
 
 
 def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
@@ -132,7 +134,7 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     element, at_once = 4 if flags.get("dtype") == "float32" else 2, min(batch, int(flags.get("slots", 256)))
     weights = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
     if flags.get("backend") == "vllm":
-        return [line, f"{weights}, keys and values as much as vLLM is given", *_hours_line(study, step)]
+        return [line, f"{weights}, keys and values as much as vLLM is given"]
     cache = model.kv_cache_bytes(study.tokens.prompt + at_once * int(flags["max_new_tokens"]), element)
     more = "" if "slots" in flags else "; a GPU with room takes more"
     return [line, f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once{more})"]
@@ -190,16 +192,6 @@ def step_hours(study: Study, step: Step) -> float:
         backend = "vllm" if config.get("use_vllm") or config.get("sampler") == "vllm" else "transformers"
         hours += generation_hours(parameters, training.total * length, backend)
     return hours
-
-
-def _hours_line(study: Study, step: Step) -> list[str]:
-    """The estimate of a step's hours, if there is one."""
-    assert step.launcher is not None
-    hours, processes = step_hours(study, step), read_yaml(step.launcher)["num_processes"]
-    each = hours / processes * 60
-    return [f"estimate: {hours:.1f} A100 hours, {each:.0f} minutes on {processes} (see recipes/README.md)"] * bool(
-        hours
-    )
 
 
 def study_hours(study: Study, steps: Sequence[Step]) -> str:

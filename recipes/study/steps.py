@@ -67,12 +67,9 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
     rows = {}
     for arm, seed in study.points:
         model, _ = _model(study, arm, seed)
-        row = (
-            answers_folder(study, arm, seed) / "dat"
-            if study.transfer
-            else study.step_folder(_row_step(study, arm, seed))
-        )
-        responses = Path(row)
+        responses = Path(study.step_folder(_row_step(study, arm, seed)))
+        if study.transfer:
+            responses = answers_folder(study, arm, seed) / "dat"
         rows[study.at(arm.name, seed)] = StudyRow(None if model in OF_NOUNS else model, responses)
     return rows
 
@@ -85,12 +82,17 @@ def answers_folder(study: Study, arm: Arm, seed: int) -> Path:
 def _answers(study: Study, arm: Arm, seed: int) -> Step:
     """Let an arm's model answer all tasks of `transfer`."""
     assert study.transfer is not None
-    (model, step), folder = _model(study, arm, seed), answers_folder(study, arm, seed)
-    flags = {"tasks": json.dumps(study.transfer.columns, ensure_ascii=False), "model": model}
-    flags |= {"num_responses": str(study.num_responses), "seed": str(seed), "source": study.at(arm.name, seed)}
-    flags |= {"output_dir": str(folder)} | _sampling_flags(study, _MODEL_FLAGS | {"batch_size"})
-    launcher = study.path(study.sampling["launcher"])
-    return Step(folder.name, MEASURE, flags, (step,) if step else (), launcher=launcher)
+    flags = {"tasks": json.dumps(study.transfer.columns, ensure_ascii=False)}
+    flags |= {"num_responses": str(study.num_responses), "seed": str(seed)}
+    return _measure(study, arm, seed, "answers", flags, _MODEL_FLAGS | {"batch_size"})
+
+
+def _measure(study: Study, arm: Arm, seed: int, name: str, flags: dict[str, str], sampling: set[str]) -> Step:
+    """Let an arm's model answer the tasks that `flags` name, by these settings of `sampling`."""
+    (model, step), name = _model(study, arm, seed), study.at(f"{arm.step}-{name}", seed)
+    flags = flags | {"model": model, "source": study.at(arm.name, seed), "output_dir": study.step_folder(name)}
+    flags |= _sampling_flags(study, sampling)
+    return Step(name, MEASURE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
 
 
 def control_runs(study: Study) -> list[tuple[str, Path]]:
@@ -103,12 +105,7 @@ def control_runs(study: Study) -> list[tuple[str, Path]]:
 def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Let a trained row's model, and the base, answer each control task; how, is the task's own affair."""
     for task in study.control_tasks if arm.train or arm.name == "base" else ():
-        model, step = _model(study, arm, seed)
-        name = study.at(f"{arm.step}-{task}", seed)
-        flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
-        flags |= {"output_dir": study.step_folder(name)}
-        flags |= _sampling_flags(study, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
-        yield Step(name, MEASURE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
+        yield _measure(study, arm, seed, task, {"task": task}, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
 
 
 def _sampling_flags(study: Study, names: set[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ same seed. Trainings differ by chance: how much is the standard deviation that i
 values once the rows' and the seeds' means are taken out, with (rows - 1)(seeds - 1) degrees of freedom.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,8 +19,7 @@ from pydantic import ConfigDict, Field
 from sozo.data.errors import UserError
 from sozo.data.settings import hint, settings_of
 from sozo.scoring.measure import LEVEL, Measure, t_test
-from sozo.scoring.statistics.means import Interval
-from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.statistics.means import Interval, mean_interval
 from sozo.tasks import task_type
 from study.claims import FAILED, HELD, OPEN
 
@@ -46,35 +46,27 @@ class TransferClaim:
 class Transfer:
     """A YAML's `transfer`: which tasks every arm's model answers, and what is claimed of the answers."""
 
-    columns: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]  # tasks with their settings
+    columns: dict[str, dict[str, Any]]  # tasks with their settings
     against: str  # the arm from which every difference is taken
     claim: TransferClaim
     measures: dict[str, str] = Field(default_factory=dict)  # of a task, instead of its first
     notes: list[str] = Field(default_factory=list)  # what the page says first
-    controls: dict[str, float] = Field(
-        default_factory=dict
-    )  # least value of the untrained arm, or no claim rests on it
+    # Least values of the untrained arm: with a lower one nothing can be claimed.
+    controls: dict[str, float] = Field(default_factory=dict)
 
     def measure(self, task: str) -> Measure:
         """What a column's values are."""
-        known = {measure.name: measure for measure in task_type(task).measures}
-        if (name := self.measures.get(task, task)) not in known:
-            raise UserError(f"transfer: {task} has no measure {name}; it has {', '.join(known)}")
-        return known[name]
+        return task_type(task).measure_named(self.measures.get(task))
 
     def check(self, arms: Sequence[str], seeds: Sequence[int]) -> None:
         """Refuse what is no arm, task or setting of a task, and a single seed."""
         for task, settings in self.columns.items():
             settings_of(task_type(task).Settings, settings)
             self.measure(task)
-        for names, known in (
-            (self.claim.rows, arms),
-            (self.claim.columns, self.columns),
-            (self.controls, self.columns),
-        ):
-            for name in (*names, *([self.against] if known is arms else [])):
-                if name not in known:
-                    raise UserError(f"transfer: {name} is not one of {', '.join(known)}" + hint(name, known))
+        rows, columns = [self.against, *self.claim.rows], [*self.claim.columns, *self.controls]
+        for name, known in (*((row, arms) for row in rows), *((column, self.columns) for column in columns)):
+            if name not in known:
+                raise UserError(f"transfer: {name} is not one of {', '.join(known)}" + hint(name, known))
         if len(seeds) < 2 or self.against in self.claim.rows:
             raise UserError("transfer needs two seeds at least, and a claim about other arms than the one in `against`")
 
@@ -87,7 +79,7 @@ class Column:
     valid: np.ndarray  # share of the answers that are valid
     n: int  # valid answers that every value is made of
     measure: Measure
-    sd: float  # standard deviation of the value of one answer among those of its row and seed
+    sd: float  # standard deviation of the value of one answer among those of its row and seed; NaN if all are equal
 
 
 @dataclass(frozen=True)
@@ -96,7 +88,7 @@ class Effect:
 
     interval: Interval
     smallest: float  # the true effect that such an interval leaves 0 out for in 80% of all studies
-    of_diagonal: float | None  # as a share of what training on the column's own task does, if that is above 0
+    of_diagonal: float | None  # of another row: a share of what the column's own row gains, if that is above 0
 
 
 @dataclass(frozen=True)
@@ -114,6 +106,10 @@ class Matrix:
         """A row's values in a column, shape (seeds,)."""
         return self.columns[column].values[self.rows.index(name)]
 
+    def differences(self, row: str, column: str) -> np.ndarray:
+        """How much more a row has in a column than the row `against`, shape (seeds,)."""
+        return self.row(column, row) - self.row(column, self.against)
+
     def spread(self, column: str) -> tuple[float, int]:
         """Standard deviation of a training's value in a column, and its degrees of freedom."""
         values = self.columns[column].values[1:]
@@ -124,26 +120,15 @@ class Matrix:
 
     def effect(self, row: str, column: str) -> Effect | None:
         """Of a row's training on a column; None where one of the two rows has too few valid answers."""
-        interval, error, freedom = self._difference(row, column)
-        if interval is None:
+        differences = self.differences(row, column)
+        if row == self.against or np.isnan(differences).any():
             return None
-        smallest = error * _reach(freedom)
-        diagonal = self._difference(column, column)[0] if column in self.rows else None
-        share = None
-        if diagonal and (diagonal.low or 0) > 0 and interval.mean is not None and diagonal.mean:
-            share = interval.mean / diagonal.mean
-        return Effect(interval, smallest, share)
-
-    def _difference(self, row: str, column: str) -> tuple[Interval | None, float, int]:
-        differences = self.row(column, row) - self.row(column, self.against)
-        if row == self.against or not np.isfinite(differences).all():
-            return None, 0.0, 0
         (spread, freedom), mean = self.spread(column), float(differences.mean())
-        error = spread * float(np.sqrt(2 / len(self.seeds)))
-        if not error:
-            return Interval(mean, None, None, len(self.seeds), "no training differs from another"), error, freedom
-        low, high, p = t_test(mean, error, freedom)
-        return Interval(mean, low, high, len(self.seeds), p=p, paired=True), error, freedom
+        error = spread * math.sqrt(2 / len(self.seeds))
+        low, high, p = t_test(mean, error, freedom) if error else (None, None, None)
+        own = self.effect(column, column) if column in self.rows and column != row else None
+        share = float(mean / self.differences(column, column).mean()) if own and (own.interval.low or 0) > 0 else None
+        return Effect(Interval(mean, low, high, len(self.seeds), p=p, paired=True), error * _reach(freedom), share)
 
     @cached_property
     def by_seed(self) -> dict[int, float]:
@@ -151,36 +136,31 @@ class Matrix:
 
         Not of a training: where few trainings differ little by chance, that unit would make the effect large.
         """
-        effects = [
-            (self.row(column, row) - self.row(column, self.against)) / self.columns[column].sd
-            for row, column in self.claim.cells
-        ]
+        effects = [self.differences(row, column) / self.columns[column].sd for row, column in self.claim.cells]
         return dict(zip(self.seeds, np.mean(effects, axis=0).tolist(), strict=True))
 
     @cached_property
     def found(self) -> Interval:
         """What the claim is about, over the seeds: Student's, two-sided."""
-        return over_seeds(self.by_seed)
+        return mean_interval(list(self.by_seed.values()))
 
     @property
     def smallest(self) -> float:
         """The mean effect that the claim would have held for in 80% of all studies."""
-        by_seed = np.array(list(self.by_seed.values()))
-        return float(by_seed.std(ddof=1) / np.sqrt(len(by_seed))) * _reach(len(by_seed) - 1)
+        freedom = len(self.seeds) - 1
+        return float(np.std(list(self.by_seed.values())) / math.sqrt(freedom)) * _reach(freedom)
 
     @property
     def verdict(self) -> tuple[str, str]:
         """Whether the claim held, and why nothing can be said if so."""
-        for column in self.claim.columns:
+        for column, least in self.controls.items():
             untrained = float(self.row(column, self.rows[0]).mean())
-            if not untrained >= self.controls.get(column, -np.inf):
-                least = self.controls[column]
+            if column in self.claim.columns and not untrained >= least:
                 return OPEN, f"the untrained row has {column} {untrained:.4g}; below {least:g} it is no control"
-        for row, column in (*self.claim.cells, *((self.against, column) for column in self.claim.columns)):
-            if not np.isfinite(self.row(column, row)).all():
-                return OPEN, f"{row} has too few valid answers to {column}"
-        if not all(self.columns[column].sd > 0 for column in self.claim.columns):
-            return OPEN, "all answers of a column are worth the same"
+        for row, column in self.claim.cells:
+            for name in (row, self.against):
+                if np.isnan(self.row(column, name)).any():
+                    return OPEN, f"{name} has too few valid answers to {column}"
         if self.found.low is None or self.found.high is None:
             return OPEN, self.found.reason or ""
         return (HELD if self.found.low > 0 else FAILED if self.found.high <= 0 else OPEN), ""
@@ -199,5 +179,5 @@ def make_column(measure: Measure, scores: Mapping[tuple[int, int], np.ndarray], 
     n, values = min(map(len, enough.values()), default=0), np.full(valid.shape, np.nan)
     for place, own in enough.items():
         values[place] = np.random.default_rng(place).choice(own, n, replace=False).mean()
-    variances = [own.var(ddof=1) for own in enough.values()]
-    return Column(values, valid, n, measure, float(np.sqrt(np.mean(variances))) if variances else np.nan)
+    variance = np.mean([own.var(ddof=1) for own in enough.values()]) if enough else 0.0
+    return Column(values, valid, n, measure, math.sqrt(variance) or math.nan)

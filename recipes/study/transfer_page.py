@@ -1,6 +1,6 @@
 """The page of a study's transfer matrix, and the same in Markdown: the claim, what trains what, the values."""
 
-from collections.abc import Mapping
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from sozo.tasks import finished_run
 from study.claims import when_noted
 from study.config import Study
 from study.steps import answers_folder
-from study.transfer import FEWEST, Column, Matrix, make_column
+from study.transfer import FEWEST, Column, Effect, Matrix, make_column
 
 _DEVIATIONS = Measure("deviations", 2)
 _FEW = "too few valid answers"
@@ -37,26 +37,24 @@ def read_matrix(study: Study) -> Matrix:
             if (run := finished_run(folder)) is None:
                 raise UserError(f"{folder}: holds no finished run; run the study again")
             answers, place = list(run.answers()), (study.rows.index(arm), study.seeds.index(seed))
-            own = [answer.values[measure.name] for answer in answers if _valid(answer.values, measure)]
+            # Of a task's first measure invalid answers may have a value too; of another one who has a value is valid.
+            marks = f"{task}/valid" if measure.name == task else ""
+            valued = [answer.values for answer in answers if measure.name in answer.values]
+            own = [values[measure.name] for values in valued if values.get(marks, 1.0) > 0]
             scores[place], valid[place] = np.array(own), len(own) / len(answers)
         columns[task] = make_column(measure, scores, valid)
     names = [arm.name for arm in study.rows]
     return Matrix(names, study.seeds, transfer.against, columns, transfer.claim, transfer.controls)
 
 
-def _valid(values: Mapping[str, float], measure: Measure) -> bool:
-    """Whether an answer is valid, right or wrong; of another measure than the task's first, whether it has a value."""
-    return measure.name in values and (measure.name != measure.task or values.get(f"{measure.task}/valid", 1.0) > 0)
-
-
 def claim_table(study: Study, matrix: Matrix) -> Table:
     """What was claimed beforehand, and what came out."""
     (verdict, reason), claim, found = matrix.verdict, matrix.claim, matrix.found
-    below = [f"by seed {', '.join(number(value, _DEVIATIONS, signed=True) for value in matrix.by_seed.values())}"]
+    by_seed = ", ".join(number(value, _DEVIATIONS, signed=True) for value in map(_known, matrix.by_seed.values()))
     cells: dict[str, Content] = {
         "Claim": claim.name,
-        "Found": Cell(found.mean, _DEVIATIONS, found.low, found.high, signed=True, below=tuple(below)),
-        "Smallest effect": Cell(matrix.smallest, _DEVIATIONS),
+        "Found": Cell(found.mean, _DEVIATIONS, found.low, found.high, signed=True, below=(f"by seed {by_seed}",)),
+        "Smallest effect": Cell(_known(matrix.smallest), _DEVIATIONS),
         "p": None if found.p is None else p_value(found.p),
         "So it": Cell(verdict, below=(reason,) if reason else ()),
         "Written": when_noted(Path(study.output_dir), claim),
@@ -73,11 +71,11 @@ def claim_table(study: Study, matrix: Matrix) -> Table:
 
 def effects_table(matrix: Matrix) -> Table:
     """What each row's training does to each column, more than training for form alone."""
-    rows = []
-    for row in matrix.rows:
-        if row != matrix.against:
-            cells: dict[str, Content] = {name: _effect(matrix, row, name) for name in matrix.columns}
-            rows.append({"Trained on": row, **cells})
+    rows = [
+        {"Trained on": row} | {name: _effect(matrix.effect(row, name), own) for name, own in matrix.columns.items()}
+        for row in matrix.rows
+        if row != matrix.against
+    ]
     notes = [
         f"Each number is a difference from {matrix.against} at the same seed, with its 95% interval over the seeds.",
         "The error is that of the column: what differs by chance between trainings, over all trained rows.",
@@ -88,23 +86,22 @@ def effects_table(matrix: Matrix) -> Table:
     return tabulate("What trains what", rows, notes)
 
 
-def _effect(matrix: Matrix, row: str, name: str) -> Cell:
-    effect = matrix.effect(row, name)
+def _effect(effect: Effect | None, column: Column) -> Cell:
     if effect is None:
         return Cell(why=_FEW)
-    measure, interval = matrix.columns[name].measure, effect.interval
+    measure, interval = column.measure, effect.interval
     below = [f"seen from {number(effect.smallest, measure, signed=True).lstrip('+')}"]
-    if effect.of_diagonal is not None and row != name:
+    if effect.of_diagonal is not None:
         below.append(f"{effect.of_diagonal:.0%} of its own")
     return Cell(interval.mean, measure, interval.low, interval.high, signed=True, below=tuple(below))
 
 
 def values_table(matrix: Matrix) -> Table:
     """The values from which the differences are taken, and how many answers are valid."""
-    rows = []
-    for k, row in enumerate(matrix.rows):
-        cells: dict[str, Content] = {own.measure.name: _value(own, k) for name, own in matrix.columns.items()}
-        rows.append({"Trained on": row, **cells})
+    rows = [
+        {"Trained on": row} | {own.measure.name: _value(own, k) for own in matrix.columns.values()}
+        for k, row in enumerate(matrix.rows)
+    ]
     counts = ", ".join(f"{name} {own.n:,}" for name, own in matrix.columns.items())
     notes = [
         f"Means over the seeds over equally many valid answers of every row: {counts}.",
@@ -114,10 +111,13 @@ def values_table(matrix: Matrix) -> Table:
 
 
 def _value(column: Column, row: int) -> Cell:
-    mean, valid = float(column.values[row].mean()), float(column.valid[row].mean())
-    known = None if np.isnan(mean) else mean
-    why = _FEW if known is None else ""
-    return Cell(known, column.measure, why=why, below=(f"valid {number(valid, SHARE)}",))
+    mean, valid = _known(column.values[row].mean()), number(float(column.valid[row].mean()), SHARE)
+    return Cell(mean, column.measure, why=_FEW if mean is None else "", below=(f"valid {valid}",))
+
+
+def _known(value: float) -> float | None:
+    """None for NaN."""
+    return None if math.isnan(value) else float(value)
 
 
 def to_json(matrix: Matrix) -> dict[str, Any]:
@@ -128,17 +128,14 @@ def to_json(matrix: Matrix) -> dict[str, Any]:
         columns[name] = {
             "measure": own.measure.name,
             "n": own.n,
-            "answer_sd": own.sd,
-            "training_sd": matrix.spread(name)[0],
-            "values": {
-                row: [None if np.isnan(x) else x for x in matrix.row(name, row).tolist()] for row in matrix.rows
-            },
+            "answer_sd": _known(own.sd),
+            "values": {row: list(map(_known, matrix.row(name, row))) for row in matrix.rows},
             "valid": dict(zip(matrix.rows, own.valid.tolist(), strict=True)),
             "effects": {row: asdict(effect) for row, effect in effects.items() if effect},
         }
     verdict, reason = matrix.verdict
-    claim = asdict(matrix.claim) | {"verdict": verdict, "reason": reason, "by_seed": matrix.by_seed}
-    claim |= {"found": asdict(matrix.found), "smallest": matrix.smallest}
+    claim = asdict(matrix.claim) | {"verdict": verdict, "reason": reason, "found": asdict(matrix.found)}
+    claim |= {"by_seed": list(map(_known, matrix.by_seed.values())), "smallest": _known(matrix.smallest)}
     return {"seeds": list(matrix.seeds), "against": matrix.against, "claim": claim, "columns": columns}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +71,9 @@ class Hivemind(ChosenItems):
         return [Row(reason=incomparable(answer.text, self.settings.hivemind_length)) for answer in answers]
 
     def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
-        """Mean cosine similarity of each valid answer to the others."""
-        result = [row if row.reason else Row(reason=UNPAIRED) for row in rows]
-        units = self.units(["" if row.reason else answer.text for row, answer in zip(rows, answers, strict=True)])
-        known = np.all([unit.any(axis=1) for unit in units.values()], axis=0)
-        places = np.array([k for k, row in enumerate(rows) if known[k] and not row.reason])
+        """Mean cosine similarity of each answer to the others."""
+        result, units = [Row(reason=UNPAIRED)] * len(rows), self.units([answer.text for answer in answers])
+        places = np.flatnonzero(np.all([unit.any(axis=1) for unit in units.values()], axis=0))
         if len(places) > 1:
             shares = {name: 1 - distance_to_others(unit, places[None])[0] for name, unit in units.items()}
             for number, place in enumerate(places):
@@ -97,13 +95,10 @@ class Hivemind(ChosenItems):
 
         By these models are compared with each other (`FinishedHivemind.between`), without an encoder.
         """
-        places = {item.id: k for k, item in enumerate(self.items())}
-        answers = [row for row in self.written(run.folder).answers() if row.reason in (None, UNPAIRED)]
-        of_prompt = np.array([places[answer.item] for answer in answers], np.int64)
-        counts, means = np.bincount(of_prompt, minlength=len(places)).clip(1), {}
+        answers, means = [row for row in self.written(run.folder).answers() if row.reason in (None, UNPAIRED)], {}
+        own = [np.array([answer.item == item.id for answer in answers], bool) for item in self.items()]
         for name, unit in self.units([answer.text for answer in answers]).items():
-            means[name] = np.zeros((len(places), unit.shape[1]), np.float32)
-            np.add.at(means[name], of_prompt, unit / counts[of_prompt, None])
+            means[name] = np.array([unit[of_item].sum(axis=0) / max(1, of_item.sum()) for of_item in own], np.float32)
         np.savez(run.folder / MEANS, **means)  # type: ignore[arg-type]
 
     @classmethod
@@ -132,10 +127,8 @@ def incomparable(text: str, length: int) -> str | None:
 
 
 def _read_prompts(path: str | None) -> tuple[Item, ...]:
-    if path is not None:
-        return read_records(Path(path), _item, "prompts", '{"id": "...", "prompt": "..."}')
-    with as_file(files("sozo.data").joinpath("hivemind_ja.jsonl")) as packaged:
-        return _read_prompts(str(packaged))
+    packaged = str(files("sozo.data").joinpath("hivemind_ja.jsonl"))
+    return read_records(Path(path or packaged), _item, "prompts", '{"id": "...", "prompt": "..."}')
 
 
 def _item(where: str, row: dict[str, Any]) -> Item:

@@ -126,18 +126,16 @@ class Pbig(JudgedTask):
 
     def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
         """Of two ideas or more for a patent how far each is from the others, and whether one of them has its title."""
-        result, places = list(rows), [k for k, row in enumerate(rows) if row.facts]
-        if len(places) < 2:
-            return result
-        titles = [_plain(rows[k].facts["title"]) for k in places]
-        unit = self.vectors.unit([idea_text(rows[k].facts) for k in places])
+        if len(rows) < 2:
+            return list(rows)
+        titles = [_plain(row.facts["title"]) for row in rows]
+        values = [{SAME_TITLE: float(titles.count(title) > 1)} for title in titles]
+        unit = self.vectors.unit([idea_text(row.facts) for row in rows])
         known = np.flatnonzero(unit.any(axis=1))
-        apart = distance_to_others(unit, known[None])[0] if len(known) > 1 else ()
-        distances = dict(zip(known.tolist(), apart, strict=False))
-        for number, (k, title) in enumerate(zip(places, titles, strict=True)):
-            values = {DISTANCE: float(distances[number])} if number in distances else {}
-            result[k] = Row({SAME_TITLE: float(titles.count(title) > 1), **values})
-        return result
+        if len(known) > 1:
+            for k, distance in zip(known, distance_to_others(unit, known[None])[0], strict=True):
+                values[k][DISTANCE] = float(distance)
+        return [Row(own) for own in values]
 
     def finish(self, run: Complete) -> Outcome:
         """Have the ideas judged, as far as the ledger lacks judgements; means, and how far ideas are apart."""

@@ -10,7 +10,7 @@ from sozo.data.settings import setting
 from sozo.scoring.distance import forward_flow, words_nearer
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.measure import Measure
-from sozo.tasks.words.lists import Lists, ListTask, WordSettings, list_measures
+from sozo.tasks.words.lists import Lists, ListTask, WordSettings, centred, list_measures
 
 _NEAREST = 20  # by the encoder of the score a word is among so many nearest nouns of the word before it
 _TENTH = 0.1  # by the second encoder among this share of the nouns
@@ -40,7 +40,7 @@ class Chain(ListTask):
     @cached_property
     def second_vectors(self) -> WordVectors:
         """Vectors of the second encoder."""
-        return WordVectors(make_encoder("centred:" + self.settings.second_encoder.removeprefix("centred:")))
+        return WordVectors(make_encoder(centred(self.settings.second_encoder)))
 
     def describe(self) -> dict[str, str]:
         encoder = self.second_vectors.encoder
@@ -48,10 +48,8 @@ class Chain(ListTask):
 
     def values(self, cues: Sequence[str], lists: Lists) -> Mapping[str, np.ndarray]:
         rows = self.scorer.vectors.table(lists)  # first: it may make the matrix anew
-        return {"chain": forward_flow(self.scorer.vectors.matrix, rows)}
-
-    def kept(self, cues: Sequence[str], lists: Lists) -> np.ndarray:
-        return np.asarray(self.near(lists).mean(axis=1))
+        flow = forward_flow(self.scorer.vectors.matrix, rows)
+        return {"chain": flow, "chain/near": self.near(lists).mean(axis=1)}
 
     def near(self, lists: Lists) -> np.ndarray:
         """Of each step of lists whether both encoders find it near: bool, shape (lists, steps)."""

@@ -46,6 +46,7 @@ class KanaDat(ListTask):
         return answer
 
     def kept(self, cues: Sequence[str], lists: Lists) -> np.ndarray:
+        """Share of each list's words that begin with its kana: (lists,)."""
         begins = [[cue in first_kana(word) for word in words] for cue, words in zip(cues, lists, strict=True)]
         return np.array(begins).mean(axis=1)
 
@@ -53,7 +54,8 @@ class KanaDat(ListTask):
         rows = self.scorer.vectors.table(lists)
         distances = mean_pairwise_distance(self.scorer.vectors.matrix, rows)
         random, greedy = np.array([self.anchors(kana) for kana in cues]).T
-        return {"kana_dat": (distances - random) / (greedy - random), "kana_dat/distance": distances}
+        values = {"kana_dat": (distances - random) / (greedy - random), "kana_dat/distance": distances}
+        return values | {"kana_dat/kana": self.kept(cues, lists)}
 
     @cache  # noqa: B019
     def anchors(self, kana: str) -> tuple[float, float]:

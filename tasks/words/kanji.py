@@ -70,8 +70,9 @@ class Kanji(ChosenItems):
         rows = []
         for item, answer in zip(items, answers, strict=True):
             text = final_text(answer.text) or ""
-            solved = len(text) == 1 and text in item.columns["solutions"]
-            rows.append(Row({"kanji": float(solved), "kanji/valid": float(bool(_KANJI.fullmatch(text)))}))
+            valid = _KANJI.fullmatch(text) is not None
+            solved = valid and text in item.columns["solutions"]
+            rows.append(Row({"kanji": float(solved), "kanji/valid": float(valid)}))
         return rows
 
     @classmethod

@@ -37,6 +37,11 @@ class WordSettings(ItemSettings, DatSettings):
             raise UserError(f"the word tasks ask for Japanese nouns, not for {self.language}; leave language out")
 
 
+def centred(encoder: str) -> str:
+    """The name of an encoder whose vectors are centred."""
+    return "centred:" + encoder.removeprefix("centred:")
+
+
 def unshared(lists: Lists) -> list[float]:
     """Of each of two or more lists the share of its words that another list lacks, on average over the others.
 
@@ -65,8 +70,7 @@ class ListTask(ChosenItems):
 
     def __init__(self, settings: WordSettings | None = None) -> None:
         own = (settings or self.Settings()).settled()
-        name = "centred:" + own.embedding_model.removeprefix("centred:")
-        super().__init__(replace(own, embedding_model=name))
+        super().__init__(replace(own, embedding_model=centred(own.embedding_model)))
 
     @classmethod
     def bounds(cls) -> tuple[Bound, ...]:
@@ -115,12 +119,11 @@ class ListTask(ChosenItems):
         return written if written.startswith(first) else first + written
 
     def values(self, cues: Sequence[str], lists: Lists) -> Mapping[str, np.ndarray]:
-        """What lists of ten are worth, by measure: each (lists,), NaN where a word has no vector."""
-        raise NotImplementedError
+        """What lists of ten are worth, and how much of each keeps the `rule` (0 to 1), by measure.
 
-    def kept(self, cues: Sequence[str], lists: Lists) -> np.ndarray:
-        """How much of each list keeps the task's own rule: (lists,), 0 to 1."""
-        return np.ones(len(lists))
+        Each is of shape (lists,), NaN where a word has no vector.
+        """
+        raise NotImplementedError
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Every answer has `NAME/valid`, every list of ten different nouns its share by the task's own rule."""
@@ -129,27 +132,23 @@ class ListTask(ChosenItems):
         valid, rule = f"{self.name}/valid", f"{self.name}/{self.rule}"
         rows = [Row({valid: 0.0}, str(result.reason), {"words": result.words}) for result in results]
         good = [k for k, result in enumerate(results) if result.reason is None]
-        own, lists = [cues[k] for k in good], [rows[k].facts["words"] for k in good]
-        if not good:
-            return rows
-        worth = self.values(own, lists)
-        for place, (k, kept) in enumerate(zip(good, self.kept(own, lists), strict=True)):
-            values = {valid: float(kept == 1)} | ({rule: float(kept)} if self.rule else {})
+        worth = self.values([cues[k] for k in good], [rows[k].facts["words"] for k in good]) if good else {}
+        for place, k in enumerate(good):
+            values = {name: float(column[place]) for name, column in worth.items()}
+            kept = values.get(rule, 1.0)
             if kept == 1:
-                values |= {name: float(column[place]) for name, column in worth.items()}
-            rows[k] = Row(values, None if kept == 1 else f"not_{self.rule}", rows[k].facts)
+                rows[k] = Row({valid: 1.0, **values}, None, rows[k].facts)
+            else:
+                rows[k] = Row({valid: 0.0, rule: kept}, f"not_{self.rule}", rows[k].facts)
         return rows
 
     def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
-        """Every valid list's words that the others lack too, if there are others."""
-        result = list(rows)
-        valid = [k for k, row in enumerate(rows) if row.reason is None]
-        if len(valid) > 1:
-            cue = item.columns["cue"]
-            lists = [[word for word in rows[k].facts["words"] if word != cue] for k in valid]
-            for k, share in zip(valid, unshared(lists), strict=True):
-                result[k] = replace(rows[k], values={**rows[k].values, f"{self.name}/unshared": share})
-        return result
+        """The share of every list's words that the others lack too, if there are others."""
+        if len(rows) < 2:
+            return list(rows)
+        lists = [[word for word in row.facts["words"] if word != item.columns["cue"]] for row in rows]
+        shares, name = unshared(lists), f"{self.name}/unshared"
+        return [replace(row, values={**row.values, name: share}) for row, share in zip(rows, shares, strict=True)]
 
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()

@@ -77,6 +77,11 @@ class Reward:
         """What each answer is worth by itself; `items[k]` is what `answers[k]` answers. An invalid one is worth 0."""
         raise NotImplementedError
 
+    @property
+    def sees_others(self) -> bool:
+        """Whether more than the duplicate penalty depends on the other completions."""
+        return type(self).among is not Reward.among
+
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         """What each is worth among all processes' completions, in rank order: here, the duplicate penalty.
 

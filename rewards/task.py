@@ -51,6 +51,11 @@ class TaskReward(Reward):
         )
         super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
 
+    @property
+    def sees_others(self) -> bool:
+        """Only where its measure is of answers that are judged together."""
+        return self.together
+
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         rows = self.task.score(items, answers)
         if not self.together:

@@ -216,6 +216,12 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
         Door("sipen").pay(["はい"], [Sipen().items()[0].id])
 
 
+def test_a_measure_of_answers_judged_together_is_refused():
+    door = Door("hivemind")
+    with pytest.raises(UserError, match="a door shows one answer at a time"):
+        door.pay(["海を見に行く"], [next(iter(door.items))])
+
+
 def test_a_prompt_in_a_template_of_the_models_is_recognised():
     for template, end in TEMPLATES:
         query = template.format(ASKED) + TEN + end

@@ -55,7 +55,7 @@ def test_steps_by_hand(edited):
     )
     assert study_rows(study)["mix@2"].model.endswith("/mix@2")
     # Every trained row takes the same steps.
-    assert {training_of(step).total for step in steps if step.trains} == {320 * 16}
+    assert {training_of(step).total for step in steps if step.trains} == {1000 * 16}
     check_training_flags(study)
 
 

@@ -71,7 +71,7 @@ class Door:
     def reward(self) -> Reward:
         """What pays; refused where it looks at other answers, since a tool may show one at a time."""
         reward = reward_of(self.task, **self._options)
-        if not isinstance(reward, Reward) or type(reward).among is not Reward.among:
+        if not isinstance(reward, Reward) or reward.sees_others:
             raise UserError(f"{self.task.name}: a door shows one answer at a time, and its reward is not one of those")
         return reward
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from threading import Thread
 
 import pytest
@@ -217,9 +218,12 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
 
 
 def test_a_measure_of_answers_judged_together_is_refused():
-    door = Door("hivemind")
-    with pytest.raises(UserError, match="a door shows one answer at a time"):
-        door.pay(["海を見に行く"], [next(iter(door.items))])
+    with pytest.raises(UserError, match="its answers are judged together"):
+        Door("hivemind")
+    for measure, refused in (("chain/unshared", True), ("chain/near", False)):
+        door = Door("chain", measure=measure, cue_nouns="tiny", num_items=2)
+        with pytest.raises(UserError, match="one answer at a time") if refused else nullcontext():
+            assert door.reward.sees_others is False
 
 
 def test_a_prompt_in_a_template_of_the_models_is_recognised():

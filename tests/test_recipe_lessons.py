@@ -93,7 +93,7 @@ def test_the_papers_models_are_evaluated(name):
     assert set(floors) == {"dat/valid", "dat/unique_words"}
     # Half the base's share; of 256 answers of ten words, 100 different ones is a collapse.
     assert floors["dat/valid"]["least"] == round(BASE_VALID[model] / 131_072 / 2, 1)
-    beyond = file == "grpo-beyond.yaml"
+    beyond = file == "grpo-combination.yaml"
     assert floors["dat/valid"]["action"] == ("stop" if beyond else "warn")
     assert floors["dat/unique_words"]["action"] == "warn"
 
@@ -102,7 +102,7 @@ def test_the_papers_models_are_evaluated(name):
 def test_vllms_correction(name):
     # TRL 0.14 to 0.18, the paper's, had none.
     settings = TRAININGS[name]
-    assert settings["vllm_importance_sampling_correction"] == name.endswith("grpo-beyond.yaml")
+    assert settings["vllm_importance_sampling_correction"] == name.endswith("grpo-combination.yaml")
     assert settings["use_bias_correction_kl"] is False
 
 
@@ -115,7 +115,7 @@ def test_micro_batches_are_large_where_the_loss_does_not_see_them(name):
     elif name.startswith("examples"):
         assert size == settings["completions_per_step"]
     else:
-        assert size == (32 if file.startswith("sft") else 16)
+        assert size == (32 if file.startswith(("sft", "wide")) else 16)
     batch = settings.get("examples_per_step", settings.get("completions_per_step"))
     assert batch % size == 0
     assert name.startswith("examples") or batch % (8 * size) == 0

@@ -51,7 +51,8 @@ def test_nothing_is_missing():
     models = {"tiny", "gemma-3-270m", *PAPER}
     assert {(path.parent.name, path.stem) for path in RECIPES} >= {
         *((model, method) for model in models for method in ("sft", "dpo", "grpo")),
-        *((model, "grpo-beyond") for model in ("tiny", *PAPER)),
+        *((model, method) for model in PAPER for method in ("wide", "grpo-combination")),
+        ("tiny", "grpo-beyond"),
         *(("smollm2-135m", method) for method in ("warm", "wide", "grpo", "grpo-beyond")),
         *(("gemma-3-270m", other) for other in ("warm", "even", "wide", "grpo-combination", "mix-warm", "mix")),
     }
@@ -75,18 +76,23 @@ def test_a_recipe_loads_and_says_what_it_is(path):
         assert {"temperature", "top_k", "top_p", "max_completion_length"} <= set(written)
 
 
-@pytest.mark.parametrize("name", ["tiny", "smollm2-135m", *PAPER])
+BEYOND = {
+    **dict.fromkeys(("tiny", "smollm2-135m"), ("grpo-beyond", ["dat_validity", "dat_distance"])),
+    **dict.fromkeys(PAPER, ("grpo-combination", ["dat_validity", "dat_combination", "dat_rarity"])),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
 def test_beyond_the_paper_differs_in_what_is_paid_and_to_whom(name):
+    method, rewards = BEYOND[name]
     (script, training, _), (paper, papers, _) = (
-        settings_of(ROOT / "recipes" / name / f"{method}.yaml") for method in ("grpo-beyond", "grpo")
+        settings_of(ROOT / "recipes" / name / f"{each}.yaml") for each in (method, "grpo")
     )
-    rewards = [reward for entry in script.entries for reward in entry.rewards]
-    script.check_words([entry.rewards for entry in script.entries], training)
-    assert [reward.__name__ for reward in rewards] == ["dat_validity", "dat_distance"]
+    assert [path.rpartition("make_")[2] for task in script.tasks for path in task["reward_funcs"]] == rewards
     assert (script.credit, training.multi_objective_aggregation) == ("word", "normalize_then_sum")
     differ = {key for key, value in training.to_dict().items() if value != papers.to_dict()[key]}
-    vllm = {"vllm_importance_sampling_correction"} if name in PAPER else set()
-    assert differ <= {"output_dir", "run_name", "multi_objective_aggregation", "logging_dir"} | vllm
+    more = {"vllm_importance_sampling_correction", "reward_weights"} if name in PAPER else set()
+    assert differ <= {"output_dir", "run_name", "multi_objective_aggregation", "logging_dir"} | more
     assert script.num_prompts == paper.num_prompts
 
 

@@ -11,7 +11,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 STUDIES = sorted((ROOT / "recipes").glob("*/reproduce.yaml"))
-BEYOND = sorted((ROOT / "recipes").glob("*/beyond.yaml"))
+BEYOND = [*sorted((ROOT / "recipes").glob("*/beyond.yaml")), ROOT / "recipes" / "gemma-3-270m" / "all-nouns.yaml"]
 TRANSFER = sorted((ROOT / "recipes").glob("*/transfer.yaml"))
 PAPER = ("swallow-8b", "qwen2.5-7b", "llm-jp-3-7.2b")
 

@@ -147,7 +147,7 @@ def _training(study: Study, step: Step, launcher: str) -> list[str]:
     arithmetic = (
         f"{training.total:,} {training.items} / {batch} a step = {training.total // batch:,} optimizer steps; {batch} ="
         f" {processes} process(es) x {per_device} each x {batch // (processes * per_device)} accumulation step(s)"
-        f" ({launcher}, learning rate {config['learning_rate']:g})"
+        f" ({launcher}, learning rate {float(config['learning_rate']):g})"
     )
     memory = training_memory(
         model,

@@ -34,11 +34,15 @@ ARMS = {(name, arm): settings for name, arm, settings in arms()}
 every = pytest.mark.parametrize("settings", ARMS.values(), ids=[" ".join(filter(None, key)) for key in ARMS])
 
 
+def tasks_of(settings):
+    """The entries of `tasks`; an arm of a study names one by its mapping alone."""
+    tasks = settings.get("tasks", ())
+    return [tasks] if isinstance(tasks, dict) else tasks
+
+
 def prompts_of(settings):
     """How many different prompts are asked: DAT has one, a file or another task has several."""
-    tasks = settings.get("tasks", ())
-    tasks = [tasks] if isinstance(tasks, dict) else tasks  # an arm of a study names one by its mapping alone
-    return sum(1 if task == "dat" or dict(task).get("task") == "dat" else 2 for task in tasks)
+    return sum(1 if task == "dat" or dict(task).get("task") == "dat" else 2 for task in tasks_of(settings))
 
 
 def test_all_kinds_are_read():
@@ -65,7 +69,7 @@ def test_entropy_on_words_is_for_a_model_whose_tokens_are_nouns(key):
 @every
 def test_credit_by_the_word_has_validity_beside_it(settings):
     if settings.get("credit") == "word":
-        for task in settings["tasks"]:
+        for task in tasks_of(settings):
             assert "sozo.rewards.make_dat_validity" in task["reward_funcs"]
             assert settings["multi_objective_aggregation"] == "normalize_then_sum"
 

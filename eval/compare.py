@@ -53,6 +53,11 @@ class Compared:
         return [model for method in self.methods for model in method.runs.values()]
 
     @property
+    def trained(self) -> bool:
+        """Whether all that is compared with a base was trained by sozo: only then is asked whether training helped."""
+        return all(model.trained for _, model in self.pairs if not model.reference)
+
+    @property
     def colours(self) -> dict[str, int]:
         """Number of each method's colour on a page."""
         return {method.name: number for number, method in enumerate(self.methods)}

@@ -16,6 +16,7 @@ from sozo.data.record import folder_sha256
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import FAILED, VALUES, Completion, iter_tables, never_came, utf8_safe, write_columns
 from sozo.data.settings import Checked, setting
+from sozo.data.wandb_run import STATE
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, load_generator
 from sozo.models.openai_endpoint import keep_answers
@@ -96,6 +97,7 @@ def draw_answers(
             "model_revision": pinned.model_revision,
             # A model trained anew in its old folder is another model.
             "model_sha256": folder_sha256(model) if model.is_dir() else None,
+            "model_trained": (model / STATE).is_file(),
         }
         folder.start(known, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
     wait()  # no part before config.json: nobody could account for it

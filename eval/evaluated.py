@@ -37,6 +37,11 @@ class Evaluated:
         """Whether its lists of nouns were drawn (`random`, `frontier`), so that no model wrote them."""
         return bool(self.runs) and all(run.settings.get("model") in OF_NOUNS for run in self.runs.values())
 
+    @property
+    def trained(self) -> bool:
+        """Whether its runs say that sozo trained it."""
+        return any(run.loaded.get("model_trained") for run in self.runs.values())
+
     def run(self, task: str) -> Finished | None:
         """The run of a task that says most; None without one."""
         runs = self.of_task(task)

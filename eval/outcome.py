@@ -11,15 +11,19 @@ from sozo.eval.evaluated import not_alike
 from sozo.eval.guarded import Guarded
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import LEVEL, Measure
+from sozo.scoring.numbers import n_of
 from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
-from sozo.tasks.task import Bound, Task
+from sozo.tasks.task import Bound, Control, Task
 
 HELD, FELL, NOT_SHOWN = "held", "fell", "not shown"
-KINDS = ("ahead", "price", "unsure", "same", "lower", "none", "kept", "open", "lost")  # best first, then controls'
+KINDS = ("held", "price", "unsure", "same", "lower", "none", "kept", "open", "lost")  # of a task, and of a control
+AHEAD, MIXED, BEHIND, SAME = "ahead", "gain with a loss", "behind", "no difference shown"
+NOT_TO_HOLD = "no difference shown to hold"  # SAME, where something differs and its bounds are not shown
+WORDS = (AHEAD, MIXED, BEHIND, SAME, NOT_TO_HOLD)
 _POWER = 0.8
 
 
@@ -30,6 +34,8 @@ class GuardState:
     measure: Measure
     state: str
     change: Comparison  # of its measure, with a 95% interval
+    of_base: str = NOT_SHOWN  # the state if the base were the model: FELL where the model has what the base lacks
+    counts: str = ""  # of a share: n of N of the base and of the model
     why: str = ""  # why it is not shown
     encoder: str = ""  # of a second encoder its name
 
@@ -48,12 +54,14 @@ class Outcome:
     base: str
     measure: Measure
     change: Change  # of the task's first measure, with an interval of `level`
+    caveats: tuple[str, ...] = ()  # what stands beside the numbers of both (`Finished.caveats`)
     level: float = LEVEL  # 1 - 0.05 / m of a method with m tasks
     p: float | None = None  # m times that of the change: below 0.05 exactly where the interval leaves 0
     guards: tuple[GuardState, ...] = ()
     independent_words: int | None = None  # as many as lists of words drawn independently have at its mean, if known
     judge_noise: float = 0.0  # standard deviation of a mean from one judging to the next; it is in the interval
     control: ControlVerdict | None = None  # of a task that is a control: nothing is won there
+    base_lost: bool = False  # whether the base would have lost there, were it the model
 
     @property
     def higher(self) -> bool:
@@ -70,9 +78,26 @@ class Outcome:
         return [guard for guard in self.guards if guard.state == state]
 
     @property
-    def ahead(self) -> bool:
-        """Whether it is better and every guard held. No guard needs a correction: all of them must hold."""
-        return self.higher and not any(guard.state != HELD for guard in self.guards)
+    def rose(self) -> list[GuardState]:
+        """The guards of which the base lacks what the model has: FELL, seen from the base."""
+        return [guard for guard in self.guards if guard.of_base == FELL]
+
+    @property
+    def better(self) -> bool:
+        """Whether anything is: the first measure, or a guard."""
+        return self.higher or bool(self.rose)
+
+    @property
+    def worse(self) -> bool:
+        """Whether anything is."""
+        lost = self.control is not None and self.control.verdict == LOST
+        return self.lower or lost or bool(self.of_state(FELL))
+
+    @property
+    def shown(self) -> bool:
+        """Whether every guard held of whoever is higher; no guard needs a correction, since all of them must hold."""
+        states = [guard.state if self.higher else guard.of_base for guard in self.guards]
+        return not (self.higher or self.lower) or all(state == HELD for state in states)
 
     @property
     def kind(self) -> str:
@@ -82,7 +107,7 @@ class Outcome:
         if self.change.low is None:
             return "none"
         if self.higher:
-            return "ahead" if self.ahead else "price" if self.of_state(FELL) else "unsure"
+            return "held" if self.shown else "price" if self.of_state(FELL) else "unsure"
         return "lower" if self.lower else "same"
 
     def detectable(self) -> float | None:
@@ -91,6 +116,23 @@ class Outcome:
             return None
         quantiles = (_quantile(self.change, share) for share in ((1 + self.level) / 2, _POWER))
         return _error(self.change, self.level) * sum(quantiles)
+
+
+def verdict(found: Sequence[Outcome]) -> str:
+    """What a method came out as over all its tasks together: AHEAD, MIXED, BEHIND, or SAME (perhaps NOT_TO_HOLD).
+
+    The rule is the same seen from the base: MIXED and SAME are their own mirror images, AHEAD and BEHIND each other's.
+    So whoever is better alone is AHEAD only if it is shown to hold, and the other one is BEHIND only then. A control
+    can only lose: who is better there alone is not AHEAD.
+    """
+    better, worse = any(one.better for one in found), any(one.worse for one in found)
+    if worse and (better or any(one.base_lost for one in found)):
+        return MIXED
+    if not (better or worse):
+        return SAME
+    if not all(one.shown for one in found):
+        return NOT_TO_HOLD
+    return AHEAD if better else BEHIND
 
 
 def outcomes(compared: Compared, gains: Sequence[Guarded] = ()) -> list[Outcome]:
@@ -116,9 +158,11 @@ def _of_method(
     for task in tasks:
         measure = task.measures[0]
         change = compared.changes[method.name, measure.name]
-        one = Outcome(task.name, method.name, base.name, measure, change)
+        runs = [run for side in (base, method) for run in side.of_task(task.name)]
+        caveats = tuple(dict.fromkeys(caveat for run in runs for caveat in run.caveats))
+        one = Outcome(task.name, method.name, base.name, measure, change, caveats)
         if task.control is not None:
-            yield replace(one, control=_control(compared, method, task))
+            yield replace(one, control=_control(compared, method, task), base_lost=_base_lost(compared, method, task))
             continue
         level = 1 - (1 - LEVEL) / family
         change, (noise, times) = change_at(compared, method, measure, level), noises[task.name]
@@ -189,23 +233,45 @@ def with_noise(change: Change, level: float, noise: float, times: int) -> Change
 
 def _control(compared: Compared, method: Method, task: type[Task]) -> ControlVerdict | None:
     """The verdict on a method's understanding; of several seeds the worst."""
-    verdicts = []
+    verdicts = [judge_control(control, *runs) for control, *runs in _controls(compared, method, task)]
+    verdicts.sort(key=lambda verdict: (verdict.verdict != LOST, verdict.verdict == KEPT))
+    return verdicts[0] if verdicts else None
+
+
+def _base_lost(compared: Compared, method: Method, task: type[Task]) -> bool:
+    found = (judge_control(control, after, before) for control, before, after in _controls(compared, method, task))
+    return any(one.verdict == LOST for one in found)
+
+
+def _controls(compared: Compared, method: Method, task: type[Task]) -> Iterator[tuple[Control, Finished, Finished]]:
+    """A control task with its runs by the base and by the method, of each seed that has both."""
     for base, model in compared.pairs:
         before, after = base.run(task.name), model.run(task.name)
         if model in method.runs.values() and before and after and task.control:
-            verdicts.append(judge_control(task.control, before, after))
-    verdicts.sort(key=lambda verdict: (verdict.verdict != LOST, verdict.verdict == KEPT))
-    return verdicts[0] if verdicts else None
+            yield task.control, before, after
 
 
 def _guard(bound: Bound, compared: Compared, method: Method) -> GuardState:
     measure = bound.measure
     change = compared.changes.get((method.name, measure.name), Comparison(reason="no_run"))
     held = judged(bound, change, several=method.several)
-    before = [run.estimate(measure).mean for run in compared.against[method.name].of_task(measure.task)]
-    if measure.share and held.state == HELD and any(mean is not None and mean < bound.margin for mean in before):
-        return replace(held, state=NOT_SHOWN, why="the base has next to none")
-    return held
+    if not measure.share:
+        return held
+    sides = [
+        [run.estimate(measure) for run in side.of_task(measure.task)]
+        for side in (compared.against[method.name], method)
+    ]
+    before, after = (any(one.mean is not None and one.mean < bound.margin for one in side) for side in sides)
+    if held.state == HELD and before:
+        held = replace(held, state=NOT_SHOWN, why="the base has next to none")
+    if held.of_base == HELD and after:
+        held = replace(held, of_base=NOT_SHOWN)
+    counts = [
+        n_of(round(side[0].mean * side[0].of), side[0].of)
+        for side in sides
+        if len(side) == 1 and side[0].mean is not None
+    ]
+    return replace(held, counts=" → ".join(counts)) if len(counts) == len(sides) else held
 
 
 def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Guarded]) -> GuardState:
@@ -215,7 +281,7 @@ def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Guar
     known = [gained.guard.combination for gained in own if gained.guard and gained.guard.combination]
     if not known or len(known) < len(names):
         why = "the second encoder scores too few" if gains else "none was asked: sozo report --guard"
-        return GuardState(bound.measure, NOT_SHOWN, Comparison(), why)
+        return GuardState(bound.measure, NOT_SHOWN, Comparison(), why=why)
     if method.several:
         mean = over_seeds({k: gain.deviations for k, gain in enumerate(known)})
         change = Comparison(mean.n, mean.n, mean.mean, mean.low, mean.high, reason=mean.reason)
@@ -228,6 +294,8 @@ def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Guar
 def judged(bound: Bound, change: Comparison, *, several: bool = False) -> GuardState:
     """Held: the whole 95% interval of the change is above minus the margin. Fell: all of it is below 0. Else neither.
 
+    `of_base` is the same of the opposite change.
+
     >>> valid = Bound(measure=Measure("valid", share=True), margin=0.05, least=30)
     >>> changes = [Comparison(99, 99, 0, *ends) for ends in ((-0.01, 0.01), (-0.3, -0.1), (-0.1, 0.1))]
     >>> [judged(valid, change).state for change in changes]
@@ -238,9 +306,8 @@ def judged(bound: Bound, change: Comparison, *, several: bool = False) -> GuardS
         return replace(one, why=change.reason or "no interval")
     if change.n < bound.least and not several:
         return replace(one, why=said("cannot be said from {n}", n=change.n))
-    if change.low > -bound.margin:
-        return replace(one, state=HELD)
-    if change.high < 0:
-        return replace(one, state=FELL)
+    ends = (change.low, change.high), (-change.high, -change.low)
+    state, of_base = (HELD if low > -bound.margin else FELL if high < 0 else NOT_SHOWN for low, high in ends)
     seeds = "cannot be said from {n} seeds" if several else "cannot be said from {n}"
-    return replace(one, why=change.reason or said(seeds, n=change.n))
+    why = "" if state != NOT_SHOWN else change.reason or said(seeds, n=change.n)
+    return replace(one, state=state, of_base=of_base, why=why)

@@ -30,10 +30,11 @@ def print_run(run: TaskRun) -> None:
     from rich.console import Group
     from rich.text import Text
 
-    from sozo.eval.report.answer import few
+    from sozo.eval.report.answer import few, task_label
     from sozo.eval.report.labels import english
 
-    table, task, result = _table(run.task.name.upper(), show_header=False), run.task, run.result
+    task, result = run.task, run.result
+    table = _table(english(task_label(task.name, result.caveats)), show_header=False)
     shown = task.view.shown(TERMINAL, task.measures, result)
     rows = [("Source", str(run.metrics["source"])), *((english(column.label), cell.line) for column, cell in shown)]
     labels, values = zip(*rows, strict=True)
@@ -111,7 +112,8 @@ def print_changes(tables: Sequence[Table]) -> None:
                 for column in columns[1:]
             ]
         for k, numbers in enumerate(_side_by_side(widths, width)):
-            table = _table(f"{english(shown.name)}{' (continued)' if k else ''}")
+            of = f" ({english(shown.of)})" if shown.of else ""
+            table = _table(f"{english(shown.name)}{of}{' (continued)' if k else ''}")
             for number in numbers:
                 table.add_column(Text(heads[number]), width=widths[number], overflow="fold")
             for rows in parts:

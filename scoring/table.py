@@ -131,6 +131,7 @@ class Table:
     scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
     each: "Table | None" = None  # the rows of the seeds that its rows are means of
     empty: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()  # why columns are left out: reasons, their labels
+    of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
 
     def shade(self, cell: Cell) -> float | None:
         """How strong a cell's colour is, 0 to 1, on the table's scale; None without one."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ITEMS = "items.jsonl"
 ITEM_SEPARATOR = "#"
+MOST_CUT = 0.02  # a larger share of answers without their end is said beside every number
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Finished:
     rubric: ClassVar[Rubric | None] = None  # by which a judge can grade the answers beside the task's own scores
     same: ClassVar[tuple[str, ...]] = ("items_sha256",)  # settings on which the scores depend
     grid: ClassVar[tuple[tuple[str, str], ...]] = ()  # cells that are correlated one by one: (kind of item, criterion)
+    papers: ClassVar[tuple[str, ...]] = ()  # encoders and judges by which the papers' scores of the task are
 
     task: str  # the task's name
     main: Measure  # its first measure
@@ -85,6 +87,25 @@ class Finished:
             # A verdict that was not cut does not depend on the limit, and one that was has no scores.
             scale["judge"] = {name: value for name, value in judge.items() if name not in ("max_tokens", "server")}
         return scale | {name: self.settings.get(name) for name in self.same}
+
+    @cached_property
+    def caveats(self) -> tuple[str, ...]:
+        """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers cut off."""
+        scorers = self.scale.get("embedding_model"), self.scale.get("judge", {}).get("model")
+        caveats = [said("by {scorer}", scorer=name) for name in scorers if name and name not in self.papers]
+        cut, answers = self.cut_off()
+        if cut > MOST_CUT * answers:
+            caveats.append(said("{n} of {of} answers cut off", n=cut, of=answers))
+        return (*self.other_items(), *caveats)
+
+    def other_items(self) -> tuple[str, ...]:
+        """What was asked, if it is not what the papers ask."""
+        return ()
+
+    def cut_off(self) -> tuple[int, int]:
+        """How many answers did not come to their end, of how many."""
+        whole = [answer.whole for answer in self.answers()]
+        return len(whole) - sum(whole), len(whole)
 
     @property
     def language(self) -> str:

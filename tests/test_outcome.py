@@ -9,17 +9,35 @@ import numpy as np
 import pytest
 
 from sozo.data.jumandic import load_nouns
-from sozo.eval.compare import compare_models
+from sozo.eval.compare import Change, compare_models
+from sozo.eval.control import KEPT, LOST, ControlVerdict
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.guarded import guard_gains
-from sozo.eval.outcome import FELL, HELD, NOT_SHOWN, outcomes
+from sozo.eval.outcome import (
+    AHEAD,
+    BEHIND,
+    FELL,
+    HELD,
+    MIXED,
+    NOT_SHOWN,
+    NOT_TO_HOLD,
+    SAME,
+    WORDS,
+    Outcome,
+    judged,
+    outcomes,
+    verdict,
+)
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.scoring.guard import Gain, GainParts
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.statistics.comparison import Comparison
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
+from sozo.tasks.task import Bound
 from test_evaluation_page import english_text
 from test_sipen import run_of, truthful
 from whole_runs import jcq_run, sat_run, write
@@ -86,8 +104,22 @@ def outcome(folder, guard=None, task="dat", model="model", base="base"):
     return next(one for one in found if (one.task, one.model) == (task, model))
 
 
+def word(folder, guard=None, model="model", base="base"):
+    compared = compare_models(find_evaluated([str(folder)]), base)
+    found = outcomes(compared, guard_gains(compared, guard) if guard else ())
+    return verdict([one for one in found if one.model == model])
+
+
 def states(one):
     return {guard.name: guard.state for guard in one.guards}
+
+
+def mark_trained(folder, name="model"):
+    """As if a training of ours had left the model that wrote a run's answers."""
+    path = folder / name / "config.json"
+    config = json.loads(path.read_bytes())
+    config.setdefault("loaded", {})["model_trained"] = True
+    path.write_text(json.dumps(config), "utf-8")
 
 
 def page_text(folder, tmp_path, **options):
@@ -101,20 +133,35 @@ def test_one_list_said_again_and_again_is_not_ahead(scored, tmp_path):
     base_and(tmp_path, scored, lists)
     one = outcome(tmp_path, SecondEncoder())
     assert one.higher
-    assert not one.ahead
     assert states(one)["dat/unique_words"] == FELL
+    assert word(tmp_path, SecondEncoder()) == MIXED
     said = page_text(tmp_path, tmp_path, base="base", guard=SecondEncoder())
-    assert re.search(r"model: DAT higher, \+0\.\d+ .*, but unique words \(−\d\d\.\d% \[−\d\d\.\d, −\d\d\.\d%\]\)", said)
-    assert "ahead (" not in said
+    assert re.search(
+        r"model: gain with a loss\. DAT, by ja-ginza: higher, \+0\.\d+ .*; "
+        r"different words \(−\d\d\.\d% \[−\d\d\.\d, −\d\d\.\d%\]\) fell",
+        said,
+    )
 
 
 def test_a_gain_that_keeps_everything_is_ahead(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
     one = outcome(folder, SecondEncoder(gain=0.5))
     assert states(one) == dict.fromkeys(("dat/valid", "dat/unique_words", "dat/guard"), HELD)
-    assert one.ahead
+    assert word(folder, SecondEncoder(gain=0.5)) == AHEAD
     said = page_text(folder, tmp_path, base="base", guard=SecondEncoder(gain=0.5))
-    assert "model: DAT ahead" in said
+    assert re.search(r"model: ahead\. DAT, by ja-ginza: higher, .*every bound held", said)
+    assert "one training run" not in said  # nothing says that it was trained
+
+
+def test_only_of_what_was_trained_is_asked_whether_training_helped(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[-LISTS:])
+    lists_run(folder / "other", "other", scored[:LISTS])
+    assert "Which differ, and at what price?" in page_text(folder, tmp_path, base="base")
+    mark_trained(folder)
+    assert "Which differ" in page_text(folder, tmp_path, base="base")  # of `other` nobody says so
+    mark_trained(folder, "other")
+    said = page_text(folder, tmp_path, base="base")
+    assert "Did training help, and at what price?" in said
     assert "one training run is one training run" in said
 
 
@@ -122,14 +169,14 @@ def test_without_a_second_encoder_nobody_is_ahead_and_the_page_says_what_to_do(s
     folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
     one = outcome(folder)
     assert states(one)["dat/guard"] == NOT_SHOWN
-    assert not one.ahead
+    assert word(folder) == NOT_TO_HOLD
     assert "--guard" in page_text(folder, tmp_path, base="base")
 
 
 def test_a_second_encoder_that_loses_is_a_price(scored, tmp_path):
-    one = outcome(base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2), SecondEncoder(gain=-2))
-    assert states(one)["dat/guard"] == FELL
-    assert not one.ahead
+    folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
+    assert states(outcome(folder, SecondEncoder(gain=-2)))["dat/guard"] == FELL
+    assert word(folder, SecondEncoder(gain=-2)) == MIXED
 
 
 def test_ten_lists_cannot_say_whether_words_are_kept(scored, tmp_path):
@@ -179,8 +226,8 @@ def test_missing_stories_and_broken_conditions_are_prices(tmp_path):
     assert states(one)["sat/scored"] == FELL
     assert short.higher
     assert states(short)["sat/compliant"] != HELD
-    assert not one.ahead
-    assert not short.ahead
+    assert word(tmp_path, model="model") == MIXED
+    assert word(tmp_path, model="short") == MIXED
 
 
 def test_what_the_base_does_not_have_cannot_be_kept(tmp_path):
@@ -212,17 +259,19 @@ def test_what_jcq_cannot_see_is_said(tmp_path):
     jcq(tmp_path, "model", lambda k: (k + 1) % 3)
     said = page_text(tmp_path, tmp_path, base="base")
     assert re.search(r"a difference of 0\.\d\d would be seen with 80% probability", said)
-    assert "the paper's" in said
+    assert "the paper's trainings" not in said  # these are 35 trial questions
 
 
-def test_the_furthest_of_many_was_chosen(scored, tmp_path):
+def test_no_sentence_chooses_one_of_many(scored, tmp_path):
     base_and(tmp_path, scored, scored[-LISTS:])
     for k in range(3):
         lists_run(tmp_path / f"m{k}", f"m{k}", scored[-(k + 2) * LISTS :][:LISTS])
     page_text(tmp_path, tmp_path, base="base")
     said = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert "comes out best: DAT higher" in said
-    assert "It was chosen from 4 for that" in said
+    assert "best" not in said.split("Contents")[0]
+    assert re.search(
+        r"Of 4 compared with their base: \d higher, a bound fell, \d higher, a bound not shown to hold\.", said
+    )
 
 
 def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
@@ -232,16 +281,16 @@ def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
     first = english_text(page.split("<h1>", 1)[1].split("<h2", 1)[0])
     assert first.startswith("My runs")
     assert datetime.now(UTC).date().isoformat() in first
-    assert "Did training help, and at what price?" in first
+    assert "Which differ, and at what price?" in first
 
 
 def test_the_papers_rows_are_read_by_the_same_rule(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[-LISTS:])
     said = page_text(folder, tmp_path, base="base", with_published=True)
-    swallow = re.search(r"Swallow-8B, GRPO \(paper\): DAT higher, \+0\.0460 .*?\.", said)
+    swallow = re.search(r"Swallow-8B, GRPO \(paper\): DAT: higher, \+0\.0460 .*?\.", said)
     assert swallow
     assert "the paper does not say" in said  # of a second encoder
-    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT higher, .*, but valid answers \(−8\.31 pp", said)
+    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT: higher, .*; valid answers \(−8\.31 pp", said)
     # On no axis with ours.
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
@@ -272,7 +321,9 @@ def test_over_seeds_guards_are_over_the_seeds(scored, tmp_path):
     assert one.higher
     assert {guard.change.n for guard in one.guards} == {3}
     assert states(one)["dat/guard"] == HELD
-    assert "A: DAT " in page_text(tmp_path, tmp_path, base="base", guard=SecondEncoder(gain=0.5))
+    assert "A: no difference shown to hold. DAT, by ja-ginza: higher" in page_text(
+        tmp_path, tmp_path, base="base", guard=SecondEncoder(gain=0.5)
+    )
 
 
 def test_of_many_methods_the_first_sentence_says_how_many_came_out_as_what(scored, tmp_path):
@@ -280,7 +331,7 @@ def test_of_many_methods_the_first_sentence_says_how_many_came_out_as_what(score
     for k in range(7):
         lists_run(tmp_path / f"m{k}", f"m{k}", [scored[-1]] * 40 + scored[-LISTS + 40 :])
     said = page_text(tmp_path, tmp_path, base="base")
-    assert "Of 7 methods compared with their base, each by its best task: 7 higher at a price." in said
+    assert "Of 7 methods compared with their base, over all their tasks: 7 gain with a loss." in said
     assert "m3" not in said
 
 
@@ -293,6 +344,7 @@ def test_a_price_is_said_where_nothing_was_gained_too(scored, tmp_path):
     assert states(one)["dat/valid"] == FELL
     said = page_text(tmp_path, tmp_path, base="base")
     assert re.search(r"nothing can be said \(no scores of the other\); valid answers \(−\d+\.\d\d pp .*\) fell", said)
+    assert word(tmp_path) == BEHIND
 
 
 def test_no_end_is_outside_the_scale(tmp_path):
@@ -318,12 +370,106 @@ def test_understanding_that_was_lost_is_no_difference_that_is_not_shown(tmp_path
     assert {name: one.kind for name, one in found.items()} == {"kept": "kept", "lost": "lost"}
     write_evaluation(tmp_path / "r.html", find_evaluated([str(tmp_path)]), base="base")
     said = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert (
-        "Of 2 compared with their base: 1 with understanding kept, 1 with understanding lost. lost is the lowest"
-        in said
-    )
-    assert "lost: SIPeN controls: understanding lost (right" in said
+    assert "Of 2 compared with their base: 1 with understanding kept, 1 with understanding lost." in said
+    assert re.search(r"lost: behind\. SIPeN controls, \d+ trial items: understanding lost \(right", said)
+    assert re.search(r"kept: no difference shown\. SIPeN controls, \d+ trial items: understanding kept", said)
 
 
 def hash_of(item):
     return int(sha256(item.premise_id.encode()).hexdigest(), 16)
+
+
+MIRROR = dict(zip(WORDS, (BEHIND, MIXED, AHEAD, SAME, NOT_TO_HOLD), strict=True))
+
+
+def random_tasks(random):
+    """Changes of first measures and of their bounds, as two models may differ: (difference, low, high) each."""
+    tasks = []
+    for _ in range(random.integers(1, 4)):
+        changes = []
+        for _ in range(random.integers(1, 5)):
+            difference, half = random.normal(0, 0.1), abs(random.normal(0, 0.08))
+            changes.append((difference, difference - half, difference + half))
+        tasks.append(changes)
+    return tasks
+
+
+def as_outcomes(tasks, sign=1):
+    bound = Bound(measure=Measure("t/valid", share=True), margin=0.05, least=30)
+    found = []
+    for first, *bounds in tasks:
+        first, *bounds = ([sign * end for end in (d, *((low, high)[::sign]))] for d, low, high in (first, *bounds))
+        change = Change(99, 99, *first, model="a", base="b", column="t")
+        guards = tuple(judged(bound, Comparison(99, 99, *ends)) for ends in bounds)
+        found.append(Outcome("t", "a", "b", Measure("t"), change, guards=guards))
+    return found
+
+
+def test_seen_from_the_base_ahead_is_behind_and_nothing_else_changes():
+    random, seen = np.random.default_rng(5), set()
+    for _ in range(4000):
+        tasks = random_tasks(random)
+        there, back = as_outcomes(tasks), as_outcomes(tasks, -1)
+        assert verdict(back) == MIRROR[verdict(there)]
+        for one, other in zip(there, back, strict=True):
+            assert (one.higher, one.lower, one.shown) == (other.lower, other.higher, other.shown)
+            assert [g.state for g in one.guards] == [g.of_base for g in other.guards]
+        if verdict(there) == AHEAD:
+            assert all(guard.state == HELD for one in there if one.higher for guard in one.guards)
+            assert not any(one.worse for one in there)
+        seen.add(verdict(there))
+    assert seen == set(WORDS)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_another_base_whole_runs_swap_signs_and_words(scored, tmp_path, seed):
+    random = np.random.default_rng(seed)
+    far, questions = "深夜の工場では、機械が静かに夢を見ていた。" * 20, trial_questions()
+    for name in ("base", "model"):
+        first, bad, lost = (
+            random.integers(0, len(scored) - LISTS),
+            random.integers(0, LISTS // 3),
+            random.integers(0, 113),
+        )
+        lists = [words[: 9 if k < bad else 10] for k, words in enumerate(scored[first:][:LISTS])]
+        lists_run(tmp_path / f"{name}-dat", name, lists)
+        gain = random.integers(0, 3, len(questions))
+        jcq_run(tmp_path / f"{name}-jcq", name, str, lambda q, gain=gain: (2 + int(gain[questions.index(q)]), 3, 3, 3))
+        cut = {story.id for story in load_stories()[:lost]}
+        sat_run(tmp_path / f"{name}-sat", name, lambda s, cut=cut: far if s.id in cut else "夜の工場だ。")
+    models = find_evaluated([str(tmp_path)])
+    there, back = (outcomes(compare_models(models, base)) for base in ("base", "model"))
+    assert verdict(back) == MIRROR[verdict(there)]
+    for one, other in zip(there, back, strict=True):
+        assert one.change.difference == pytest.approx(-other.change.difference)
+        assert (one.change.low, one.change.high) == pytest.approx((-other.change.high, -other.change.low))
+        assert [(g.state, g.of_base) for g in one.guards] == [(g.of_base, g.state) for g in other.guards]
+
+
+def test_what_the_base_lacks_is_said_as_what_a_model_lacks(tmp_path):
+    kept = {story.id: "深夜の工場では、機械が静かに夢を見ていた。" * 19 for story in load_stories()}
+    sat_run(tmp_path / "gamma", "gamma", lambda story: "夜の工場だ。")
+    sat_run(tmp_path / "alpha", "alpha", lambda story: kept[story.id])
+    for base, other, verb in (("alpha", "gamma", "fell"), ("gamma", "alpha", "rose")):
+        said = page_text(tmp_path, tmp_path, base=base)
+        counts = {"alpha": "113 of 113", "gamma": "0 of 113"}
+        assert f"{counts[base]} → {counts[other]}) {verb}" in said
+        assert f"{other}: gain with a loss." in said
+
+
+def control(verdict, *, base_lost=False):
+    nothing = Estimate(None, None, None, 0, 0)
+    change = Change(model="a", base="b", column="c")
+    return Outcome(
+        "c", "a", "b", Measure("c"), change, control=ControlVerdict(verdict, nothing, nothing), base_lost=base_lost
+    )
+
+
+def test_a_control_can_only_lose():
+    gain, loss = as_outcomes([[(0.3, 0.2, 0.4)]]), as_outcomes([[(-0.3, -0.4, -0.2)]])
+    assert verdict([control(LOST)]) == BEHIND
+    assert verdict([*gain, control(LOST)]) == MIXED
+    assert verdict([control(KEPT, base_lost=True)]) == SAME
+    assert verdict([*gain, control(KEPT, base_lost=True)]) == AHEAD
+    assert verdict([*loss, control(KEPT, base_lost=True)]) == MIXED
+    assert verdict([*loss, control(LOST)]) == BEHIND

@@ -50,6 +50,7 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
     cells = task.view.shown(CARD, task.measures, result)
     shared: dict[str, Any] = {column.name: cell.value for column, cell in cells if isinstance(cell.value, str)}
     shared |= {name: result.settings.get(name) for name in ("temperature", "seed")}
+    shared["caveats"] = ", ".join(result.caveats) or None
     results = []
     for column, cell in cells:
         if not isinstance(cell.value, int | float):

@@ -14,7 +14,7 @@ from sozo.eval.run import TaskRun
 from sozo.tasks.view import WANDB
 
 _PARTS = {"value": "", "low": "_ci95_low", "high": "_ci95_high"}  # how the parts of a number are called
-_TABLE = ("name", "value", "low", "high", "n", "of")
+_TABLE = ("name", "value", "low", "high", "n", "of", "caveats")
 _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 
 
@@ -93,15 +93,16 @@ def _values(run: TaskRun) -> dict[str, float | str]:
     for column, cell in run.task.view.shown(WANDB, run.task.measures, run.result):
         for part, value in cell.exact.items():
             values[column.name + _PARTS.get(part, f"_{part}")] = value
-    return values
+    return values | ({"caveats": ", ".join(run.result.caveats)} if run.result.caveats else {})
 
 
 def _table(run: TaskRun) -> list[list[Any]]:
     """A row for each number, so that the tables of several models are one below the other."""
-    rows = []
+    rows, caveats = [], ", ".join(run.result.caveats)
     for column, cell in run.task.view.shown(WANDB, run.task.measures, run.result):
         if isinstance(cell.value, int | float):
-            rows.append([run.metrics["source"], column.name, *(cell.exact.get(part) for part in _TABLE[1:])])
+            numbers = (cell.exact.get(part) for part in _TABLE[1:-1])
+            rows.append([run.metrics["source"], column.name, *numbers, caveats])
     return rows
 
 

@@ -11,7 +11,7 @@ from sozo.data.record import write_json, write_whole
 from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.guarded import Guarded, guard_gains
-from sozo.eval.outcome import Outcome, outcomes
+from sozo.eval.outcome import Outcome, outcomes, verdict
 from sozo.eval.report.answer import answer, clause, few
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import facts
@@ -51,7 +51,8 @@ def write_evaluation(
     """
     tasks = list(task_types().values())
     compared = compare_models(models, base)
-    methods, models, trained = compared.methods, compared.models, compared.against or compared.methods
+    methods, models = compared.methods, compared.models
+    contestants = [method for method in methods if method.name in (compared.against or {method.name})]
     packed = chunks(models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     shared: dict[str, Any] = {
@@ -62,7 +63,8 @@ def write_evaluation(
         "today": f"{datetime.now(UTC):%Y-%m-%d}",
         "names": [(model.name, n % SERIES) for n, method in enumerate(methods) for model in method.runs.values()],
         "ticked": {method.first.name for method in methods if method.name not in compared.against} | {models[-1].name},
-        "once": any(not method.several for method in methods if method.name in trained),
+        "question": "answer_question" if compared.trained else "answer_differ",
+        "once": any(not method.several and method.first.trained for method in contestants),
         "seeded": [method.name for method in methods if method.several],
         "pages": [page.name for page in pages],
         "words": [word for task in tasks for word in task.view.words],
@@ -95,10 +97,12 @@ def _numbers(
         for run in (run for task in tasks for run in model.of_task(task.name)):
             runs.append({"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics})
     over_seeds = [asdict(change) for change in compared.changes.values() if change.seeds]
-    numbers = {"runs": runs, "changes": list(map(asdict, compared.each.values()))}
+    numbers: dict[str, Any] = {"runs": runs, "changes": list(map(asdict, compared.each.values()))}
     if over_seeds:
         numbers["over_seeds"] = over_seeds
     numbers["outcomes"] = [asdict(one) | {"kind": one.kind} for one in found]
+    of_model = {one.model: [other for other in found if other.model == one.model] for one in found}
+    numbers["verdicts"] = {model: verdict(own) for model, own in of_model.items()}
     if gains:
         numbers["gains"] = [asdict(gain) for gain in gains]
     return numbers
@@ -120,7 +124,8 @@ def _sections(
         declared, pictures = task.view.section(task.measures, runs)
         theirs = published_values(declared, task.measures[:1])
         trained = list(published_outcomes(task, theirs))
-        every_gain[task.name] = gains = [d for one in trained if (d := one.change.difference or 0.0) > 0]
+        gains = [d for one in trained if (d := one.change.difference or 0.0) > 0] if compared.trained else []
+        every_gain[task.name] = gains
         if with_published:
             means[task.name] = {model.name: values[0] for model, values in theirs}
             of_paper += trained

@@ -85,6 +85,10 @@ def csv_text(table: Table) -> str:
             headings.append(english(label) if part == "value" else f"{english(label)} {part}")
             for line, value in zip(lines, values, strict=True):
                 line.append(value.get(part, ""))
+    if table.of:  # in every line, since lines are copied out of their file
+        headings.append("of")
+        for line in lines:
+            line.append(english(table.of))
     file = io.StringIO()
     writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
     for written in (headings, *lines):
@@ -111,7 +115,8 @@ def _in_one_line(text: str) -> str:
 def latex(table: Table, name: str) -> str:
     """A `table` of the package booktabs: each cell's number, and below it in small what stands below it on the page."""
     starred = any(_star(cell) or _star(cell.change) for row in table.rows for cell in row.cells)
-    note = " $^{*}$: the 95\\% interval leaves 0." if starred else ""
+    note = f" {escape(english(table.of))}." if table.of else ""
+    note += " $^{*}$: the 95\\% interval leaves 0." if starred else ""
     lines = [
         "% \\usepackage{booktabs}; where there is Japanese, LuaLaTeX or upLaTeX with a Japanese class",
         "\\begin{table}\n\\centering",

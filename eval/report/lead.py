@@ -52,7 +52,7 @@ def lead(task: type[Task], compared: Compared, found: Sequence[Outcome], gains: 
             Row(change.model, (_cell(change, of_model.get(change.model), shown[change.model]),), change.base)
             for change in known
         ]
-        sentence = _compared(_furthest_first(rows, measure), contestants, gains)
+        sentence = _compared(contestants, gains)
     else:
         rows = [Row(method.name, (method_cell(method, measure),)) for method in own]
         sentence = _alone(rows, [method.name for method in own if not method.reference], task, compared)
@@ -61,11 +61,11 @@ def lead(task: type[Task], compared: Compared, found: Sequence[Outcome], gains: 
 
 
 def _cell(change: Change, outcome: Outcome | None, measure: Measure) -> Cell:
-    """A difference at the level of the answer, in the colour of a gain only if it is one with every guard held."""
+    """A difference at the level of the answer, in colour only if every guard held of whoever is higher."""
     if outcome is None:
         return replace(change_cell(change, measure), mark="")
     cell = change_cell(outcome.change, measure)
-    return cell if outcome.kind in ("ahead", "lower", "lost") else replace(cell, mark="")
+    return cell if outcome.shown or outcome.kind == "lost" else replace(cell, mark="")
 
 
 def _furthest_first(rows: Sequence[Row], measure: Measure) -> list[Row]:
@@ -75,15 +75,12 @@ def _furthest_first(rows: Sequence[Row], measure: Measure) -> list[Row]:
     return [row for _, row in sorted(numbers, key=lambda pair: -pair[0] * (measure.better or 1))]
 
 
-def _compared(rows: Sequence[Row], contestants: Sequence[Outcome], gains: Sequence[float]) -> Pair:
-    of_model = {one.model: one for one in contestants}
-    shown = [of_model[row.name] for row in rows if row.name in of_model]
-    # A control is nothing to be good at: who lost most is named.
-    one, label = (shown[-1], "lead_control") if shown[0].control else (shown[0], "lead_furthest")
-    values = {"model": one.model, "clause": clause(one, gains)}
-    if len(contestants) == 1:
-        return wording("lead_compared", **values)
-    return wording(label, n=len(contestants), counts=counts(one.kind for one in contestants), **values)
+def _compared(contestants: Sequence[Outcome], gains: Sequence[float]) -> Pair:
+    """Of one model what it came out as; of several how many came out as what: none is named, for none is chosen."""
+    if len(contestants) > 1:
+        return wording("lead_counts", n=len(contestants), counts=counts(one.kind for one in contestants))
+    (one,) = contestants
+    return wording("lead_compared", model=one.model, clause=clause(one, gains))
 
 
 def _alone(rows: Sequence[Row], models: Sequence[str], task: type[Task], compared: Compared) -> Pair:

@@ -6,10 +6,12 @@ from itertools import combinations
 
 from sozo.eval.compare import Changes, Compared, groups
 from sozo.eval.evaluated import Evaluated, not_alike
+from sozo.eval.report.answer import shared_caveats, task_label
 from sozo.eval.report.cells import change_cell, seed_cell, with_change
 from sozo.eval.report.labels import labels
 from sozo.eval.report.published import figure, in_the_paper, paper_row, paper_table, published_rows
 from sozo.scoring.measure import Measure
+from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
@@ -80,12 +82,30 @@ def overview(compared: Compared, tasks: Sequence[type[Task]], papers: Mapping[st
     rows = []
     for model in compared.models:
         runs = [(model.run(task.name), task.measures[0]) for task in tasks]
-        rows.append(Row(model.name, tuple(run.cell(m) if run else Cell(why="no_run") for run, m in runs)))
+        cells = [_with_own(run.cell(m), m.task, compared, run) if run else Cell(why="no_run") for run, m in runs]
+        rows.append(Row(model.name, tuple(cells)))
     for name in dict.fromkeys(name for means in papers.values() for name in means):
         cells = [Cell(papers.get(task.name, {}).get(name), in_the_paper(task.measures[0])) for task in tasks]
         rows.append(Row(name, tuple(cells), published=True))
-    columns = ("model", *(task.name for task in tasks))
+    columns = ("model", *(_label(task.name, compared) for task in tasks))
     return fold_rows(Table("overview", columns, tuple(rows), _score_names(compared)), compared)
+
+
+def _label(task: str, compared: Compared) -> str:
+    """A task's name with the caveats that all its runs share; the others are their models' own (`_with_own`)."""
+    return task_label(task, shared_caveats(_runs(task, compared)))
+
+
+def _runs(task: str, compared: Compared) -> list[Finished]:
+    return [run for model in compared.models if (run := model.run(task))]
+
+
+def _with_own(cell: Cell, task: str, compared: Compared, *runs: Finished | None) -> Cell:
+    """A cell of a task's first measure with the caveats of its runs that not all runs of the task share."""
+    shared = shared_caveats(_runs(task, compared))
+    own = dict.fromkeys(caveat for run in runs if run for caveat in run.caveats if caveat not in shared)
+    more = {"caveats": ", ".join(own)} if own else {}
+    return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
 
 
 def _score_names(compared: Compared) -> tuple[str, ...]:
@@ -111,7 +131,7 @@ def section_tables(
         shown = [(m, best[m.name] if kind is None else m.runs.get((task.name, kind))) for m in compared.models]
         runs = [(model, run) for model, run in shown if run]
         if kind is None or any(run is not best[model.name] for model, run in runs):
-            of_models = _model_table(table, runs, compared.each)
+            of_models = _model_table(table, runs, compared)
             folded = fold_rows(of_models, compared, [column.change for column in table.columns])
             if with_published:
                 folded = replace(folded, rows=(*folded.rows, *published_rows(table)), papers=None)
@@ -119,7 +139,7 @@ def section_tables(
     return tables
 
 
-def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], changes: Changes) -> Table:
+def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], compared: Compared) -> Table:
     rows = []
     for model, run in runs:
         figures, cells, base = paper_row(table.training, model), [], ""
@@ -127,14 +147,18 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
             heat = table.heat and column.heat
             cell = replace(column.of(run), paper=figure(column, figures), heat=heat)
             if column.change is not None:
-                change = changes.get((model.name, column.change.name))
+                change = compared.each.get((model.name, column.change.name))
                 cell = with_change(cell, change, run.shown(column.change))
+                if column.change == run.main:
+                    cell = _with_own(cell, run.task, compared, run)
                 if change and change.difference is not None:
                     base = base or change.base
             cells.append(cell)
         rows.append(Row(model.name, tuple(cells), base))
     columns = ("model", *(column.label for column in table.columns))
-    return Table(table.name, columns, tuple(rows), table.notes, paper_table(table.paper))
+    paper, label = paper_table(table.paper), _label(runs[0][1].task, compared)
+    of = label if label != runs[0][1].task else ""
+    return Table(table.name, columns, tuple(rows), table.notes, paper, of=of)
 
 
 def change_tables(compared: Compared) -> list[Table]:
@@ -144,9 +168,9 @@ def change_tables(compared: Compared) -> list[Table]:
     tables = []
     for name, measures in groups().items():
         shown = [measure for measure in measures if any(column == measure.name for _, column in compared.changes)]
-        table = _change_table(name, methods, compared.changes, shown)
+        table = _change_table(name, methods, compared.changes, shown, compared)
         if table.rows:
-            of_seeds = _change_table(name, seeds, compared.each, shown)
+            of_seeds = _change_table(name, seeds, compared.each, shown, compared)
             tables.append(
                 replace(
                     table, notes=("changes_note", *_score_names(compared)), each=of_seeds if of_seeds.rows else None
@@ -171,7 +195,9 @@ def between_tables(compared: Compared) -> list[Table]:
     return tables
 
 
-def _change_table(name: str, seeds: Mapping[str, int], changes: Changes, shown: Sequence[Measure]) -> Table:
+def _change_table(
+    name: str, seeds: Mapping[str, int], changes: Changes, shown: Sequence[Measure], compared: Compared
+) -> Table:
     """`seeds` are the names of the rows, and of how many seeds each is."""
     rows = []
     for model, count in seeds.items():
@@ -179,5 +205,8 @@ def _change_table(name: str, seeds: Mapping[str, int], changes: Changes, shown: 
         if base := next((change.base for change in own if change), ""):
             cells = tuple(change_cell(*pair) for pair in zip(own, shown, strict=True))
             rows.append(Row(model, cells, base, seeds=count if count > 1 else 0))
-    columns = ("model", *(m.name if m.name in labels() else m.short for m in shown))
-    return Table(name, columns, tuple(rows))
+    labelled = {m.name: _label(m.name, compared) for m in shown if m.name == m.task}
+    columns = ("model", *(labelled.get(m.name, m.name if m.name in labels() else m.short) for m in shown))
+    others = dict.fromkeys(m.task for m in shown if m.name not in labelled)
+    of = [label for task in others if (label := _label(task, compared)) != task]
+    return Table(name, columns, tuple(rows), of=said("{tasks}", tasks=of) if of else "")

@@ -139,6 +139,7 @@ class FinishedDat(Finished):
     """A table of DAT responses. That of a fixed number holds more of them than the benchmark's trials."""
 
     kinds = ("trials", "responses")
+    papers = ("pkshatech/GLuCoSE-base-ja-v2",)
 
     @property
     def kind(self) -> str:
@@ -184,6 +185,10 @@ class FinishedDat(Finished):
         return Comparison(
             ratio.n, max(map(len, sides)), ratio.mean, ratio.low, ratio.high, p=ratio.p, reason=ratio.reason
         )
+
+    def cut_off(self) -> tuple[int, int]:
+        """None: a list without its end is invalid, and counts there."""
+        return 0, self.summary.num_responses
 
     def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
         from sozo.tasks.dat.deal import dealt_badly

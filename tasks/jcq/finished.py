@@ -12,9 +12,18 @@ from sozo.scoring.judges.ledger import Judgement, judgement_key, latest, read_ju
 from sozo.scoring.judges.protocol import Status
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import Measure
+from sozo.scoring.said import said
 from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.jcq.files import read_answers
-from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, load_questions
+from sozo.tasks.jcq.questions import (
+    CONTENT_SHA256,
+    CRITERIA,
+    TASKS,
+    Question,
+    content_hash,
+    load_questions,
+    trial_questions,
+)
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
 from sozo.tasks.judged import LEDGER
@@ -31,6 +40,19 @@ class FinishedJcq(Finished):
 
     grid = tuple((task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN))
     same = ("questions_sha256", "verdicts")
+    papers = ("gpt-4o-2024-08-06",)
+
+    @property
+    def benchmark(self) -> bool:
+        """Whether the questions are the 700."""
+        return bool(self.settings["questions_sha256"] == CONTENT_SHA256)
+
+    def other_items(self) -> tuple[str, ...]:
+        if self.benchmark:
+            return ()
+        trial = self.settings["questions_sha256"] == content_hash(trial_questions())
+        form = "{n} trial questions" if trial else "{n} questions that are not JCQ's"
+        return (said(form, n=self.metrics["num_items"]),)
 
     @property
     def servers(self) -> dict[str, Any]:

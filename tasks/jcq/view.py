@@ -8,8 +8,9 @@ from sozo.scoring.final_text import answer_state, judged_part
 from sozo.scoring.measure import Measure, t_interval
 from sozo.scoring.numbers import SHARE, n_of, share
 from sozo.scoring.table import Cell, Row, Table
+from sozo.tasks.finished import MOST_CUT
 from sozo.tasks.jcq.finished import ANSWERS, MEAN, QUESTIONS, FinishedJcq, measure_of
-from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, DATASET, TASKS
+from sozo.tasks.jcq.questions import CRITERIA, DATASET, TASKS
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.view import (
     CARD,
@@ -36,7 +37,6 @@ from sozo.tasks.view import (
 )
 
 _FEWEST_QUESTIONS = 10  # whole scores of fewer have no interval
-_MOST_CUT = 0.02  # more answers cut off than this, and a line says so
 _MOST_IN_PROSE, _FEWEST_REPLIES = 0.02, 20  # likewise of verdicts in prose, from so many replies on
 _CORRELATION = Measure("r", 2)
 
@@ -82,7 +82,7 @@ class JcqView(View[FinishedJcq]):
             counts = ", ".join(f"{n:,} by {name or 'an unnamed model'}" for name, n in judges.most_common())
             notes.append(f"MIXED: the server says that {counts} judged; take a new folder, and one judge for all.")
         cut, answers = states["truncated"], sum(states.values())
-        if cut > _MOST_CUT * answers:
+        if cut > MOST_CUT * answers:
             cut_off = f"{n_of(cut, answers)} answers ({share(cut, answers)}) reached the limit"
             notes.append(
                 f"CUT OFF: {cut_off} and were judged without their end; raise --max-new-tokens if the model has room."
@@ -96,13 +96,13 @@ class JcqView(View[FinishedJcq]):
     def dataset(self, run: FinishedJcq) -> dict[str, str]:
         total = run.metrics["num_items"]
         names = {"dataset_name": f"{total} questions that are not JCQ's", "dataset_type": "other-questions"}
-        if _is_benchmark(run):
+        if run.benchmark:
             names = {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
         return {"task_name": "Japanese Creativity Questions", **names}
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> Section:
         columns = self.columns(measures, runs)
-        notes = ("jcq_note", *(() if all(map(_is_benchmark, runs)) else ("trial_note",)), "scale_note")
+        notes = ("jcq_note", *(() if all(run.benchmark for run in runs) else ("trial_note",)), "scale_note")
 
         def table(name: str, shown: Sequence[str], paper: str, training: str) -> ModelTable:
             picked = pick(columns, (*shown, "mean", "whole"))
@@ -152,12 +152,8 @@ def _over_models(runs: Sequence[FinishedJcq], measure: Measure, shown: Measure) 
     return Cell(mean, shown, low, high, scored, asked, heat=True)
 
 
-def _is_benchmark(run: FinishedJcq) -> bool:
-    return bool(run.settings["questions_sha256"] == CONTENT_SHA256)
-
-
 def _benchmark(run: FinishedJcq) -> str:
-    if _is_benchmark(run):
+    if run.benchmark:
         return f"those of {DATASET}"
     return f"not the 700 of {DATASET}: these are no JCQ scores"
 

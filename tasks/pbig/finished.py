@@ -1,14 +1,16 @@
 """Finished PBIG runs: ideas with what their judges said."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import cached_property
 
 from sozo.data.prompts import fill, prompt
 from sozo.scoring.measure import Measure
+from sozo.scoring.said import said
 from sozo.tasks.finished import Finished, ScoredAnswer
-from sozo.tasks.pbig.ideas import Patent, patent_text, read_patents
+from sozo.tasks.pbig.ideas import Patent, patent_text, read_patents, trial_patents
 from sozo.tasks.pbig.rows import JudgedIdea, read_rows
-from sozo.tasks.pbig.settings import LANGUAGES
+from sozo.tasks.pbig.settings import LANGUAGES, digest
 
 ROWS, PATENTS = "ideas.jsonl", "patents.jsonl"
 
@@ -18,6 +20,14 @@ class FinishedPbig(Finished):
 
     files = (PATENTS, ROWS)
     same = ("patents_sha256", "language", "experts", "embedding_model", "embedding_revision")
+
+    @property
+    def trial(self) -> bool:
+        """Whether the patents are sozo's invented technologies."""
+        return bool(self.settings["patents_sha256"] == digest(map(asdict, trial_patents())))
+
+    def other_items(self) -> tuple[str, ...]:
+        return (said("{n} trial technologies", n=self.metrics["num_items"]),) if self.trial else ()
 
     @cached_property
     def patents(self) -> dict[str, Patent]:

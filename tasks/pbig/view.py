@@ -1,7 +1,6 @@
 """How PBIG's results are shown: gates first, then what an idea is worth, by criterion, and how alike ideas are."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -10,9 +9,8 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig
-from sozo.tasks.pbig.ideas import LIMITS, trial_patents
+from sozo.tasks.pbig.ideas import LIMITS
 from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, SERVED, WORTH
-from sozo.tasks.pbig.settings import digest
 from sozo.tasks.view import (
     FACTS,
     NUMBERS,
@@ -73,13 +71,13 @@ class PbigView(View[FinishedPbig]):
 
     def dataset(self, run: FinishedPbig) -> dict[str, str]:
         names = {"dataset_name": f"{run.metrics['num_items']} patents of one's own", "dataset_type": "other-patents"}
-        if _is_trial(run):
+        if run.trial:
             names = {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
         return {"task_name": "Product ideas from patents", **names}
 
     def section(self, measures: Sequence[Measure], runs: Sequence[FinishedPbig]) -> Section:
         columns = self.columns(measures, runs)
-        trial = ("pbig_trial_note",) if any(map(_is_trial, runs)) else ()
+        trial = ("pbig_trial_note",) if any(run.trial for run in runs) else ()
         experts = dict.fromkeys(name for run in runs for name in run.metrics["experts"])
         gates = pick(columns, ("valid", "specific", "feasible", "mean", "distance", "same_title"))
         tables = [
@@ -111,10 +109,6 @@ class PbigView(View[FinishedPbig]):
     def reader_item(self, run: FinishedPbig, item: str) -> ReaderItem:
         patent = run.patents[item]
         return ReaderItem(item, patent.abstract, patent.title, patent.domain)
-
-
-def _is_trial(run: FinishedPbig) -> bool:
-    return bool(run.settings["patents_sha256"] == digest(map(asdict, trial_patents())))
 
 
 def _worth_column(expert: str) -> RunColumn:

@@ -50,6 +50,7 @@ class FinishedSat(Finished):
 
     files = (STORIES, ROWS)
     same = ("stories_sha256",)
+    papers = ("pkshatech/simcse-ja-bert-base-clcmlp",)
     rubric = SAT_V1
 
     @cached_property

@@ -10,6 +10,7 @@ from typing import Any
 from sozo.data.jsonl import read_objects
 from sozo.data.schema import FAILED
 from sozo.scoring.measure import Measure
+from sozo.scoring.said import said
 from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.sipen.items import CONTROL, FORMS, SipenItem, content_hash, trial_items
 from sozo.tasks.sipen.tables import Reply
@@ -29,6 +30,9 @@ class FinishedSipen(Finished):
 
     files = (ITEMS, "responses")
     same = ("items_sha256", "sipen_prompt", "sipen_context")
+
+    def other_items(self) -> tuple[str, ...]:
+        return (said("{n} trial items", n=self.metrics["num_items"]),) if is_trial(self.settings) else ()
 
     @cached_property
     def asked(self) -> dict[str, SipenItem]:

@@ -86,7 +86,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert criteria[2][3] == "3.00 34 of 35 +1.00"  # all differences are 1: there is no interval of them
     assert criteria[2][:2] == ["after from before", "4.00 34 of 35 +0.00"]
     changed = cells_of(page, labels()["changes"][0])
-    assert changed[0][:4] == ["Model", "DAT", "Valid", "JCQ mean"]
+    assert changed[0][:4] == ["Model", "DAT, by ja-ginza", "Valid", "JCQ, 35 trial questions, by judge-a"]
     assert changed[1][0] == "after from before"
     assert "34 of 35" in changed[1][3]
     dat = cells_of(page, labels()["table11"][0])

@@ -219,7 +219,7 @@ def test_run_takes_models_through_benchmarks(tmp_path):
         json.loads((tmp_path / "out" / folder / "metrics.json").read_text("utf-8")) for folder in ("a/jcq", "b/sat")
     ]
     assert [row["source"] for row in rows] == ["a", "b"]
-    assert done.stdout.count("JCQ\n") == 2
+    assert done.stdout.count("JCQ, 35 trial questions, by j") == 2
 
 
 def test_max_cost_is_for_all_models_of_a_run(tmp_path):

@@ -205,7 +205,7 @@ def _change_table(
         if base := next((change.base for change in own if change), ""):
             cells = tuple(change_cell(*pair) for pair in zip(own, shown, strict=True))
             rows.append(Row(model, cells, base, seeds=count if count > 1 else 0))
-    labelled = {m.name: _label(m.name, compared) for m in shown if m.name == m.task}
+    labelled = {m.name: _label(m.task, compared) for m in shown if m == task_types()[m.task].measures[0]}
     columns = ("model", *(labelled.get(m.name, m.name if m.name in labels() else m.short) for m in shown))
     others = dict.fromkeys(m.task for m in shown if m.name not in labelled)
     of = [label for task in others if (label := _label(task, compared)) != task]

@@ -54,6 +54,10 @@ class FinishedJcq(Finished):
         form = "{n} trial questions" if trial else "{n} questions that are not JCQ's"
         return (said(form, n=self.metrics["num_items"]),)
 
+    def cut_off(self) -> tuple[int, int]:
+        states = self.metrics["answer_states"]
+        return states["truncated"], sum(states.values())
+
     @property
     def servers(self) -> dict[str, Any]:
         """Where the judge is, and what replied. Judgements that were brought in do not say."""

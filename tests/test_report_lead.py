@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
+from sozo.eval.cli import compare
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import labels
@@ -153,3 +154,39 @@ def test_the_papers_models_are_rows_when_they_are_asked_for(three, tmp_path):
     assert re.search(r"Swallow-8B, GRPO \(paper\): JCQ: −0\.01, of which nothing can be said", answer)
     assert "GPT-4o" not in answer
     assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
+
+
+def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
+    page = english_text(page_of(three, tmp_path, base="base"))
+    trial = "JCQ, 35 trial questions, by judge-a"
+    tables = tmp_path / "r-tables"
+    assert trial in page.split("At a glance")[-1]
+    for name in ("overview", "changes"):
+        assert trial in (tables / f"{name}.csv").read_text("utf-8-sig").splitlines()[0]
+        assert trial in (tables / f"{name}.tex").read_text("utf-8")
+    assert (
+        f"\\caption{{JCQ by criterion (the paper's Tables 3 and 12). {trial}." in (tables / "table12.tex").read_text()
+    )
+    lines = (tables / "table12.csv").read_text("utf-8-sig").splitlines()
+    assert lines[0].endswith('"of"')
+    assert all(line.endswith(f'"{trial}"') for line in lines[1:])
+    compare([str(three)], "base")
+    printed = capsys.readouterr().out
+    assert f"({trial})" in " ".join(printed.split())
+    assert f"better: no difference shown to hold. {trial}: higher" in printed
+    assert "the paper's trainings gained" not in page
+
+
+def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
+    for name, ends in (("base", "。"), ("cut", "</think")):
+        jcq_run(tmp_path / name, name, lambda q, ends=ends: f"<think>{q.id}{ends}", lambda q: (3, 3, 3, 3))
+    config = tmp_path / "cut" / "metrics.json"
+    metrics = json.loads(config.read_bytes())
+    metrics["answer_states"] = {"whole": 20, "truncated": 15}
+    config.write_text(json.dumps(metrics), "utf-8")
+    page = english_text(page_of(tmp_path, tmp_path, base="base"))
+    overview = next(row for row in cells_of((tmp_path / "r.html").read_text("utf-8"), "At a glance") if row[0] == "cut")
+    assert overview[-1].endswith("15 of 35 answers cut off")
+    assert "cut: no difference shown. JCQ, 35 trial questions, by judge-a, 15 of 35 answers cut off" in page
+    csv = (tmp_path / "r-tables" / "overview.csv").read_text("utf-8-sig").splitlines()
+    assert csv[1:] == ['"base",3.0,35,35,""', '"cut",3.0,35,35,"15 of 35 answers cut off"']

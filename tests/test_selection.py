@@ -144,6 +144,7 @@ def test_facts_tell_data_apart(tmp_path):
     assert {k: v for k, v in facts.items() if k != "sha256"} == {
         "responses": 3,
         "of": 8,
+        "prompts": 1,
         "invalid": 0,
         "lowest_score": 0.7,
         "highest_score": 0.9,
@@ -307,7 +308,7 @@ def test_the_best_of_all_tables_are_imitated(both):
     assert top.ids == best(7, 6, 5, 4, 3, 2, 1, 0)
     assert top.summary() == "8 of 16 responses, scores 0.9500 to 0.9570, 0 invalid"
     assert select_top(both[::-1], 8).facts() == top.facts()
-    assert "prompts" not in top.facts()
+    assert top.facts()["prompts"] == 1
     assert refusal(select_pairs, both, 9, seed=0).endswith(
         "holds 16 responses, but num_pairs 9 needs 18; sample more, or take num_pairs 8 or less"
     )

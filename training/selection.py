@@ -46,16 +46,13 @@ class Selected:
 
     def facts(self) -> dict[str, Any]:
         """What identifies the data: a run that continues with other data must not pass for the same."""
-        facts: dict[str, Any] = {"responses": len(self.ids), "of": self.of, "invalid": self.num_invalid}
-        facts |= {"lowest_score": round(float(self.scores.min()), 6)}
-        facts |= {"highest_score": round(float(self.scores.max()), 6)}
-        if self.num_prompts > 1:
-            facts["prompts"] = self.num_prompts
+        counts = {"responses": len(self.ids), "of": self.of, "prompts": self.num_prompts, "invalid": self.num_invalid}
+        lowest, highest = round(float(self.scores.min()), 6), round(float(self.scores.max()), 6)
         digest = hashlib.sha256()
         for row in zip(self.ids, self.texts, self.prompts, strict=True):
             for text in row:
                 digest.update(len(text).to_bytes(8, "big") + text.encode())
-        return facts | {"sha256": digest.hexdigest()}
+        return counts | {"lowest_score": lowest, "highest_score": highest, "sha256": digest.hexdigest()}
 
     def summary(self) -> str:
         """One line for people."""
@@ -168,7 +165,7 @@ def _tables(run: Finished, valid: bool) -> Iterator[tuple[str, Any]]:
     table = table.filter(pc.fill_null(pc.not_equal(table["reason"], FAILED), True))  # what never came teaches nothing
     if unscored := pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py():
         raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
-    if (repeated := table.num_rows - pc.count_distinct(table["id"]).as_py()) > 0:
+    if repeated := table.num_rows - pc.count_distinct(table["id"]).as_py():
         raise UserError(f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables")
     items = [Item(name, run.prompts[name]) for name in pc.unique(table["item"]).to_pylist()]
     refuse_training(items)
@@ -178,11 +175,10 @@ def _tables(run: Finished, valid: bool) -> Iterator[tuple[str, Any]]:
     table = table.set_column(table.schema.get_field_index("score"), "score", scores)
     if len(items) > 1:  # one is the case of large tables
         table = table.sort_by("item")
-    counted = pc.value_counts(table["item"])
     start = 0
-    for name, count in zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True):
-        yield name, table.slice(start, count)
-        start += count
+    for counted in pc.value_counts(table["item"]).to_pylist():
+        yield counted["values"], table.slice(start, counted["counts"])
+        start += counted["counts"]
 
 
 def _joined(parts: Sequence[tuple[Finished, Any]]) -> Any:

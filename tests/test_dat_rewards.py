@@ -130,7 +130,13 @@ def test_combination_of_valid_lists(scorers, tmp_path):
     scored = reward.last[0]
     assert [scored.text[part.start : part.end] for part in scored.parts] == list(AXES[:10])
     assert np.mean([part.worth for part in scored.parts]) == pytest.approx(expected)
-    assert reward.describe()["reference"] == str(reference)
+    # A run that resumes asks what the reference holds, not where it lies.
+    known = reward.describe()["reference"]
+    assert reward.free == {"reference"}
+    moved_to = reference.rename(tmp_path / "elsewhere")
+    assert make_dat_combination(reference=str(moved_to), reasoning=False).describe()["reference"] == known
+    other = finished(tmp_path / "base", [list(AXES[:10]), list(AXES[1:11])], [1.0, 1.0])
+    assert make_dat_combination(reference=str(other), reasoning=False).describe()["reference"] != known
 
 
 def test_what_is_wrong_is_said_at_once(scorers, tmp_path):

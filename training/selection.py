@@ -46,13 +46,19 @@ class Selected:
 
     def facts(self) -> dict[str, Any]:
         """What identifies the data: a run that continues with other data must not pass for the same."""
-        counts = {"responses": len(self.ids), "of": self.of, "prompts": self.num_prompts, "invalid": self.num_invalid}
-        lowest, highest = round(float(self.scores.min()), 6), round(float(self.scores.max()), 6)
         digest = hashlib.sha256()
         for row in zip(self.ids, self.texts, self.prompts, strict=True):
             for text in row:
                 digest.update(len(text).to_bytes(8, "big") + text.encode())
-        return counts | {"lowest_score": lowest, "highest_score": highest, "sha256": digest.hexdigest()}
+        return {
+            "responses": len(self.ids),
+            "of": self.of,
+            "prompts": self.num_prompts,
+            "invalid": self.num_invalid,
+            "lowest_score": round(float(self.scores.min()), 6),
+            "highest_score": round(float(self.scores.max()), 6),
+            "sha256": digest.hexdigest(),
+        }
 
     def summary(self) -> str:
         """One line for people."""
@@ -237,7 +243,8 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
     if same := sum(map(str.__eq__, pairs.chosen.texts, pairs.rejected.texts)):
         logger.warning(
             "%s of %s pairs have the same answer on both sides and teach nothing; sample answers that differ",
-            *(same, num_pairs),
+            same,
+            num_pairs,
         )
     overlaps = [(lowest, highest) for lowest, highest in borders if lowest <= highest]
     if overlaps and same < num_pairs:

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fakes import FakeEncoder, list_text
+from fakes import AXES, FakeEncoder, axis_encoder, list_text
+from finished_runs import dat_run
 from sozo.data.errors import UserError
 from sozo.data.prompts import fill, messages, prompt
 from sozo.data.schema import write_columns
@@ -432,6 +433,24 @@ def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypa
     assert pairs.rejected.scores.mean() < scores.mean() < pairs.chosen.scores.mean()
     again = mean_pairwise_distance(vectors.matrix, np.array([vectors.rows(one) for one in rejected]))
     assert pairs.rejected.scores == pytest.approx(again)
+
+
+def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(tmp_path, monkeypatch):
+    asked = []
+
+    def make(name, **options):
+        asked.append((name, options))
+        return axis_encoder()
+
+    monkeypatch.setattr("sozo.tasks.dat.deal.make_encoder", make)
+    texts = [list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)]
+    bare = table(tmp_path / "bare", {"a": 1.0, "b": 1.0}, parts=1, text=texts[:2])
+    finished = dat_run(tmp_path / "run", "m", 1.0, scorer={"embedding_model": "e5"})
+    table(finished / "responses", {"c": 1.0, "d": 1.0}, parts=1, text=texts[2:])
+    for folders in ([bare, finished], [finished, bare]):  # of the parts nothing is known
+        select_pairs(folders, 4, seed=0, rule="matched")
+    select_pairs(bare, 2, seed=0, rule="matched")
+    assert asked == [("e5", {"language": "ja"})] * 2 + [("ja-ginza", {"language": "ja"})]
 
 
 def test_only_answers_to_one_prompt_that_has_parts_are_dealt_anew(run):

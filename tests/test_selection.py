@@ -362,6 +362,10 @@ def test_answers_scored_otherwise_cannot_be_sorted_together(run, other, what):
     assert refusal(select_top, [one, unknown, two], 1) == (
         f"one and two answer one prompt and were scored otherwise ({what}); score one of them as the other"
     )
+    # A server's vectors are never twice the same to the last digit.
+    probes = [{"embedding_probe": {"水": f"0.6000 {last}"}} for last in ("0.8000", "0.8001")]
+    near = [run(f"probe {k}", scorer=probe, dogs=[float(k)]) for k, probe in enumerate(probes)]
+    assert select_top(near, 2).of == 2
     # Of different prompts nothing is compared.
     assert select_top([one, run("three", **other, laws=[9.0])], 2).ids == ["dogs#0", "laws#0"]
 

@@ -197,7 +197,7 @@ def _joined(parts: Sequence[tuple[Finished, Any]]) -> Any:
         for name, value in {"measure": run.main.name, **run.scale}.items():
             first, other = known.setdefault(name, (run, value))
             # Which other items were asked beside it does not matter here; of bare parts nothing is known.
-            if name not in run.same and first_difference(other, value):
+            if name not in run.same and first_difference(other, value, name):
                 raise UserError(
                     f"{first.folder} and {run.folder} answer one prompt and were scored otherwise ({name}); "
                     "score one of them as the other"

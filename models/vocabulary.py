@@ -85,7 +85,9 @@ def restore_vocabulary(name: str, full: str, output: Path, dtype: str = "auto") 
     whole, tokenizer = _load(full, output)
     if (origin := getattr(model.config, _ORIGIN, None)) is None:
         raise UserError(f"{name}: was not cut from a model; give one that cut_vocabulary made, or one trained from it")
-    if _digest(whole.get_input_embeddings().weight) != origin["embedding_sha256"]:
+    embedding = whole.get_input_embeddings().weight
+    # Tied to its output layer, as that of the model that was cut.
+    if whole.get_output_embeddings().weight is not embedding or _digest(embedding) != origin["embedding_sha256"]:
         raise UserError(f"{full}: is not the model that {name} was cut from, which was {origin['model']}")
     rows = range(model.get_input_embeddings().num_embeddings)
     old = tokenizer.convert_tokens_to_ids(small.convert_ids_to_tokens(rows))

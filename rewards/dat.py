@@ -8,6 +8,7 @@ is normalised alone with TRL's `multi_objective_aggregation: normalize_then_sum`
 advantage; one with a single valid list learns from its validity alone.
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -147,6 +148,7 @@ class DatCombination(DatDistance):
     """
 
     names = ("dat_combination", "dat")
+    free = frozenset({"reference"})  # where it lies
 
     def __init__(self, build: Callable[[], DatScorer], reference: Path, **options: Any) -> None:
         super().__init__(build, **options)
@@ -167,7 +169,8 @@ class DatCombination(DatDistance):
         return unit[unit.any(axis=1)].mean(axis=0)
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "reference": str(self._reference)}
+        lists = repr(valid_lists(self._reference)).encode()
+        return {**super().describe(), "reference": hashlib.sha256(lists).hexdigest()}
 
 
 class DatRarity(DatReward):

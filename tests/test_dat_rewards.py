@@ -9,7 +9,7 @@ from fakes import AXES, FakeEncoder, FakeNouns, list_text
 from scripted_grpo import generated, scripted
 from sozo.data.errors import UserError
 from sozo.rewards import make_dat_combination, make_dat_distance, make_dat_validity
-from sozo.rewards.dat import combined, shared_scorer
+from sozo.rewards.dat import DatCombination, combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.grpo_trainer import MixTrainer
 from test_guard import finished
@@ -130,7 +130,30 @@ def test_combination_of_valid_lists(scorers, tmp_path):
     scored = reward.last[0]
     assert [scored.text[part.start : part.end] for part in scored.parts] == list(AXES[:10])
     assert np.mean([part.worth for part in scored.parts]) == pytest.approx(expected)
-    assert reward.describe()["reference"] == str(reference)
+    # A run that resumes asks what the reference holds, not where it lies.
+    known = reward.describe()["reference"]
+    assert reward.free == {"reference"}
+    moved_to = reference.rename(tmp_path / "elsewhere")
+    assert make_dat_combination(reference=str(moved_to), reasoning=False).describe()["reference"] == known
+    other = finished(tmp_path / "base", [list(AXES[:10]), list(AXES[1:11])], [1.0, 1.0])
+    assert make_dat_combination(reference=str(other), reasoning=False).describe()["reference"] != known
+
+
+def test_a_fixed_template_shows_in_the_position(tmp_path):
+    draw, words = np.random.default_rng(0), [chr(ord("一") + k) for k in range(30)]
+    # Ten clusters of three equal words: in a template each place takes its own cluster's.
+    encoder = FakeEncoder({word: np.eye(10)[k // 3] for k, word in enumerate(words)})
+    template = [[words[3 * place + draw.integers(3)] for place in range(10)] for _ in range(100)]
+    shuffled = [draw.permutation(of_list).tolist() for of_list in template]
+    logged = []
+    for lists in (template, shuffled):
+        reward, metrics = DatCombination(lambda: DatScorer(FakeNouns(words), encoder), tmp_path), {}
+        reward._mean = np.full(10, 0.1)
+        paid = reward(completions=[list_text(of_list) for of_list in lists], log_metric=metrics.__setitem__)
+        logged.append((metrics["dat/position"], metrics["dat/combination"], np.mean(paid)))
+    # Of two different words 2 in 29 are of one cluster. By chance a list shuffled has some position, or less.
+    assert logged[0] == (pytest.approx(2 / 29, abs=0.02), pytest.approx(0, abs=1e-6), pytest.approx(0.1))
+    assert logged[1] == (pytest.approx(0, abs=0.02), pytest.approx(2 / 29, abs=0.02), pytest.approx(0.1))
 
 
 def test_what_is_wrong_is_said_at_once(scorers, tmp_path):

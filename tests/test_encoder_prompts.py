@@ -2,11 +2,14 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from transformers import AutoModel
 from typer.testing import CliRunner
 
 from fakes import AXES, axis_encoder
@@ -44,6 +47,26 @@ def with_default(tiny_bert, tmp_path_factory):  # noqa: F811
 def prefixed(folder, prompt):
     """What the plain model, which has no prompt, makes of texts that begin with it."""
     return make_encoder(folder).encode([prompt + word for word in WORDS])
+
+
+def test_a_model_that_is_trained_anew_in_its_folder_is_another(tiny_bert, tmp_path):  # noqa: F811
+    folder, cache = str(shutil.copytree(tiny_bert, tmp_path / "bert")), tmp_path / "cache"
+    before = WordVectors(make_encoder(folder), cache)
+    row, told = before.unit(["犬"]), {"scorer": before.describe()}
+    again = WordVectors(make_encoder(folder), cache)
+    np.testing.assert_array_equal(again.unit(["犬"]), row)
+    model = AutoModel.from_pretrained(folder)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += torch.randn_like(weight)
+    model.save_pretrained(folder)
+    trained = WordVectors(make_encoder(folder), cache)
+    assert np.abs(trained.unit(["犬"]) - row).max() > 0.1
+    np.testing.assert_array_equal(trained.unit(["犬"]), WordVectors(make_encoder(folder)).unit(["犬"]))
+    RunFolder(tmp_path / "run", {}).start(told, {})
+    RunFolder(tmp_path / "run", {}).start({"scorer": again.describe()}, {})
+    with pytest.raises(UserError, match=r"embedding_probe.水 differs in \d\d of 32 numbers"):
+        RunFolder(tmp_path / "run", {}).start({"scorer": trained.describe()}, {})
 
 
 def test_a_prompt_is_part_of_the_name_and_of_each_text(tiny_bert, caplog):  # noqa: F811

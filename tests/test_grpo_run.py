@@ -271,6 +271,7 @@ def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(
     done = run(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "out" / "wandb").exists()
+    assert "reward: 1 x dat_reward + 0.25 x lines\n" in done.stdout
     logged = [entry for entry in history(tmp_path / "out") if "reward" in entry]
     assert len(logged) == 2
     for entry in logged:

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fakes import FakeEncoder, list_text
+from fakes import AXES, FakeEncoder, axis_encoder, list_text
+from finished_runs import dat_run
 from sozo.data.errors import UserError
 from sozo.data.prompts import fill, messages, prompt
 from sozo.data.schema import write_columns
@@ -144,6 +145,7 @@ def test_facts_tell_data_apart(tmp_path):
     assert {k: v for k, v in facts.items() if k != "sha256"} == {
         "responses": 3,
         "of": 8,
+        "prompts": 1,
         "invalid": 0,
         "lowest_score": 0.7,
         "highest_score": 0.9,
@@ -183,12 +185,12 @@ class Run(Finished):
 
     @property
     def prompts(self):
-        return {item: f"ask {item}" for item in self.answered}
+        return {item: f"ask {item.partition('~')[0]}" for item in self.answered}  # laws and laws~2 are one prompt
 
     def answers(self):
         for item, scores in self.answered.items():
             for k, score in enumerate(scores):
-                values = {} if score is None else {"toy": score}
+                values = {} if score is None else {self.main.name: score}
                 yield ScoredAnswer(f"{item}#{k}", item, f"{item} {score}", values, "bad" if score is None else None)
 
 
@@ -197,8 +199,8 @@ def run(monkeypatch):
     """Makes `read_run` give a run for each path named; others are read from disk."""
     runs = {}
 
-    def make(name, **answered):
-        runs[Path(name)] = Run("toy", Measure("toy"), Path(name), answered, {}, {})
+    def make(name, measure="toy", scorer=(), **answered):
+        runs[Path(name)] = Run("toy", Measure(measure), Path(name), answered, {"scorer": dict(scorer)}, {})
         return Path(name)
 
     monkeypatch.setattr("sozo.training.selection.read_run", lambda path: runs.get(path) or read_run(path))
@@ -253,6 +255,8 @@ def test_a_mix_of_tables(run, tmp_path):
     assert mixed.ids == ["c", "a", "e", "g", "dogs#1", "laws#0"]
     assert mixed.prompts == [prompt("dat")] * 4 + ["ask dogs", "ask laws"]
     assert mixed.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.7, 2.0, 4.0])
+    # By the prompt's text, whichever folder comes first.
+    assert select_top([Path("toy"), tmp_path], 6).facts() == mixed.facts()
     assert refusal(select_top, [tmp_path, Path("toy")], 13).startswith(
         f"{tmp_path}, toy holds 12 responses to 3 prompts"
     )
@@ -262,6 +266,123 @@ def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):
     story = load_stories()[5].text
     monkeypatch.setattr(Run, "prompts", {"dogs": fill(prompt("sat"), story=story)})
     assert "training data holds stories of the SAT benchmark" in refusal(select_top, run("toy", dogs=[1.0, 2.0]), 1)
+
+
+# Several tables of one prompt are one: who wrote an answer decides nothing
+
+FRONTIER = {f"f{k}": 0.950 + 0.001 * k for k in range(8)}
+BASE = {"b0": 0.80, "b1": 0.81, "b2": 0.82, "b3": 0.83, **dict.fromkeys(["b4", "b5", "b6", "b7"])}
+
+
+@pytest.fixture
+def both(tmp_path):
+    return [table(tmp_path / "frontier", FRONTIER), table(tmp_path / "base", BASE)]
+
+
+def best(*numbers):
+    return [f"f{k}" for k in numbers]
+
+
+@pytest.mark.parametrize(
+    ("rule", "pairs", "chosen", "rejected"),
+    [
+        ("paper", 8, best(7, 6, 5, 4, 3, 2, 1, 0), list(BASE)),
+        ("paper", 4, best(7, 6, 5, 4), ["b4", "b5", "b6", "b7"]),
+        ("valid", 4, best(7, 6, 5, 4), ["b0", "b1", "b2", "b3"]),
+        ("valid", 6, best(7, 6, 5, 4, 3, 2), ["b0", "b1", "b2", "b3", "f0", "f1"]),
+        # All texts are equally rare: of the better and of the worse half the first.
+        ("divpo", 2, best(7, 6), ["f0", "f1"]),
+    ],
+)
+def test_a_frontier_is_opposed_to_a_base(rule, pairs, chosen, rejected, both, caplog):
+    selected = [select_pairs(folders, pairs, seed=0, rule=rule) for folders in (both, both[::-1])]
+    for pair in selected:
+        assert pair.chosen.ids == chosen
+        assert sorted(pair.rejected.ids) == rejected
+        assert pair.chosen.num_prompts == 1
+    assert selected[0].rejected.ids == selected[1].rejected.ids
+    assert not caplog.records
+
+
+def test_the_best_of_all_tables_are_imitated(both):
+    top = select_top(both, 8)
+    assert top.ids == best(7, 6, 5, 4, 3, 2, 1, 0)
+    assert top.summary() == "8 of 16 responses, scores 0.9500 to 0.9570, 0 invalid"
+    assert select_top(both[::-1], 8).facts() == top.facts()
+    assert top.facts()["prompts"] == 1
+    assert refusal(select_pairs, both, 9, seed=0).endswith(
+        "holds 16 responses, but num_pairs 9 needs 18; sample more, or take num_pairs 8 or less"
+    )
+
+
+def test_no_invalid_answer_is_set_against_another_while_there_are_valid_ones(tmp_path, caplog):
+    valid = table(tmp_path / "valid", {f"v{k:02d}": 0.5 + k / 1000 for k in range(64)})
+    invalid = table(tmp_path / "invalid", dict.fromkeys(f"i{k:02d}" for k in range(20)))
+    pairs = select_pairs([invalid, valid], 32, seed=0)
+    assert pairs.chosen.ids == [f"v{k:02d}" for k in range(63, 31, -1)]
+    assert sorted(pairs.rejected.ids) == [*(f"i{k:02d}" for k in range(20)), *(f"v{k:02d}" for k in range(12))]
+    assert not caplog.records
+
+
+def test_warnings_count_prompts_not_tables(tmp_path, caplog):
+    tables = [table(tmp_path / name, dict.fromkeys([f"{name}{k}" for k in range(4)], 0.5)) for name in "ab"]
+    select_pairs(tables, 2, seed=0)
+    assert "overlap in score: the lowest chosen one has 0.5000" in caplog.text
+
+
+def test_shares_are_by_prompt_whatever_its_tables_and_items_are_called(run):
+    one, two = run("one", dogs=[4.0, 3.0]), run("two", **{"dogs~2": [2.0, 1.0], "laws": [1.0, 2.0, 3.0, 4.0]})
+    assert select_top([one, two], 4).ids == ["dogs#0", "dogs#1", "laws#3", "laws#2"]
+    pairs = select_pairs(run("twice", **{"laws": [4.0, 3.0], "laws~2": [2.0, 1.0]}), 2, seed=0)
+    assert pairs.chosen.ids == ["laws#0", "laws#1"]
+    assert sorted(pairs.rejected.ids) == ["laws~2#0", "laws~2#1"]
+
+
+def test_ids_of_two_tables_may_be_the_same(tmp_path):
+    # A tie goes by id, and between answers of one id by text: nothing depends on the folders' order, nothing is lost.
+    first = table(tmp_path / "a", {"x": 0.7, "y": 0.9, "z": None}, parts=1, text=["later", "y of a", "lost"])
+    second = table(tmp_path / "b", {"x": 0.7, "y": 0.8, "z": None}, parts=1, text=["earlier", "y of b", "gone"])
+    for folders in ([first, second], [second, first]):
+        top = select_top(folders, 6)
+        assert top.ids == ["y", "y", "x", "x", "z", "z"]
+        assert top.texts == ["y of a", "y of b", "earlier", "later", "gone", "lost"]
+        assert (top.of, top.num_invalid) == (6, 2)
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ({"scorer": {"embedding_model": "e5"}}, "embedding_model"),
+        ({"scorer": {"embedding_model": "ginza"}, "measure": "sat"}, "measure"),
+    ],
+)
+def test_answers_scored_otherwise_cannot_be_sorted_together(run, other, what):
+    one, unknown = run("one", scorer={"embedding_model": "ginza"}, dogs=[1.0]), run("unknown", dogs=[2.0])
+    two = run("two", **other, dogs=[9.0])
+    assert refusal(select_top, [one, unknown, two], 1) == (
+        f"one and two answer one prompt and were scored otherwise ({what}); score one of them as the other"
+    )
+    # A server's vectors are never twice the same to the last digit.
+    probes = [{"embedding_probe": {"水": f"0.6000 {last}"}} for last in ("0.8000", "0.8001")]
+    near = [run(f"probe {k}", scorer=probe, dogs=[float(k)]) for k, probe in enumerate(probes)]
+    assert select_top(near, 2).of == 2
+    # Of different prompts nothing is compared.
+    assert select_top([one, run("three", **other, laws=[9.0])], 2).ids == ["dogs#0", "laws#0"]
+
+
+def test_equal_answers_are_told_as_that(tmp_path, caplog):
+    same = table(tmp_path / "same", dict.fromkeys("abcdefgh", 0.5), parts=1, text=["1. 犬"] * 8)
+    pairs = select_pairs(same, 4, seed=0)
+    assert pairs.chosen.texts == pairs.rejected.texts
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "4 of 4 pairs have the same answer on both sides and teach nothing; sample answers that differ"
+    )
+    caplog.clear()
+    # a against d or c, b against the other: one pair of the two is of one text, and both are of one score.
+    some = table(tmp_path / "some", dict.fromkeys("abcd", 0.5), parts=1, text=["1. 犬", "1. 猫", "1. 犬", "1. 犬"])
+    select_pairs(some, 2, seed=0)
+    assert [record.getMessage()[:16] for record in caplog.records] == ["1 of 2 pairs hav", "chosen and rejec"]
 
 
 # Other rules of pairs
@@ -299,8 +420,15 @@ def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypa
     scores = mean_pairwise_distance(vectors.matrix, rows)
     ids = [f"{k:02d}" for k in range(40)]
     texts = [list_text(words) for words in lists]
-    folder = table(tmp_path, dict(zip(ids, scores.tolist(), strict=True)), parts=1, text=texts)
+    rows = dict(zip(ids, scores.tolist(), strict=True))
+    folder = table(tmp_path / "all", rows, parts=1, text=texts)
     pairs = select_pairs(folder, 20, seed=0, rule="matched")
+    halves = [ids[:10], ids[10:]]
+    parts = [
+        table(tmp_path / of[0], {i: rows[i] for i in of}, parts=1, text=[texts[int(i)] for i in of]) for of in halves
+    ]
+    for folders in (parts, parts[::-1]):
+        assert select_pairs(folders, 20, seed=0, rule="matched").rejected.texts == pairs.rejected.texts
     assert pairs.chosen.scores.tolist() == sorted(scores.tolist(), reverse=True)[:20]
     chosen, rejected = ([split_list(text) for text in side.texts] for side in (pairs.chosen, pairs.rejected))
     for good, bad in zip(zip(*chosen, strict=True), zip(*rejected, strict=True), strict=True):
@@ -309,6 +437,24 @@ def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypa
     assert pairs.rejected.scores.mean() < scores.mean() < pairs.chosen.scores.mean()
     again = mean_pairwise_distance(vectors.matrix, np.array([vectors.rows(one) for one in rejected]))
     assert pairs.rejected.scores == pytest.approx(again)
+
+
+def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(tmp_path, monkeypatch):
+    asked = []
+
+    def make(name, **options):
+        asked.append((name, options))
+        return axis_encoder()
+
+    monkeypatch.setattr("sozo.tasks.dat.deal.make_encoder", make)
+    texts = [list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)]
+    bare = table(tmp_path / "bare", {"a": 1.0, "b": 1.0}, parts=1, text=texts[:2])
+    finished = dat_run(tmp_path / "run", "m", 1.0, scorer={"embedding_model": "e5"})
+    table(finished / "responses", {"c": 1.0, "d": 1.0}, parts=1, text=texts[2:])
+    for folders in ([bare, finished], [finished, bare]):  # of the parts nothing is known
+        select_pairs(folders, 4, seed=0, rule="matched")
+    select_pairs(bare, 2, seed=0, rule="matched")
+    assert asked == [("e5", {"language": "ja"})] * 2 + [("ja-ginza", {"language": "ja"})]
 
 
 def test_only_answers_to_one_prompt_that_has_parts_are_dealt_anew(run):

@@ -31,21 +31,23 @@ def key(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-def served(noise=0.0, **vectors):
+def served(noise=0.0, revision="api", **vectors):
     known = {word: np.array(vector) + noise for word, vector in {**KNOWN, **vectors}.items()}
-    return FakeEncoder(known, name="openai:e", revision="api")
+    return FakeEncoder(known, name="openai:e", revision=revision)
 
 
-def test_a_cache_is_of_one_server_and_noise_does_not_make_it_another(tmp_path):
-    first = WordVectors(served(), tmp_path)
+# A model in a folder, too: its name is where it lies, and what is there may be trained anew.
+@pytest.mark.parametrize("revision", ["api", "unknown", "api[水:]", "0.5000 * unknown + 0.5000 * 5.2.0"])
+def test_a_cache_is_of_one_server_and_noise_does_not_make_it_another(revision, tmp_path):
+    first = WordVectors(served(revision=revision), tmp_path)
     row = first.unit(["犬"])
-    same = served(noise=1e-5)
+    same = served(noise=1e-5, revision=revision)
     assert WordVectors(same, tmp_path).rows(["犬"]) == [0]
     assert same.batches == [["水", "理論", "走り"]]  # who is there is asked, the word is not
-    other = WordVectors(served(水=[3, 2, 1], 犬=[0, 1, 0]), tmp_path)
+    other = WordVectors(served(revision=revision, 水=[3, 2, 1], 犬=[0, 1, 0]), tmp_path)
     assert (other.unit(["犬"]) != row).any()
     longer = {word: [*vector, 1] for word, vector in KNOWN.items()}
-    assert WordVectors(FakeEncoder(longer, name="openai:e", revision="api"), tmp_path).unit(["犬"]).shape == (1, 4)
+    assert WordVectors(FakeEncoder(longer, name="openai:e", revision=revision), tmp_path).unit(["犬"]).shape == (1, 4)
     assert len(list(tmp_path.glob("*.sqlite"))) == 3
 
 

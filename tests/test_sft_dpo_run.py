@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from fakes import list_text
 from grpo_runs import ROOT, flags, generated, history, kill_at_random, recipe, run, wandb_records
 from sozo.data.errors import UserError
+from sozo.data.evaluations import read_evaluations
 from sozo.data.prompts import messages, prompt
 from sozo.data.prompts.form import PromptForm
 from sozo.data.schema import write_columns
@@ -228,6 +229,18 @@ def test_answers_to_any_task_and_a_mix_of_tables(method, mini, responses, tmp_pa
         assert (selection["chosen"]["lowest_score"], selection["rejected"]["highest_score"]) == (1.0, 0.666667)
         assert selection["chosen"]["prompts"] == selection["rejected"]["prompts"] == 4
     assert len(losses(output)) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_evaluation_does_not_change_the_training(method, mini, responses, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    evaluate = {"every": 1, "tasks": [{"task": "lipogram", "num_responses": 8}], "max_new_tokens": 4}
+    weights = []
+    for name, settings in (("plain", {}), ("watched", {"evaluate": evaluate})):
+        output = train(method, mini, responses, tmp_path / name, max_steps=2, **settings)
+        weights.append(load_file(output / "model.safetensors"))
+    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+    assert list(read_evaluations(tmp_path / "watched")) == [0, 1, 2]
 
 
 # What is refused

@@ -286,6 +286,21 @@ def test_a_cut_of_a_cut_comes_back_in_two_steps(cut, tmp_path):
     assert torch.equal(full.get_input_embeddings().weight[np.array(old)[less]], model.get_input_embeddings().weight)
 
 
+def test_another_model_with_the_same_embedding_is_refused(cut, tmp_path):
+    folder, _, _ = cut
+    model, tokenizer = load(folder / "whole")
+    model.config.tie_word_embeddings = False
+    model.lm_head.weight = torch.nn.Parameter(torch.randn_like(model.lm_head.weight))
+    model.save_pretrained(tmp_path / "untied")
+    tokenizer.save_pretrained(tmp_path / "untied")
+    untied = load(tmp_path / "untied")[0]
+    assert torch.equal(untied.get_input_embeddings().weight, model.get_input_embeddings().weight)
+    assert not torch.equal(untied.get_output_embeddings().weight, untied.get_input_embeddings().weight)
+    with pytest.raises(UserError, match=r"untied: is not the model that .*cut was cut from, which was .*whole"):
+        restore_vocabulary(str(folder / "cut"), str(tmp_path / "untied"), tmp_path / "full")
+    assert not list(tmp_path.glob("full*"))
+
+
 def test_an_adapter_is_merged(cut, tmp_path):
     from peft import LoraConfig, get_peft_model
 

@@ -1,6 +1,6 @@
 """Credit per word: tokens aligned with words, and gradients against those written by hand on lists of three words."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -188,6 +188,20 @@ def test_a_step_is_trained(trainer):
     )
     # The whole response is paid what is not paid by the word.
     assert entry["reward"] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("places", [2, 3, 4])
+def test_of_independent_words_it_is_half_as_many_times_the_true_gradient_as_there_are(places):
+    """Every list of a small vocabulary: five times for lists of ten words."""
+    draw = np.random.default_rng(places)
+    logits = torch.tensor(draw.normal(size=(places, 4)), requires_grad=True)
+    lists = np.array(list(product(range(4), repeat=places)))
+    logs = logits.log_softmax(-1)[torch.arange(places), torch.tensor(lists)]
+    likely = logs.sum(1).exp()
+    scores, shares = mean_pairwise_distance(UNIT, lists), distance_to_others(UNIT, lists)
+    (true,) = torch.autograd.grad((likely * torch.tensor(scores)).sum(), logits, retain_graph=True)
+    (credited,) = torch.autograd.grad((likely.detach()[:, None] * torch.tensor(shares) * logs).sum(), logits)
+    torch.testing.assert_close(credited, places / 2 * true, rtol=1e-5, atol=1e-7)
 
 
 def test_groups_and_places_are_apart():

@@ -1,5 +1,6 @@
 """Lists drawn word by word, and SFT towards the distributions that they were drawn from."""
 
+import json
 from itertools import permutations
 
 import numpy as np
@@ -21,6 +22,7 @@ from sozo.tasks.dat.frontier import WordByWord
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.training.config import parse
+from sozo.training.selection import select_top
 from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
 from sozo.training.word_targets import WordTargets, spell, word_targets
 
@@ -194,13 +196,23 @@ def test_only_cut_lists_are_refused(words):
 
 
 @pytest.fixture(scope="module")
-def table(mini, tmp_path_factory):
+def drawn(mini, tmp_path_factory):
+    """Draws a table of one frontier: its name, the seed and how many lists."""
     vocabulary, folder = AutoTokenizer.from_pretrained(mini).get_vocab(), tmp_path_factory.mktemp("lists")
     (folder / "nouns.txt").write_text("\n".join(word for word, row in vocabulary.items() if 14 <= row < 78), "utf-8")
     generator = GeneratorSettings("frontier", nouns=str(folder / "nouns.txt"), strength=300.0, word_strength=1500.0)
     settings = DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
-    run_task(Dat(settings), generator, SamplingOptions(num_responses=128), folder / "table")
-    return folder / "table"
+
+    def draw(name, seed, count):
+        run_task(Dat(settings), generator, SamplingOptions(num_responses=count, seed=seed), folder / name)
+        return folder / name
+
+    return draw
+
+
+@pytest.fixture(scope="module")
+def table(drawn):
+    return drawn("table", 0, 128)
 
 
 def train(mini, table, output, **settings):
@@ -217,6 +229,18 @@ def test_sft_towards_the_distributions(mini, table, tmp_path):
         logged[size] = [entry["loss"] for entry in history(output) if "loss" in entry]
     assert logged[4] == pytest.approx(logged[16], rel=1e-3)
     assert logged[16][-1] < logged[16][0] - 0.05
+
+
+def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
+    more = drawn("more", 1, 16)
+    output = train(mini, [table, more], tmp_path / "out", top_k=144, max_steps=1)
+    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]["selection"]
+    assert (selection["responses"], selection["of"], selection["prompts"], selection["invalid"]) == (144, 144, 1, 0)
+    # The best of all, in one order; both tables number their lists from 0.
+    top = select_top([more, table], 144)
+    assert top.scores.tolist() == sorted(top.scores.tolist(), reverse=True)
+    assert (len(set(top.ids)), len(set(top.texts))) == (128, 144)
+    assert top.facts() == select_top([table, more], 144).facts()
 
 
 def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):

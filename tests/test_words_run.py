@@ -41,6 +41,8 @@ def test_a_killed_run_resumes_with_its_counts_and_multiplier(mini, tmp_path):
     words = command(mini, "slow_reward.slow")
     unbroken = run(words, tmp_path / "whole")
     assert unbroken.returncode == 0, unbroken.stderr
+    # What is paid by the word is no part of the logged reward.
+    assert "reward: 1 x dat_validity + 0 x slow\n" in unbroken.stdout
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(

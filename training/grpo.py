@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
 from trl import GRPOConfig, ModelConfig
 
 from sozo.data.errors import UserError
@@ -130,6 +131,14 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
     rewards = reward_functions(script.entries)
     script.check_words([entry.rewards for entry in script.entries], training)
     keep = KeepWords(script.unique_words, script.unique_words_of or 0) if script.unique_words else None
+    if len(rewards) > 1 and training.process_index == 0:
+        weights = training.reward_weights or [1.0] * len(rewards)
+        summed = [
+            f"{weight:g} x {reward.__name__}"
+            for weight, reward in zip(weights, rewards, strict=True)
+            if script.credit != "word" or not getattr(reward.reward, "in_parts", False)
+        ]
+        tqdm.write(f"reward: {' + '.join(summed)}")
 
     def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
         from datasets import Dataset

@@ -128,7 +128,7 @@ def described(entries: Sequence[Entry]) -> dict[str, Any]:
     tasks, rewards = [], []
     for entry in entries:
         content = json.dumps([(item.id, item.prompt, dict(item.columns)) for item in entry.items], default=str)
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = hashlib.sha256(content.encode()).hexdigest()
         tasks.append({"name": entry.name, "prompts": entry.count, "items": len(entry.items), "sha256": digest})
         for path, reward in zip(entry.reward_funcs or [""], entry.rewards, strict=True):
             facts = reward.describe() if isinstance(reward, Reward) else {}

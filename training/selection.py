@@ -1,14 +1,15 @@
 """From response tables to training data, exactly as the paper (sections 5.1.1 and 5.1.2), and for any task.
 
-The answers to one prompt stand in one order: score from high to low, an invalid answer counting 0 and staying in, ties
-by id from low to high. SFT imitates the first; DPO prefers the first to the last, paired at random from a seed. Each of
-several prompts gives its share of all answers. With enough invalid answers all those rejected are: the paper's rule.
+The answers to one prompt, of whichever tables, stand in one order: score from high to low, an invalid answer counting 0
+and staying in, ties by id from low to high, then by text. SFT imitates the first; DPO prefers the first to the last,
+paired at random from a seed. Each of several prompts gives its share of all answers. With enough invalid answers all
+those rejected are: the paper's rule.
 """
 
 import hashlib
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import PLAIN, PromptForm
+from sozo.data.run_folder import first_difference
 from sozo.data.schema import FAILED
 from sozo.tasks import read_run, refuse_training
 from sozo.tasks.finished import Finished
@@ -44,18 +46,19 @@ class Selected:
 
     def facts(self) -> dict[str, Any]:
         """What identifies the data: a run that continues with other data must not pass for the same."""
-        facts: dict[str, Any] = {"responses": len(self.ids), "of": self.of, "invalid": self.num_invalid}
-        facts |= {"lowest_score": round(float(self.scores.min()), 6)}
-        facts |= {"highest_score": round(float(self.scores.max()), 6)}
-        columns = [self.ids, self.texts]
-        if self.num_prompts > 1:
-            columns.append(self.prompts)
-            facts["prompts"] = self.num_prompts
         digest = hashlib.sha256()
-        for row in zip(*columns, strict=True):
+        for row in zip(self.ids, self.texts, self.prompts, strict=True):
             for text in row:
                 digest.update(len(text).to_bytes(8, "big") + text.encode())
-        return facts | {"sha256": digest.hexdigest()}
+        return {
+            "responses": len(self.ids),
+            "of": self.of,
+            "prompts": self.num_prompts,
+            "invalid": self.num_invalid,
+            "lowest_score": round(float(self.scores.min()), 6),
+            "highest_score": round(float(self.scores.max()), 6),
+            "sha256": digest.hexdigest(),
+        }
 
     def summary(self) -> str:
         """One line for people."""
@@ -117,13 +120,13 @@ class Ranked:
         paths = [responses] if isinstance(responses, Path) else [Path(path) for path in responses]
         self.where = ", ".join(map(str, paths))
         self.runs = [read_run(path) for path in paths]
-        self.prompts: list[str] = []
-        # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason.
-        self.tables: list[Any] = []
+        parts = defaultdict(list)
         for run in self.runs:
-            for prompt, table in _tables(run, valid):
-                self.prompts.append(prompt)
-                self.tables.append(table)
+            for item, table in _tables(run, valid):
+                parts[run.prompts[item]].append((run, table))
+        self.prompts = sorted(parts)
+        # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason.
+        self.tables = [_joined(parts[prompt]) for prompt in self.prompts]
         self.counts = np.array([table.num_rows for table in self.tables])  # answers to each prompt
 
     def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
@@ -158,8 +161,8 @@ class Ranked:
         return Selected(ids, prompts, texts, scores, num_invalid, int(self.counts.sum()))
 
 
-def _tables(run: Finished, valid: bool) -> list[tuple[str, Any]]:
-    """Of one run, each prompt that has answers, and a sorted table of them."""
+def _tables(run: Finished, valid: bool) -> Iterator[tuple[str, Any]]:
+    """Of one run the answers to each item, in a table."""
     import pyarrow.compute as pc
 
     if run.main.better < 0:
@@ -168,7 +171,7 @@ def _tables(run: Finished, valid: bool) -> list[tuple[str, Any]]:
     table = table.filter(pc.fill_null(pc.not_equal(table["reason"], FAILED), True))  # what never came teaches nothing
     if unscored := pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py():
         raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
-    if (repeated := table.num_rows - pc.count_distinct(table["id"]).as_py()) > 0:
+    if repeated := table.num_rows - pc.count_distinct(table["id"]).as_py():
         raise UserError(f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables")
     items = [Item(name, run.prompts[name]) for name in pc.unique(table["item"]).to_pylist()]
     refuse_training(items)
@@ -176,15 +179,32 @@ def _tables(run: Finished, valid: bool) -> list[tuple[str, Any]]:
         table = table.filter(pc.is_null(table["reason"]))
     scores = pc.fill_null(table["score"], 0.0)
     table = table.set_column(table.schema.get_field_index("score"), "score", scores)
-    # One item is the case of large tables, which need not be sorted by it.
-    by_item = [("item", "ascending")] if len(items) > 1 else []
-    table = table.take(pc.sort_indices(table, [*by_item, ("score", "descending"), ("id", "ascending")]))
-    counted = pc.value_counts(table["item"])
-    tables, start = [], 0
-    for name, count in zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True):
-        tables.append((run.prompts[name], table.slice(start, count)))
-        start += count
-    return tables
+    if len(items) > 1:  # one is the case of large tables
+        table = table.sort_by("item")
+    start = 0
+    for counted in pc.value_counts(table["item"]).to_pylist():
+        yield counted["values"], table.slice(start, counted["counts"])
+        start += counted["counts"]
+
+
+def _joined(parts: Sequence[tuple[Finished, Any]]) -> Any:
+    """All answers to one prompt, sorted; those of runs whose scores are known to be on several scales are refused."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known: dict[str, tuple[Finished, Any]] = {}
+    for run, _ in parts:
+        for name, value in {"measure": run.main.name, **run.scale}.items():
+            first, other = known.setdefault(name, (run, value))
+            # Which other items were asked beside it does not matter here; of bare parts nothing is known.
+            if name not in run.same and first_difference(other, value, name):
+                raise UserError(
+                    f"{first.folder} and {run.folder} answer one prompt and were scored otherwise ({name}); "
+                    "score one of them as the other"
+                )
+    table = pa.concat_tables([table for _, table in parts], promote_options="permissive").combine_chunks()
+    order = [("score", "descending"), ("id", "ascending"), ("text", "ascending")]
+    return table.take(pc.sort_indices(table, order))
 
 
 def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
@@ -220,7 +240,14 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
             scores = table["score"].to_numpy()
             borders.append((float(scores[good].min()), float(scores[bad].max())))
     pairs = Pairs(ranked.take(chosen), ranked.take(rejected))
-    if overlaps := [(lowest, highest) for lowest, highest in borders if lowest <= highest]:
+    if same := sum(map(str.__eq__, pairs.chosen.texts, pairs.rejected.texts)):
+        logger.warning(
+            "%s of %s pairs have the same answer on both sides and teach nothing; sample answers that differ",
+            same,
+            num_pairs,
+        )
+    overlaps = [(lowest, highest) for lowest, highest in borders if lowest <= highest]
+    if overlaps and same < num_pairs:
         of_prompts = f" for {len(overlaps)} of {len(borders)} prompts" if len(borders) > 1 else ""
         logger.warning(
             "chosen and rejected responses overlap in score%s: the lowest chosen one has %.4f, the highest rejected "
@@ -238,7 +265,7 @@ def _matched(ranked: Ranked, num_pairs: int, random: np.random.Generator) -> Pai
     if len(ranked.tables) > 1:
         raise UserError(f"{ranked.where} answers several prompts; pairs {MATCHED} needs answers to one")
     chosen = ranked.take([np.arange(share) for share in ranked.shares(num_pairs, "num_pairs")])
-    texts, scores = ranked.runs[0].dealt(chosen.texts, random)
+    texts, scores = max(ranked.runs, key=lambda run: bool(run.loaded)).dealt(chosen.texts, random)
     ids = [f"dealt-{k}" for k in range(num_pairs)]
     return Pairs(chosen, replace(chosen, ids=ids, texts=texts, scores=scores))
 

@@ -27,6 +27,7 @@ class TableArguments(CommonArguments):
     responses: list[str] | None = setting(  # noqa: RUF009
         None, "A finished run's folder, a folder of parquet parts or one part; several are a mix.", decides=False
     )  # what it holds is compared, not where it is
+    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 
     def __post_init__(self) -> None:
         if isinstance(self.responses, str):
@@ -46,7 +47,6 @@ class SftArguments(TableArguments):
     count = "top_k"
     top_k: int = setting(16384, "How many of the highest-scoring responses to imitate; each prompt gives its share.")
     word_targets: bool = setting(False, "The target of a word is what it was drawn from: of a frontier, word by word.")
-    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 
 
 @dataclass
@@ -56,7 +56,6 @@ class DpoArguments(TableArguments):
     count = "num_pairs"
     num_pairs: int = setting(16384, "Pairs of a high- and a low-scoring response to a prompt; each gives its share.")
     pairs: str = setting("paper", "paper; of valid responses only: valid, matched (words), divpo (rare, common).")
-    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 
 
 @dataclass

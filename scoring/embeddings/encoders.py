@@ -19,6 +19,7 @@ from sozo.scoring.endpoint.profile import Profile
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 SERVED = "api"  # revision of an encoder of which only its server knows what it is
+UNKNOWN = "unknown"  # of one that is known by where it lies
 # Packages that tokenizers import only when they cut; the dictionary of fugashi is named in their settings.
 _NEEDED = {"MLukeTokenizer": ("sentencepiece",), "BertJapaneseTokenizer": ("fugashi",)}
 _API_BATCH = 512
@@ -62,7 +63,7 @@ class SentenceTransformerEncoder:
         config = getattr(getattr(self._model, "transformers_model", None), "config", None)
         card = getattr(self._model, "model_card_data", None)
         commit = getattr(config, "_commit_hash", None) or getattr(card, "base_model_revision", None)
-        self.revision = (revision or commit or "unknown") + shown
+        self.revision = (revision or commit or UNKNOWN) + shown
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions)."""

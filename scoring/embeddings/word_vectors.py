@@ -15,11 +15,12 @@ from sozo.data.cache import NO_CACHE
 from sozo.data.errors import UserError
 from sozo.data.record import room
 from sozo.data.run_folder import NEAR, PROBE
-from sozo.scoring.embeddings.encoders import SERVED, Encoder, Matrix
+from sozo.scoring.embeddings.encoders import SERVED, UNKNOWN, Encoder, Matrix
 
-# What a server behind an encoder, or behind a part of one (`SERVED` in its revision), is known by.
+# What a server behind an encoder, or behind a part of one (`SERVED` in its revision), is known by; and so a model in a
+# folder, which has no revision and may be trained anew where it lies.
 _PROBE = ("水", "理論", "走り")
-_SERVED = re.compile(rf"\b{SERVED}\b")
+_SERVED = re.compile(rf"\b({SERVED}|{UNKNOWN})\b")
 _COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "dog", "book"]
 
 

@@ -11,15 +11,14 @@ from transformers import set_seed
 
 from command_line import sozo
 from fakes import AXES, FakeNouns, axis_encoder, list_text
-from grpo_runs import history, recipe, run
+from grpo_runs import recipe, run
 from sampling_worker import dat_by
 from scripted_grpo import scripted
-from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.processes import Processes
 from sozo.data.schema import Completion, Reason, read_responses
 from sozo.data.wandb_run import last_checkpoint
-from sozo.eval.draw import SamplingOptions, draw_parts
+from sozo.eval.draw import InVainError, SamplingOptions, draw_parts
 from sozo.eval.run import score_answers
 from sozo.models.tiny import build_model, build_tokenizer, noun_vectors, save, tiny_nouns
 from sozo.rewards import make_dat_distance, make_dat_validity
@@ -27,6 +26,7 @@ from sozo.scoring.parse import split_list
 from sozo.tasks.dat.people import found_words
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.grpo_trainer import MixTrainer
+from sozo.training.tracking import RunRecorder
 from test_documents import ROOT, commands
 from test_sampling import Scripted
 
@@ -115,7 +115,7 @@ def test_ten_words_are_found_in_what_chat_models_write(shape):
 def test_what_the_strict_parser_takes_the_lenient_reader_finds():
     for text, _, _ in WRITTEN.values():
         if (strict := split_list(text)) is not None:
-            assert found_words(text) == list(strict)
+            assert len(found_words(text)) == len(strict) == 10
     assert split_list(WRITTEN["a preface"][0]) is None  # it stays strict
 
 
@@ -141,12 +141,8 @@ def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
 
     notes = run_.task.view.notes(run_.result)
     assert notes[0].startswith("As asked: 10 of 20 (50.00%). Ten words found: 19 of 20 (95.00%)")
-    assert notes[1:5] == [
-        "format, 8 of 20:",
-        f"  {each('{k}) {w}')!r}",
-        f"  {each('{k}) {w}')!r}",
-        "not_noun, 2 of 20:",
-    ]
+    other, no_noun = each("{k}) {w}"), list_text(JA[:9] + "走")
+    assert notes[1:5] == [f"format: {other!r}"] * 2 + [f"not_noun: {no_noun!r}"] * 2
     assert "My model writes no valid list" in notes[-1]
 
 
@@ -163,8 +159,8 @@ def test_where_nothing_is_valid_the_texts_are_always_shown_without_their_control
     assert run_.metrics["ten_words"] == 0
     notes = run_.task.view.notes(run_.result)
     assert notes[0].startswith("As asked: 0 of 3 (0.00%). Ten words found: 0 of 3 (0.00%)")
-    assert len(notes) == 5  # of the three texts two
-    assert notes[2].startswith("  '\\x1b[31m[bold]犬[/bold]\\r\\n:dog:\\u202eあ")
+    assert len(notes) == 4  # of the three texts two
+    assert notes[1].startswith("format: '\\x1b[31m[bold]犬[/bold]\\r\\n:dog:\\u202eあ")
     assert all(line.isprintable() and len(line) < 400 for line in notes)
     done = sozo(
         tmp_path, "score", "dat", "texts.jsonl", "--noun-checker", "jumandic", "--output", "again", COLUMNS="500"
@@ -199,7 +195,10 @@ class Wrong(Scripted):
 def draw(writer, folder, batch_size, processes=None, **options):
     task = dat_by(DatScorer(FakeNouns(AXES), axis_encoder()))
     sampling = SamplingOptions(batch_size=batch_size, **options)
-    return draw_parts(task, task.items(), writer, sampling, folder, processes or Processes())
+    try:
+        draw_parts(task, task.items(), writer, sampling, folder, processes or Processes())
+    except InVainError as error:
+        return str(error)
 
 
 @pytest.mark.parametrize("how_many", [{"num_responses": 1000}, {"trials": 100}])
@@ -233,7 +232,7 @@ def test_one_valid_answer_is_enough(tmp_path, caplog):
     assert writer.drawn == list(range(8))
     writer = Wrong((3, 63))  # the last of the 256
     assert draw(writer, tmp_path / "late", 64, num_responses=512) is None
-    assert [record.getMessage()[:29] for record in caplog.records] == ["none of the first 64 answers "]
+    assert [record.getMessage()[:29] for record in caplog.records] == ["none of the first 64 answers "] * 2
 
 
 def test_a_run_that_is_complete_is_no_case_for_stopping(tmp_path):
@@ -249,79 +248,73 @@ def test_answers_that_never_came_are_no_invalid_ones(tmp_path):
     assert draw(Silent(), tmp_path, 256, num_responses=512) is None
 
 
-def test_several_processes_stop_at_the_same_parts(tmp_path):
-    """Each draws its parts of the first 256 answers; here one after the other, and the second finds all of them."""
+def test_a_process_counts_what_all_have_drawn(tmp_path):
+    """Here one after the other: the first draws two parts alone, and the second finds them."""
     writers = [Wrong(), Wrong()]
-    for rank, writer in enumerate(writers):
-        stopped = draw(writer, tmp_path, 128, Processes(rank, 2), num_responses=1024)
-    assert [writer.drawn for writer in writers] == [[0], [1]]
-    assert "none of the first 256" in stopped
+    stopped = [draw(writers[rank], tmp_path, 128, Processes(rank, 2), num_responses=1024) for rank in (0, 1)]
+    assert [writer.drawn for writer in writers] == [[0, 2], [1]]
+    assert ["none of the first 256" in stopped[0], "none of the first 384" in stopped[1]] == [True, True]
 
 
 # Training
 
-
 PAID = [list_text("犬猫水山川本車空海" + last) for last in "石木花"] + ["x"]
 
 
-def unpaid(folder, paid, **settings):
-    """A trainer of 14 steps that is paid `paid(step)` for each of its answers."""
+def train(folder, rewards, texts=PAID, **settings):
+    """A trainer of 14 steps, ended or not, and what a run keeps beside it."""
+    trainer = scripted(folder, texts, rewards=rewards, kind=MixTrainer, **{"max_steps": 14} | settings)
+    recorder = RunRecorder()
+    recorder.needed = 0
+    trainer.add_callback(recorder)
+    trainer.train()
+    return trainer, recorder
+
+
+def by_step(pay):
+    """A reward of `pay(step)` for each answer but the last, which gets nothing."""
     steps = iter(range(1000))
 
-    def pay(completions, **kwargs):
-        value = paid(next(steps))
-        return [value] * len(completions)
+    def reward(completions, **kwargs):
+        value = pay(next(steps))
+        return [value] * (len(completions) - 1) + [0.0]
 
-    return scripted(folder, PAID, rewards=[pay], kind=MixTrainer, max_steps=14, **settings)
+    return reward
 
 
-def test_grpo_stops_after_ten_steps_in_which_nothing_was_paid(tmp_path):
-    trainer = unpaid(tmp_path, lambda step: 0.0, save_strategy="steps", save_steps=100)
-    with pytest.raises(UserError) as error:
-        trainer.train()
-    message = str(error.value)
-    assert message.startswith("step 10: ")
-    assert "\n" not in message
-    for way in ("SFT", "docs/training.md", "sozo.rewards.make_dat_validity", "system_prompt"):
-        assert way in message
-    assert trainer.state.global_step == 10
+def none_at_all(completions, **kwargs):
+    return [None] * len(completions)
+
+
+def test_grpo_stops_behind_a_checkpoint_after_ten_steps_in_which_nothing_was_paid(tmp_path):
+    trainer, recorder = train(tmp_path, [by_step(lambda step: 0.0)], save_strategy="steps", save_steps=100)
+    assert (recorder.in_vain, trainer.state.global_step) == (True, 10)
     assert (tmp_path / "checkpoint-10" / "trainer_state.json").is_file()
 
 
-def test_what_is_paid_in_between_begins_the_count_anew(tmp_path):
-    trainer = unpaid(tmp_path, lambda step: float(step == 3))  # then ten steps: 5 to 14
-    with pytest.raises(UserError, match=r"^step 14: "):
-        trainer.train()
+@pytest.mark.parametrize(
+    ("rewards", "steps"),
+    [
+        ([by_step(lambda step: float(step == 3))], 14),  # the fourth step, and ten after it
+        ([by_step(lambda step: -1.0 if step % 10 == 4 else 0.0)], None),  # less than nothing is a reward, too
+        ([by_step(lambda step: 1e-9)], None),
+        ([by_step(lambda step: 0.0), by_step(lambda step: 1.0)], None),  # another reward pays
+        ([by_step(lambda step: 0.0), none_at_all], 10),
+    ],
+)
+def test_what_was_paid_in_between_begins_the_count_anew(rewards, steps, tmp_path):
+    trainer, recorder = train(tmp_path, rewards)
+    assert (recorder.in_vain, trainer.state.global_step) == (steps is not None, steps or 14)
     assert not list(tmp_path.glob("checkpoint-*"))  # save_strategy: no
-    trainer = unpaid(tmp_path, lambda step: -1.0 if step % 10 == 4 else 0.0)
-    trainer.train()
-    assert trainer.state.global_step == 14
-
-
-def test_a_second_reward_that_pays_keeps_a_run_going_and_none_is_no_pay(tmp_path):
-    def pays(completions, **kwargs):
-        return [1.0] * len(completions)
-
-    def says_nothing(completions, **kwargs):
-        return [None] * len(completions)
-
-    def nothing(completions, **kwargs):
-        return [0.0] * len(completions)
-
-    trainer = scripted(tmp_path, PAID, rewards=[nothing, pays], kind=MixTrainer, max_steps=11)
-    trainer.train()
-    assert trainer.state.global_step == 11
-    trainer = scripted(tmp_path, PAID, rewards=[nothing, says_nothing], kind=MixTrainer, max_steps=11)
-    with pytest.raises(UserError, match=r"^step 10: "):
-        trainer.train()
 
 
 def test_validity_beside_distance_is_nothing_where_no_list_is_valid(tmp_path):
     settings = {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
     rewards = [make_dat_validity(**settings), make_dat_distance(**settings)]
-    trainer = scripted(tmp_path, ["x", "犬", "猫", "水"], rewards=rewards, kind=MixTrainer, max_steps=11)
-    with pytest.raises(UserError, match=r"^step 10: "):
-        trainer.train()
+    for aggregation in ("sum_then_normalize", "normalize_then_sum"):
+        folder, kept = tmp_path / aggregation, {"multi_objective_aggregation": aggregation}
+        trainer, recorder = train(folder, rewards, ["x", "犬", "猫", "水"], **kept)
+        assert (recorder.in_vain, trainer.state.global_step) == (True, 10)
 
 
 # The recipe of docs/training.md
@@ -358,17 +351,16 @@ def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(launc
     output = tmp_path / "out"
     assert last_checkpoint(output) == output / "checkpoint-10"
     assert not (output / "metrics.json").exists()
-    if launch is None:
-        again = run([*command, "--unpaid_steps", "0"], tmp_path)  # it decides no result
-        assert again.returncode == 0, again.stderr
-        assert [entry["step"] for entry in history(output) if "reward" in entry] == [5, 10, 15, 20]
+    if launch is None:  # the checkpoint is whole, and so is the count
+        again = run([*command, "--save_strategy", "no"], tmp_path)
+        assert "grpo_dat: step 11: " in again.stderr
 
 
 HEADING = "My model writes no valid list"
 # What stands in the page -> what stands for it here: another model, and less of everything.
 OPTIONS = {
     "sozo dat": "--max-new-tokens 24 --noun-checker jumandic",
-    "sft_dat": "--examples_per_step 16 --per_device_train_batch_size 16 --learning_rate 3e-3 --lr_scheduler_type cosine",
+    "sft_dat": "--examples_per_step 16 --per_device_train_batch_size 16 --learning_rate 3e-3",
     "grpo_dat": "--completions_per_step 32 --max_steps 12",
 }
 SHORT = {
@@ -418,7 +410,8 @@ def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
     assert status == [3, 2, 0, 0, 0, 0], [done.stderr[-500:] for done in said]
     assert "not finished: none of the first 300 answers is valid" in first.stdout
     assert "As asked: 0 of 300 (0.00%). Ten words found: " in first.stdout
-    assert "format, 300 of 300:" in first.stdout
+    assert re.search("Invalid: format +300 of 300", first.stdout)
+    assert first.stdout.count("\nformat: '") == 2
     assert stopped.stderr.splitlines()[-1].startswith("grpo_dat: step 10: ")
     assert "2048 of 2048" in drawn.stdout.replace(",", "")
     found = re.search(r"Valid +100 of ([\d,]+)", then.stdout)

@@ -361,7 +361,7 @@ HEADING = "My model writes no valid list"
 OPTIONS = {
     "sozo dat": "--max-new-tokens 24 --noun-checker jumandic",
     "sft_dat": "--examples_per_step 16 --per_device_train_batch_size 16 --learning_rate 3e-3",
-    "grpo_dat": "--completions_per_step 32 --max_steps 12",
+    "grpo_dat": "--completions_per_step 32 --max_steps 12 --logging_steps 1",
 }
 SHORT = {
     r"org/model": "cold",

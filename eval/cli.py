@@ -254,7 +254,7 @@ def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path,
 def show_all(runs: Sequence[TaskRun | None], apart: Apart | None = None) -> None:
     """What explains the rows of all runs, once; then which of those in `apart` failed.
 
-    Exit 3 if a judge stopped before it had been asked everything: a script must not take that for the end.
+    Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
     """
     shown = [run for run in runs if run is not None]
     print_explained(shown)

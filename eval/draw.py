@@ -3,6 +3,7 @@
 A part is there whole or not at all and depends on (seed, its number) alone: any number of processes can share the work.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,13 @@ from sozo.models.settings import GeneratorSettings
 from sozo.tasks.finished import ITEM_SEPARATOR
 from sozo.tasks.task import Answer, Item, Task
 
+logger = logging.getLogger(__name__)
+_WARNS, _STOPS = 64, 256  # answers to one prompt, of which none is valid
+
+
+class InVainError(UserError):
+    """None of many answers is valid. What was drawn is kept."""
+
 
 @dataclass(frozen=True)
 class SamplingOptions(Checked):
@@ -41,6 +49,7 @@ class SamplingOptions(Checked):
     seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.", least=0)
     batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).", least=0)
     retry_errors: bool = setting(False, "Ask again for answers that are `error`: none came.", decides=False)
+    keep_going: bool = setting(False, "Draw on though none of the first 256 answers is valid (DAT).", decides=False)
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
         """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials."""
@@ -75,15 +84,15 @@ def draw_answers(
     folder: RunFolder,
     processes: Processes,
     loaded: Loaded,
-) -> None:
-    """Draw the answers that are not in the run's folder yet; all processes call this."""
+) -> str | None:
+    """Draw the answers that are not in the run's folder yet; all processes call this. Why it stopped early, if so."""
     items = task.items()
     parts = parts_of(folder.responses, sampling.count(items), sampling.batch_size)
     if processes.first and sampling.retry_errors:
         _take_back(parts)
     wait()
     if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
-        return  # no model needs to be loaded to score what is there
+        return None  # no model needs to be loaded to score what is there
     pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
     wait()
     pinned = pinned or generator.pinned()
@@ -101,7 +110,11 @@ def draw_answers(
         }
         folder.start(known, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
     wait()  # no part before config.json: nobody could account for it
-    draw_parts(task, items, writer, sampling, folder.responses, processes)
+    try:
+        draw_parts(task, items, writer, sampling, folder.responses, processes)
+    except InVainError as error:
+        return str(error)
+    return None
 
 
 def draw_parts(
@@ -115,6 +128,8 @@ def draw_parts(
     parts = parts_of(folder, sampling.count(items), batch_size)
 
     def columns(number: int) -> Columns:
+        if task.scores_parts and len(items) == 1 and not sampling.keep_going:
+            _expect_valid(parts[:number])
         first = number * batch_size
         ids, batch = zip(*(_asked(items, sampling, k) for k in range(first, first + parts[number].rows)), strict=True)
         return part_columns(task, batch, answer_items(writer, batch, sampling.seed, number, ids))
@@ -137,6 +152,22 @@ def draw_parts(
         f"only {valid} of {drawn} responses are valid, and {sampling.trials} trials need {sampling.trials}: see the "
         f"reasons in {folder}, train the model on the task first, or measure it as it is with num_responses"
     )
+
+
+def _expect_valid(parts: Sequence[Part]) -> None:
+    """Warn if the parts that are there hold 64 answers and none is valid; an InVainError from 256 on."""
+    came = 0
+    for part in filter(is_there, parts):
+        (table,) = iter_tables(part.path, ("score", "reason"))
+        if table["score"].null_count < part.rows:
+            return
+        came += part.rows - table["reason"].to_pylist().count(FAILED)
+    remedy = "docs/training.md (My model writes no valid list) says what helps, and --keep-going draws on from here"
+    message = f"none of the first {came:,} answers is valid; {remedy}"
+    if came >= _STOPS:
+        raise InVainError(message)
+    if _WARNS <= came < _WARNS + part.rows:
+        logger.warning(message)
 
 
 def _take_back(parts: Sequence[Part]) -> None:

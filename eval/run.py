@@ -8,7 +8,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
-from sozo.data.processes import launched, wait, world_size
+from sozo.data.processes import gather, launched, world_size
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import count_rows, part_paths
 from sozo.data.settings import deciding
@@ -100,15 +100,14 @@ def answer_task(
             return lambda: before
         if processes.first:
             folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out
-        draw_answers(task, generator, sampling, folder, processes, loaded)
-        wait()
+        stopped = next(filter(None, gather(draw_answers(task, generator, sampling, folder, processes, loaded))), None)
         first, again = processes.first, metrics is not None
 
     def finish() -> TaskRun | None:
         if not first:
             return None
         answers = () if task.scores_parts else read_answers(task, output, None)
-        return _finish(task, folder, str(generator.source), answers, again, sampling.trials)
+        return _finish(task, folder, str(generator.source), answers, again, sampling.trials, stopped)
 
     return finish
 
@@ -148,16 +147,22 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
 
 
 def _finish(
-    task: Task, folder: RunFolder, source: str, answers: Sequence[Answer], again: bool, trials: int | None = None
+    task: Task,
+    folder: RunFolder,
+    source: str,
+    answers: Sequence[Answer],
+    again: bool,
+    trials: int | None = None,
+    stopped: str | None = None,
 ) -> TaskRun:
     if task.Finished.prompts is Finished.prompts:  # it reads them there
         rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
         write_objects(folder.path / ITEMS, rows)
     outcome = task.finish(Complete(folder.path, source, answers, trials))
     outcome = outcome or Outcome(task.written(folder.path).summarised(task.measures, source))
-    metrics, stopped = outcome.metrics, outcome.stopped
+    metrics = outcome.metrics
     if trials:
         metrics |= {"trials": trials, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}
-    if stopped is None or again:
+    if stopped is None and (outcome.stopped is None or again):
         folder.finish(metrics)
-    return TaskRun(task, folder.path, metrics, False, stopped)
+    return TaskRun(task, folder.path, metrics, False, stopped or outcome.stopped)

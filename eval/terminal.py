@@ -45,7 +45,7 @@ def print_run(run: TaskRun) -> None:
         table.add_row(label, Text(value))
     n = result.estimate(task.measures[0]).n
     notes = [*task.view.notes(result), *(pair[0] for pair in [few([n])] if pair)]
-    _print_finished(run, Group(table, *notes), task.view.files)
+    _print_finished(run, Group(table, *map(Text, notes)), task.view.files)  # what a model wrote has no markup
 
 
 def print_explained(runs: Iterable[TaskRun]) -> None:

@@ -47,6 +47,8 @@ def answer(settings: type, tasks: Callable[[Any], Mapping[str, Any]]) -> None:
             run = answer_task(task, generator, sampling, folder / name, loaded)()
             if run is not None:  # of several processes the first one prints
                 print_run(run)
+                if run.stopped:
+                    raise SystemExit(3)
                 metrics[name] = run.metrics
     if metrics and "" not in metrics:
         write_json(folder / "metrics.json", metrics)

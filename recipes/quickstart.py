@@ -101,7 +101,7 @@ def show(args: argparse.Namespace) -> None:
     logging.disable_progress_bar()
     config = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))
     task = Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))  # what grpo.yaml pays for
-    sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512)
+    sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512, keep_going=True)
     models = {"random": "random", "frontier": "frontier", "before": str(ensure_tiny())}
     models |= {"after GRPO": str(args.output_dir / "grpo"), "after SFT": str(args.output_dir / "sft")}
     # At this strength frontier lists are about as far as GRPO's.

@@ -12,6 +12,7 @@ from sozo.rewards.doors.core import answer_text
 from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
+from sozo.tasks.dat.people import found_words
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
@@ -38,6 +39,8 @@ READERS = {
     "an answer's state": lambda text: answer_state(text, "stop"),
     "a finish reason": ending,
     "a list": split_list,
+    "the words that are found": found_words,
+    "the words that are found, in English": lambda text: found_words(text, "en"),
     "a word's script": script_reason,
     "a Latin word's script": lambda text: script_reason(text, "en"),
     "a verdict": read_strictly,

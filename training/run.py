@@ -25,7 +25,7 @@ from sozo.models.weights import is_adapter, load_tokenizer, merge_adapter, pinne
 from sozo.training.claim import hide_token, resolved_settings, split
 from sozo.training.evaluate import read_evaluate
 from sozo.training.evaluation import Evaluation
-from sozo.training.tracking import BarOnly, RunRecorder, saved_bytes, wandb_run
+from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
 
 logger = logging.getLogger(__name__)
 # TRL's push_to_hub leaves out what begins with an underscore.
@@ -208,6 +208,13 @@ def _fit(
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
     with room(folder.path, recorder.needed):
         result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if recorder.in_vain:
+        raise UserError(
+            f"step {trainer.state.global_step}: every reward of {UNPAID_STEPS} logged steps in a row was 0, so nothing "
+            "is learned; warm the model up by SFT on drawn lists (docs/training.md, My model writes no valid list), "
+            "put sozo.rewards.make_dat_validity beside the reward where some lists are valid, or ask in another form "
+            "(system_prompt)"
+        )
     first = trainer.accelerator.is_main_process
     with room(folder.path, saved_bytes(trainer, states=False)):
         trainer.save_model()

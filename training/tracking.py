@@ -21,16 +21,19 @@ from sozo.rewards.reward import Reward
 _REWARD, _TIME = ("reward", "reward", "6.3f"), ("s/step", "step_time", ".2f")
 _SFT = (("loss", "loss", ".4f"), ("token accuracy", "mean_token_accuracy", "6.1%"))
 _DPO = (("pairs in order", "rewards/accuracies", "6.1%"), ("margin", "rewards/margins", "7.4f"))
+UNPAID_STEPS = 10  # logged, in a row, in which every reward was 0: a run that will learn nothing
 
 
 class RunRecorder(TrainerCallback):
     """Completes each checkpoint with duplicate histories, states and W&B run, prints a line, logs completions to W&B.
 
+    GRPO of which every reward was 0 in ten logged steps in a row ends behind a checkpoint, and `in_vain`.
     With each logging step `completions_logged` of each reward of sozo's go into the table `PREFIX/completions`. What
     `keeps` a state beside the rewards has `state` and `restore` as they do.
     """
 
     needed = 0  # bytes that a checkpoint takes
+    in_vain = False  # whether the run ends since nothing was paid
 
     def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0, keeps: Any = None) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
@@ -67,6 +70,10 @@ class RunRecorder(TrainerCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Print one short line instead of TRL's thirty numbers; W&B, which has them all, gets completions."""
+        last = [entry for entry in state.log_history if "reward" in entry][-UNPAID_STEPS:]
+        if len(last) == UNPAID_STEPS and not any(entry["reward"] or entry["reward_std"] for entry in last):
+            self.in_vain = control.should_training_stop = True
+            control.should_save = args.save_strategy != "no"
         if not state.is_world_process_zero or not logs:
             return
         if "loss" in logs:  # not the summary at the end

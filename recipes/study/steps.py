@@ -83,7 +83,7 @@ def _answers(study: Study, arm: Arm, seed: int) -> Step:
     """Let an arm's model answer all tasks of `transfer`."""
     assert study.transfer is not None
     flags = {"tasks": json.dumps(study.transfer.columns, ensure_ascii=False)}
-    flags |= {"num_responses": str(study.num_responses), "seed": str(seed)}
+    flags |= {"num_responses": str(study.num_responses), "seed": str(seed), "keep_going": "true"}
     return _measure(study, arm, seed, "answers", flags, _MODEL_FLAGS | {"batch_size"})
 
 
@@ -151,7 +151,8 @@ def _training_table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[S
 def _sample(study: Study, arm: Arm, seed: int, name: str, count: int, random_seed: int) -> Step:
     """Draw `count` responses of an arm's model with the random numbers of `random_seed`."""
     model, step = _model(study, arm, seed)
-    flags = {"model": model, "num_responses": str(count), "seed": str(random_seed)}
+    # A row of which no list is valid is a row.
+    flags = {"model": model, "num_responses": str(count), "seed": str(random_seed), "keep_going": "true"}
     flags |= {"source": study.at(arm.step, seed), "output_dir": study.step_folder(name)}
     names = study.sampling.keys() - {"launcher"}
     flags |= _sampling_flags(study, names - _MODEL_FLAGS if model in OF_NOUNS else names)

@@ -1,5 +1,7 @@
 """Lists that people wrote, out of a spreadsheet: each with its score by people's rule, and by the strict one.
 
+What a model wrote is read by people's rule, too (`found_words`), but only to say that words are there.
+
 People's rule is Olson's (2021) first seven valid words of ten, however the ten are separated: numbered or not, in
 lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, is the same by both rules.
 """
@@ -13,6 +15,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason
 from sozo.data.sheet import Sheet
+from sozo.scoring.final_text import final_text
 from sozo.scoring.nouns.rules import MAX_WORD_CHARS
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.dat.scorer import COUNTED, DatScorer, first_seven
@@ -28,6 +31,14 @@ _SCORE = ("sozo score", "score", "得点", "スコア")
 _BETWEEN = re.compile(r"[\n\r\t,，、､;；]")
 _NUMBERING = re.compile(r"\s*([①-⑳]|[(（]?[0-9０-９]{1,2}([)）.．:：\s]|$))?[\s・•*●○■-]*")
 _AROUND = " 　。．.「」『』\"'“”"
+# What stands around a chat model's words: sentences before and behind them; Markdown, readings and explanations.
+_SENTENCES = re.compile(
+    r"\A(?:(?:はい|[^\n]{4,})(?<![0-9０-９])[。．.:：!！](?!\Z)\s*){1,2}+|\n[^\n]{4,}+(?<=[。．.!！?？])\Z"
+)
+_ASIDE = re.compile(
+    r"(?<=[^\W\d])[ \t　*_`]*+(?:[(（][^()（）\n]*+[)）]|[:：].*|(?<=\s)[-–—]\s.*)|^```.*$|\*\*|__|`|\\(?=\.)",
+    re.MULTILINE,
+)
 
 
 def people_words(text: str, language: str = "ja") -> list[str]:
@@ -45,6 +56,21 @@ def people_words(text: str, language: str = "ja") -> list[str]:
         pieces = [word for piece in pieces for word in piece.split()]
     words = [unicodedata.normalize("NFKC", _NUMBERING.sub("", piece, count=1)).strip(_AROUND) for piece in pieces]
     return [word for word in words if word]
+
+
+def found_words(text: str, language: str = "ja") -> list[str]:
+    """The words that a lenient reader finds in a model's answer: what is numbered or marked, or else each line.
+
+    It says that a model knows the words and not the form. No reward and no score may ask it: a forgiving reader hides
+    reward hacking (`sozo.scoring.parse` is the strict one).
+
+    >>> found_words("はい、2個です。\\n犬\\n法律"), found_words("**1. 犬（いぬ）**\\n**2. 法律**")
+    (['犬', '法律'], ['犬', '法律'])
+    """
+    text = final_text(text) or ""
+    marked = [line for line in map(str.strip, text.splitlines()) if _NUMBERING.sub("", line, count=1) != line]
+    listed = "\n".join(marked) or _SENTENCES.sub("", text)
+    return people_words(_ASIDE.sub("", listed), language)
 
 
 def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":

@@ -170,6 +170,13 @@ class FinishedDat(Finished):
         table = pa.concat_tables(iter_tables(self.folder, ("id", "text", "score", "reason")))
         return table.append_column("item", pa.repeat(pa.scalar(""), table.num_rows))
 
+    def texts(self, reason: str) -> list[str]:
+        """The responses that count and are invalid for this reason."""
+        import pyarrow.compute as pc
+
+        rows = self.table().slice(0, self.summary.num_responses)
+        return rows.filter(pc.equal(rows["reason"], reason))["text"].to_pylist()
+
     def by_answer(self, measure: Measure) -> np.ndarray:
         """Scores of the valid responses that count, float32, shape (valid,); or 1 for each valid response, else 0."""
         if measure.short == "valid":

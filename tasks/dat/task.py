@@ -12,11 +12,13 @@ import numpy as np
 
 from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.prompts import prompt
-from sozo.data.schema import utf8_safe
+from sozo.data.schema import Reason, utf8_safe
 from sozo.scoring.measure import Measure
+from sozo.scoring.parse import NUM_WORDS
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import diversity_ends, measure
+from sozo.tasks.dat.people import found_words
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
 from sozo.tasks.dat.table import read_lists
@@ -137,4 +139,7 @@ class Dat(Task):
         responses = run.folder / "responses"
         row = summarise(responses, source=run.source, trials=run.trials, language=self.settings.language)
         words, lists = read_lists(responses, run.trials)
-        return Outcome(replace(row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)).metrics())
+        metrics = replace(row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)).metrics()
+        unread = self.written(run.folder, metrics).texts(Reason.FORMAT)
+        other = sum(len(found_words(text, self.settings.language)) != NUM_WORDS for text in unread)
+        return Outcome(metrics | {"ten_words": row.came - other})

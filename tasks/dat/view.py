@@ -8,7 +8,7 @@ from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import answer_state
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import COUNT, share
+from sozo.scoring.numbers import COUNT, n_of, share
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell
@@ -38,6 +38,7 @@ from sozo.tasks.view import (
 )
 
 _ENDS = ("_se", "_low", "_high")  # of names of how far an instrument may be off
+_APART = 0.05  # shares as asked and of ten words found that are further apart are shown beside each other
 
 
 class DatView(View[FinishedDat]):
@@ -74,6 +75,7 @@ class DatView(View[FinishedDat]):
             RunColumn("mean", mean, shown=RESULT, change=score, paper="mean"),
             RunColumn("std", std, shown=RESULT, paper="std"),
             RunColumn("unique_words", unique, shown=RESULT, paper="unique_words", figure=lambda n: f"{int(n):,}"),
+            stored("ten_words", shown=NUMBERS | FACTS),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
             *_named(runs),
@@ -81,6 +83,18 @@ class DatView(View[FinishedDat]):
             setting_of("noun_checker", "dat_checker", FACTS | SCALE),
             RunColumn("range", _range, shown=CARD),
             *counted(runs, "reasons", "Invalid"),
+        ]
+
+    def notes(self, run: FinishedDat) -> list[str]:
+        """Where ten words are found in clearly more responses than are valid, or none is: what is wrong, with texts."""
+        row, found = run.summary, run.metrics.get("ten_words")
+        if found is None or (row.valid and found - row.valid <= _APART * row.came):
+            return []
+        asked = f"As asked: {n_of(row.valid, row.came)} ({share(row.valid, row.came)})."
+        return [
+            f"{asked} Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), read leniently, never paid.",
+            *(f"{reason}: {text[:160]!r}" for reason in row.reasons for text in run.texts(reason)[:2]),
+            "What helps: docs/training.md, My model writes no valid list.",
         ]
 
     def explained(self, run: FinishedDat) -> list[str]:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from quickstart import COPIED, TARGETS
 
 from fakes import write_responses
 from finished_runs import dat_run
+from quickstart import COPIED, TARGETS
 from sozo.data.record import read_json, write_json
 from sozo.data.schema import Response
 from sozo.eval.compare import compare_models

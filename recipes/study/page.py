@@ -177,7 +177,7 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
         if row.parts and row.parts.dealt:
             second = replace(second, below=(_dealt_anew(MEASURES[GUARD], row.parts.dealt.deviations),))
         cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
-        cells["Combination, centred"] = _gain_cell(row.parts.combination if row.parts else None)
+        cells["Pairing, centred"] = _gain_cell(row.parts.combination if row.parts else None)
         cells["Known pairs"] = Cell(row.parts.known_pairs, SHARE) if row.parts else None
     for task, by_row in result.controls.items():
         verdict = by_row.get(row.summary.source)
@@ -192,7 +192,7 @@ def _instruments(row: Table11Row) -> dict[str, Content]:
 
 def _dealt_anew(measure: RowMeasure, value: float | None) -> str:
     """The line below a number that says what it is of the same words, shuffled among the lists."""
-    return f"dealt anew {measure.show(value)}"
+    return f"shuffled {measure.show(value)}"
 
 
 def _gain_cell(gain: Gain | None) -> Cell:

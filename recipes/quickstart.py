@@ -3,9 +3,9 @@
     python recipes/quickstart.py            # further flags, such as --max_steps 50, go to grpo_dat.py
 
 It trains the embedded tiny model twice, with the very commands that a lab launches: by GRPO on the paper's reward
-(recipes/grpo_dat.py), and beside it, on the second core, by SFT towards frontier lists (recipes/sft_dat.py). Then it
-draws 2,048 responses from random nouns, from the frontier and from the models before and after, prints them as rows of
-the paper's Table 11 and writes one HTML page with the learning curves. Killed and run again, it continues.
+(recipes/grpo_dat.py), and beside it, on the second core, by SFT on drawn lists (recipes/sft_dat.py). Then it lets the
+models before and after write 2,048 lists each, prints what training changed, by an encoder that nobody trained on too,
+and writes one HTML page with the learning curves. Killed and run again, it continues.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -32,10 +31,10 @@ LISTS += " --noun_checker jumandic"
 COPIED = "SFT's lists"
 TARGETS = {"after GRPO": "score, usable", "after SFT": "the words of SFT's lists", COPIED: "(they are SFT's target)"}
 CURVES = {
-    "dat/mean_score": "Mean DAT score of valid responses",
-    "dat/valid_rate": "Valid rate",
-    "dat/unique_words": "Unique words per 64 responses",
-    "reward": "Reward (10 x score, 0 if invalid or seen before)",
+    "dat/mean_score": "GRPO: score of usable lists",
+    "dat/valid_rate": "GRPO: usable",
+    "dat/unique_words": "GRPO: different words in 64 lists",
+    "reward": "GRPO: what is paid (10 x score; 0 if not usable or written before)",
 }
 
 
@@ -60,7 +59,9 @@ def train(args: argparse.Namespace, flags: list[str]) -> None:
     grpo = ["grpo_dat.py", "--output_dir", args.output_dir / "grpo", *flags]
     draw = ["sample_dat.py", *LISTS.split(), "--source", COPIED, "--num_responses", args.num_lists]
     draw += ["--output_dir", lists]
-    sft = ["sft_dat.py", "--config", HERE / "tiny" / "sft-word-targets.yaml", "--responses", lists]
+    # The simplest second training whose gain was shown (docs/beyond.md): the words as drawn, not their distributions.
+    sft = ["sft_dat.py", "--config", HERE / "tiny" / "sft-word-targets.yaml", "--word_targets", "false"]
+    sft += ["--responses", lists]
     sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(launch, [grpo], args.seed), pool.submit(launch, [draw, sft], args.seed, log)]
@@ -73,15 +74,9 @@ def train(args: argparse.Namespace, flags: list[str]) -> None:
         job.result()
 
 
-def grpo_config() -> dict[str, Any]:
-    """What `grpo_dat.py` trains the tiny model by."""
-    import yaml
-
-    return dict(yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8")))
-
-
 def draw(args: argparse.Namespace) -> dict[str, Path]:
     """Draw responses at random and of the models before and after; the folder of each row, of the lists copied too."""
+    import yaml
     from transformers.utils import logging
 
     from sozo.eval.draw import SamplingOptions
@@ -92,7 +87,7 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
     from sozo.tasks.dat.task import Dat
 
     logging.disable_progress_bar()
-    limit = grpo_config()["max_completion_length"]
+    limit = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))["max_completion_length"]
     task = Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))  # what grpo.yaml pays for
     sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512)
     models = {"random": "random", "before": str(ensure_tiny())}
@@ -109,19 +104,17 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
 
 def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     """Print what training changed, write the page and its picture."""
-    from sozo.data.record import write_whole
     from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.guarded import guard_gains
     from sozo.eval.outcome import outcomes
     from sozo.eval.report.answer import in_english
     from sozo.eval.report.charts import Curve
-    from sozo.eval.report.svg import standalone
     from sozo.scoring.guard import Guard
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.table import markdown
     from sozo.tasks.dat.table11 import table11
-    from study.page import plane, short_table, write_page
+    from study.page import short_table, write_page
     from study.result import Result, scorer_facts
 
     compared = compare_models(find_evaluated([*map(str, folders.values())]), "before")
@@ -131,13 +124,14 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     shown, on_page = (short_table(table, pairing, TARGETS, changes) for changes in ({}, compared.changes))
     print(markdown(shown), *shown.notes, *learned, sep="\n")
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
-    steps = f"{history[-1]['step']} steps of {grpo_config()['completions_per_step']} answers"
+    paid = "for each list that it wrote it was paid 10 times the score, or 0 (not usable, or written before)"
     facts = {
-        "before": "tiny, a 2-layer Llama that knows 6,144 nouns and the form of an answer",
-        "after GRPO": f"before, after {steps}: each is paid 10 times its score, and 0 if not usable or seen before",
-        "after SFT": f"before, after copying {args.num_lists:,} lists",
-        COPIED: "drawn by a program to be far apart by ja-ginza and of many of JumanDIC's categories",
-        "random": "nouns drawn with equal chance",
+        "The task": "name ten nouns as far apart in meaning as possible",
+        "before": "the tiny model: a 2-layer Llama that knows 6,144 nouns and the form of an answer",
+        "after GRPO": f"before, trained for {history[-1]['step']} steps: {paid}",
+        "after SFT": f"before, trained to copy the {args.num_lists:,} lists of the row {COPIED}",
+        COPIED: "drawn by a program: far apart by ja-ginza, and of many of JumanDIC's categories",
+        "random": "ten of the same nouns, drawn with equal chance",
         **scorer_facts(folders),
         "Seed": str(args.seed),
     }
@@ -147,7 +141,6 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     curves = [Curve(name, at, [e[key] for e in logged], baselines.get(key)) for key, name in CURVES.items()]
     title = "sozo quickstart: a tiny model learns the Divergent Association Task"
     result = Result(title, folders, table, facts, answer=learned, tables=[on_page], curves=curves, samples=10)
-    write_whole(args.output_dir / "plane.svg", standalone(plane(result)))
     write_page(args.output_dir / "report.html", result)
     print(f"The page with curves, distributions and responses: {args.output_dir / 'report.html'}")
 

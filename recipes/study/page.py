@@ -64,6 +64,7 @@ NOTES = [  # of the short table
     "Pairing: what of the score is lost when words are shuffled among the lists; here by e5, on which nobody trained.",
     "It is the gain over before, in standard deviations of the scores before, with its 95% interval.",
 ]
+BELOW = "Below a number stands its change from before, with its 95% interval: on one side of 0 it is shown."
 _PAPER_RESPONSES = 131_072  # in all, of each row
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _DEVIATIONS = Measure("deviations", 2)
@@ -170,8 +171,6 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
     for name, shown in summary_cells(row.summary).items():
         cells[name] = replace(shown, paper=paper.get(name, ""))
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
-    if result.study is None and measured([row.summary for row in table.rows]):
-        cells |= _instruments(row)
     if table.guard:
         own, second = map(_gain_cell, row.gains)
         if row.parts and row.parts.dealt:
@@ -183,11 +182,6 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
         verdict = by_row.get(row.summary.source)
         cells[heading(task)] = verdict.text() if verdict else None
     return cells
-
-
-def _instruments(row: Table11Row) -> dict[str, Content]:
-    measures = (MEASURES[name] for name in ("combination", "categories", f"categories{DEALT}"))
-    return {measure.heading: Cell(measure.value(row), measure.measure) for measure in measures}
 
 
 def _dealt_anew(measure: RowMeasure, value: float | None) -> str:
@@ -262,7 +256,7 @@ def short_table(
         gain = replace(_gain_cell(pairing.get(summary.source)), n=None)
         cells["Pairing by e5"] = gain if pairing else "not measured"
         rows.append({"Lists": summary.source, "Target": targets.get(summary.source), **cells})
-    return tabulate("What training changed", rows, NOTES)
+    return tabulate("What training changed", rows, [*NOTES, *[BELOW] * bool(changes)])
 
 
 def to_markdown(result: Result) -> str:
@@ -284,7 +278,7 @@ def to_markdown(result: Result) -> str:
 
 
 def write_page(path: Path, result: Result) -> None:
-    """Write the page and its tables, each file whole or not at all. What a result does not have is left out."""
+    """Write the page, its tables and plane.svg, each file whole or not at all. What a result has not is left out."""
     tables = [*result.tables] or [rows_table(result)]
     if result.study:
         tables = [claims_table(result), differences_table(result), arms_table(result)]
@@ -297,11 +291,13 @@ def write_page(path: Path, result: Result) -> None:
     names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(result.folders)
     scores = {name: valid_scores(result.folders[name]) for name in names}
     growing = {row.summary.source: row.curve for row in result.table.rows if row.summary.source in names}
+    if chart := plane(result):
+        write_whole(path.with_name("plane.svg"), standalone(chart))
     page = render(
         Path(__file__).with_name("page.html"),
         title=result.title,
         result=result,
-        plane=plane(result),
+        plane=chart,
         tables=tables,
         hints={measure_heading(result, name): MEASURES[name].sentence for name in result.measures} | REASONS,
         controls=[explanation(task) for task in result.controls],
@@ -324,11 +320,8 @@ def write_page(path: Path, result: Result) -> None:
 def write_result(folder: Path, result: Result, name: str) -> str:
     """Write plane.svg, `name`.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
     text = to_markdown(result)
-    picture = ""
-    if chart := plane(result):
-        write_whole(folder / "plane.svg", standalone(chart))
-        picture = "![Mean DAT score against unique words](plane.svg)\n\n"
-    write_whole(folder / f"{name}.md", f"# {result.title}\n\n{picture}{text}".encode())
     write_page(folder / "report.html", result)
+    picture = "![Mean DAT score against unique words](plane.svg)\n\n" if (folder / "plane.svg").is_file() else ""
+    write_whole(folder / f"{name}.md", f"# {result.title}\n\n{picture}{text}".encode())
     write_json(folder / "metrics.json", result.to_json())
     return text

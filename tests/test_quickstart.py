@@ -21,7 +21,7 @@ from sozo.tasks.dat.table11 import table11
 from study.page import short_table
 
 QUICKSTART = Path(__file__).parent.parent / "recipes" / "quickstart.py"
-HEADINGS = ["Lists", "Target", "Usable", "Score", "Different words in 2 lists", "Pairing by e5"]
+HEADINGS = ["Lists", "Target", "Usable", "Score by ja-ginza", "Different words in 2 lists", "Pairing by e5"]
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ REASONS = {
 NOTES = [  # of the short table
     "Target: what its training aimed at. That a target rose shows that training worked, and no more.",
     "Usable: share of the answers that are ten different nouns, one a line (valid). The other columns are of these.",
-    "Score: how far apart the ten words of a list are: their mean cosine distance by the vectors of ja-ginza, 0 to 2.",
+    "Score: how far apart the ten words of a list are: the mean cosine distance of two of them, 0 to 2.",
     "Different words: in as many usable lists of every row. All lists are of the 6,144 nouns that the model knows.",
     "Pairing: what of the score is lost when words are shuffled among the lists; here by e5, on which nobody trained.",
     "It is the gain over before, in standard deviations of the scores before, with its 95% interval.",
@@ -248,7 +248,7 @@ def short_table(
         summary, cells = row.summary, dict[str, Content]()
         columns = {
             "Usable": (Dat.measures[1], Cell.share(summary.valid, summary.num_responses)),
-            "Score": (Dat.measures[0], Cell(summary.mean, MEASURES[MEAN].measure)),
+            "Score by ja-ginza": (Dat.measures[0], Cell(summary.mean, MEASURES[MEAN].measure)),
             f"Different words in {table.equal_size:,} lists": (UNIQUE_WORDS, Cell(row.equal_size_words)),
         }
         for name, (measure, shown) in columns.items():

@@ -51,8 +51,9 @@ class Evaluated:
 def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
     """The models whose finished runs lie in some folders, however deep; of a study's folder its rows.
 
-    A place is `DIR`, or `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL. Within one come the
-    paper's methods first, then names (checkpoint-9 before -10). Where it holds several studies, a row is STUDY/ROW.
+    A place is `DIR`, or `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL. Within one come
+    `before` and the paper's methods first, then names (checkpoint-9 before -10). Where it holds several studies, a row
+    is STUDY/ROW.
     """
     models: dict[str, Evaluated] = {}
     for place in places:
@@ -86,7 +87,8 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
 
 
 def _order(name: str) -> tuple[int, list[Any]]:
-    place = METHODS.index(name) if name in METHODS else len(METHODS)
+    first = ("before", *METHODS)  # the base, where nobody names one, is the first model
+    place = first.index(name) if name in first else len(first)
     return place, [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 

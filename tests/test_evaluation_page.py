@@ -168,7 +168,7 @@ def test_mistakes_are_one_line(runs, words, message, tmp_path):
 
 def test_a_name_for_a_folder(runs):
     models = find_evaluated([f"a={runs / 'before'}", f"b={runs}"])
-    assert [model.name for model in models] == ["a", "b/after", "b/before"]
+    assert [model.name for model in models] == ["a", "b/before", "b/after"]
 
 
 def test_a_study_fills_the_papers_tables_each_row_from_its_own_base(tmp_path):

@@ -60,7 +60,13 @@ def jcq(tmp_path, sha256, scored=698):
     mean = {"mean": 3.5, "low": 3.4, "high": 3.6, "n": scored, "of": 700}
     mean = mean if scored else {"mean": None, "low": None, "high": None, "n": 0, "of": 700}
     statuses = {"ok": scored, "refused": 700 - scored}
-    counts = {"num_items": 700, "num_answers": 700, "valid": scored, "statuses": statuses, "answer_states": {"whole": 700, "truncated": 0}}
+    counts = {
+        "num_items": 700,
+        "num_answers": 700,
+        "valid": scored,
+        "statuses": statuses,
+        "answer_states": {"whole": 700, "truncated": 0},
+    }
     measures = dict.fromkeys((f"jcq/{name}" for name in ("mean", *CRITERIA)), mean)
     metrics = {"judge": "gpt-4o", "prompt": "jcq-v1", **counts, "measures": measures}
     return TaskRun(Jcq(), folder, metrics, False)

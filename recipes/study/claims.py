@@ -114,15 +114,15 @@ MEASURES = {
         signed=True,
     ),
     f"{GUARD}{DEALT}": RowMeasure(
-        "The same, dealt anew",
+        "The same, words shuffled among the lists",
         "What would be left of the gain by the guard if the words of the arm were shuffled among its lists.",
         _DEVIATIONS,
         _part("dealt"),
         signed=True,
     ),
     "guard combination": RowMeasure(
-        "Combination by the centred guard",
-        "What combination gains by the guard's vectors without their mean: no choice of words can raise it.",
+        "Pairing by the centred guard",
+        "What pairing gains by the guard's vectors without their mean: no choice of words can raise it.",
         _DEVIATIONS,
         _part("combination"),
         signed=True,

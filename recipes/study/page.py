@@ -1,6 +1,7 @@
 """The page of a study, or of any tables of responses, and the same in Markdown: plane, claims, arms, rows, charts."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 from sozo.data.markdown import bullets
 from sozo.data.record import write_json, write_whole
 from sozo.data.schema import Reason, part_paths, read_responses
+from sozo.eval.compare import Changes
+from sozo.eval.report.cells import with_change
 from sozo.eval.report.charts import curve_chart, score_chart, steps_chart, unique_words_chart
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.plane import Spot, plane_chart
@@ -20,8 +23,10 @@ from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
 from sozo.tasks.dat.instruments import DIVERSITY
+from sozo.tasks.dat.summary import UNIQUE_WORDS
 from sozo.tasks.dat.table import valid_scores
 from sozo.tasks.dat.table11 import Published, Table11, Table11Row
+from sozo.tasks.dat.task import Dat
 from sozo.tasks.dat.view import DatView, summary_cells
 from study.arms import PAPER, Arm
 from study.claims import (
@@ -51,6 +56,15 @@ REASONS = {
     "repeated_word": "a word comes twice",
     "no_vector": "a word the encoder does not know",
 }
+NOTES = [  # of the short table
+    "Target: what its training aimed at. That a target rose shows that training worked, and no more.",
+    "Usable: share of the answers that are ten different nouns, one a line (valid). The other columns are of these.",
+    "Score: how far apart the ten words of a list are: the mean cosine distance of two of them, 0 to 2.",
+    "Different words: in as many usable lists of every row. All lists are of the 6,144 nouns that the model knows.",
+    "Pairing: what of the score is lost when words are shuffled among the lists; here by e5, on which nobody trained.",
+    "It is the gain over before, in standard deviations of the scores before, with its 95% interval.",
+]
+BELOW = "Below a number stands its change from before, with its 95% interval: on one side of 0 it is shown."
 _PAPER_RESPONSES = 131_072  # in all, of each row
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _DEVIATIONS = Measure("deviations", 2)
@@ -58,8 +72,11 @@ _MARKS = {HELD: "good", FAILED: "bad"}
 
 
 def plane(result: Result) -> str:
-    """Mean against unique words, every arm with its seeds, as SVG; empty where no arm has both."""
+    """Mean against unique words as SVG: arms with their seeds, or the rows of `tables`; empty without both."""
     spots = []
+    for number, row in enumerate(result.table.rows if result.tables else ()):
+        if row.equal_size_words is not None and row.summary.mean is not None:
+            spots.append(Spot(row.summary.source, (row.equal_size_words, row.summary.mean), (), number))
     for arm in result.arms:
         words, mean = result.interval(UNIQUE, arm), result.interval(MEAN, arm)
         if words and mean and words.mean is not None and mean.mean is not None:
@@ -67,8 +84,9 @@ def plane(result: Result) -> str:
             seeds = [(x, y) for x, y in by_seed if x is not None and y is not None]
             colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
             spots.append(Spot(arm.name, (words.mean, mean.mean), seeds, colour))
-    across = f"Unique words in {result.table.equal_size:,} valid responses"
-    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane", GROUPS) if spots else ""
+    across = f"Different words in {result.table.equal_size:,} usable lists"
+    groups = GROUPS if result.study else None
+    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane", groups) if spots else ""
 
 
 def measure_heading(result: Result, name: str) -> str:
@@ -153,14 +171,12 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
     for name, shown in summary_cells(row.summary).items():
         cells[name] = replace(shown, paper=paper.get(name, ""))
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
-    if result.study is None and measured([row.summary for row in table.rows]):
-        cells |= _instruments(row)
     if table.guard:
         own, second = map(_gain_cell, row.gains)
         if row.parts and row.parts.dealt:
             second = replace(second, below=(_dealt_anew(MEASURES[GUARD], row.parts.dealt.deviations),))
         cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
-        cells["Combination, centred"] = _gain_cell(row.parts.combination if row.parts else None)
+        cells["Pairing, centred"] = _gain_cell(row.parts.combination if row.parts else None)
         cells["Known pairs"] = Cell(row.parts.known_pairs, SHARE) if row.parts else None
     for task, by_row in result.controls.items():
         verdict = by_row.get(row.summary.source)
@@ -168,14 +184,9 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
     return cells
 
 
-def _instruments(row: Table11Row) -> dict[str, Content]:
-    measures = (MEASURES[name] for name in ("combination", "categories", f"categories{DEALT}"))
-    return {measure.heading: Cell(measure.value(row), measure.measure) for measure in measures}
-
-
 def _dealt_anew(measure: RowMeasure, value: float | None) -> str:
     """The line below a number that says what it is of the same words, shuffled among the lists."""
-    return f"dealt anew {measure.show(value)}"
+    return f"shuffled {measure.show(value)}"
 
 
 def _gain_cell(gain: Gain | None) -> Cell:
@@ -225,16 +236,27 @@ def reasons_table(table: Table11) -> Table:
     return tabulate("Why responses are invalid", rows)
 
 
-def short_table(table: Table11) -> Table:
-    """Of each row what fits a terminal: what it is made of is explained in recipes/quickstart.py."""
+def short_table(
+    table: Table11, pairing: Mapping[str, Gain | None], targets: Mapping[str, str], changes: Changes
+) -> Table:
+    """Of each row what a newcomer needs, with its difference from the base; what `recipes/quickstart.py` prints.
+
+    `pairing` is by rows' names the gain by e5, empty where it was not measured; `targets` what trainings aimed at.
+    """
     rows = []
     for row in table.rows:
-        summary, mean = row.summary, MEASURES[MEAN]
-        valid = Cell.share(summary.valid, summary.num_responses)
-        cells: dict[str, Content] = {"Source": summary.source, "Valid": valid}
-        cells |= {"Mean": Cell(mean.value(row), mean.measure), "Unique words": summary.unique_words}
-        rows.append(cells | _instruments(row))
-    return tabulate("DAT scores", rows)
+        summary, cells = row.summary, dict[str, Content]()
+        columns = {
+            "Usable": (Dat.measures[1], Cell.share(summary.valid, summary.num_responses)),
+            "Score by ja-ginza": (Dat.measures[0], Cell(summary.mean, MEASURES[MEAN].measure)),
+            f"Different words in {table.equal_size:,} lists": (UNIQUE_WORDS, Cell(row.equal_size_words)),
+        }
+        for name, (measure, shown) in columns.items():
+            cells[name] = with_change(shown, changes.get((summary.source, measure.name)), measure)
+        gain = replace(_gain_cell(pairing.get(summary.source)), n=None)
+        cells["Pairing by e5"] = gain if pairing else "not measured"
+        rows.append({"Lists": summary.source, "Target": targets.get(summary.source), **cells})
+    return tabulate("What training changed", rows, [*NOTES, *[BELOW] * bool(changes)])
 
 
 def to_markdown(result: Result) -> str:
@@ -256,22 +278,26 @@ def to_markdown(result: Result) -> str:
 
 
 def write_page(path: Path, result: Result) -> None:
-    """Write the page and its tables, each file whole or not at all. What a result does not have is left out."""
-    tables = [rows_table(result)]
+    """Write the page, its tables and plane.svg, each file whole or not at all. What a result has not is left out."""
+    tables = [*result.tables] or [rows_table(result)]
     if result.study:
         tables = [claims_table(result), differences_table(result), arms_table(result)]
-    tables += [instrument_table(result.table), reasons_table(result.table)]
+    if not result.tables:
+        tables.append(instrument_table(result.table))
+    tables.append(reasons_table(result.table))
     tables = [table for table in tables if table.rows]
     write_tables(path.with_name(f"{path.stem}-tables"), tables)
     # Charts and responses of an arm are those of its first seed.
     names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(result.folders)
     scores = {name: valid_scores(result.folders[name]) for name in names}
     growing = {row.summary.source: row.curve for row in result.table.rows if row.summary.source in names}
+    if chart := plane(result):
+        write_whole(path.with_name("plane.svg"), standalone(chart))
     page = render(
         Path(__file__).with_name("page.html"),
         title=result.title,
         result=result,
-        plane=plane(result),
+        plane=chart,
         tables=tables,
         hints={measure_heading(result, name): MEASURES[name].sentence for name in result.measures} | REASONS,
         controls=[explanation(task) for task in result.controls],
@@ -294,11 +320,8 @@ def write_page(path: Path, result: Result) -> None:
 def write_result(folder: Path, result: Result, name: str) -> str:
     """Write plane.svg, `name`.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
     text = to_markdown(result)
-    picture = ""
-    if chart := plane(result):
-        write_whole(folder / "plane.svg", standalone(chart))
-        picture = "![Mean DAT score against unique words](plane.svg)\n\n"
-    write_whole(folder / f"{name}.md", f"# {result.title}\n\n{picture}{text}".encode())
     write_page(folder / "report.html", result)
+    picture = "![Mean DAT score against unique words](plane.svg)\n\n" if (folder / "plane.svg").is_file() else ""
+    write_whole(folder / f"{name}.md", f"# {result.title}\n\n{picture}{text}".encode())
     write_json(folder / "metrics.json", result.to_json())
     return text

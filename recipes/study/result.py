@@ -17,6 +17,7 @@ from sozo.scoring.guard import Guard
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.table import Table
 from sozo.tasks.dat.instrument_cells import difference, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.table11 import Table11, Table11Row, table11, with_gains
@@ -40,6 +41,7 @@ class Result:
     controls: Verdicts = field(default_factory=dict)  # what the control tasks say of the rows
     evaluations: Mapping[str, Mapping[str, Steps]] = field(default_factory=dict)  # measure -> row -> step -> value
     answer: Sequence[str] = ()  # what was learned, in sentences
+    tables: Sequence[Table] = ()  # shown instead of Table 11 and the instruments
     curves: Sequence[Curve] = ()  # of learning
     samples: int = 3  # responses of each row that are shown
     study: Study | None = None  # where it has arms or several seeds

@@ -58,7 +58,6 @@ class Outcome:
     level: float = LEVEL  # 1 - 0.05 / m of a method with m tasks
     p: float | None = None  # m times that of the change: below 0.05 exactly where the interval leaves 0
     guards: tuple[GuardState, ...] = ()
-    independent_words: int | None = None  # as many as lists of words drawn independently have at its mean, if known
     judge_noise: float = 0.0  # standard deviation of a mean from one judging to the next; it is in the interval
     control: ControlVerdict | None = None  # of a task that is a control: nothing is won there
     base_lost: bool = False  # whether the base would have lost there, were it the model

@@ -191,18 +191,8 @@ class Scatter:
     encoder: str | None = None  # that y is of, and the frontier too
 
 
-@dataclass(frozen=True, slots=True)
-class Radar:
-    """A picture for each model: the means of four measures beside those of its base."""
-
-    name: str
-    measures: tuple[Measure, ...]
-    least: float  # the value in the centre
-    most: float  # the value at the rim
-
-
 # What the page shows of a task: tables, and pictures.
-Section = tuple[Sequence[ModelTable | RowTable], Sequence[Ridge | Scatter | Radar]]
+Section = tuple[Sequence[ModelTable | RowTable], Sequence[Ridge | Scatter]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,6 @@ def clause(one: Outcome, gains: Sequence[float] = (), *, unseen: bool = False) -
     parts = [wording(f"answer_{sign}{less if sign != 'none' else ''}", task=task, number=difference(one), why=why)]
     fell, rose = one.of_state(FELL), one.rose
     parts += [wording("answer_fell", guard=_guard(state)) for state in fell]
-    if one.kind == "price" and one.independent_words is not None:
-        parts.append(wording("answer_independent", n=f"{one.independent_words:,}"))
     parts += [wording("answer_rose", guard=_guard(state)) for state in rose]
     if sign in ("lower", "higher") and one.guards:
         of_gain = [(state, state.state if one.higher else state.of_base) for state in one.guards]

@@ -117,15 +117,3 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
         axes.set(xlabel=across, ylim=(-0.1, len(arrays)))
 
     return svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), salt, f"Distribution of {across}s: " + ", ".join(scores))
-
-
-def radar_points(values: Sequence[float], least: float = 1.0, most: float = 5.0) -> str:
-    """Corners of a radar polygon for an SVG `points` attribute: `most` is at 100 from the centre, first value upwards.
-
-    >>> radar_points([5, 3, 1, 3])
-    '0.0,-100.0 50.0,0.0 0.0,0.0 -50.0,0.0'
-    """
-    radii = [100 * (value - least) / (most - least) for value in values]
-    angles = np.arange(len(radii)) * 2 * np.pi / len(radii)
-    corners = [(r * np.sin(a), -r * np.cos(a)) for r, a in zip(radii, angles, strict=True)]
-    return " ".join(f"{x + 0.0:.1f},{y + 0.0:.1f}".replace("-0.0", "0.0") for x, y in corners)

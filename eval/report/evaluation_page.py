@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import facts
 from sozo.eval.report.guard import guard_tables
 from sozo.eval.report.lead import lead
-from sozo.eval.report.pictures import Figure, independent_words, plane, radars, ridge
+from sozo.eval.report.pictures import Figure, plane, ridge
 from sozo.eval.report.published import published_outcomes, published_values
 from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
@@ -27,7 +27,7 @@ from sozo.scoring.guard import Guard
 from sozo.scoring.table import Table
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
-from sozo.tasks.view import Radar, Ridge
+from sozo.tasks.view import Ridge
 
 MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it stays below 8 MB
 
@@ -112,7 +112,7 @@ def _sections(
     compared: Compared, tasks: Sequence[type[Task]], found: Sequence[Outcome], with_published: bool
 ) -> dict[str, Any]:
     """The answer over all tasks; of each its sentence and pictures; what its view declares, after an overview."""
-    leads, every_radar, every_gain = [], [], dict[str, list[float]]()
+    leads, every_gain = [], dict[str, list[float]]()
     of_paper: list[Outcome] = []
     tables: list[Table] = []
     charts: list[Figure] = []
@@ -122,30 +122,21 @@ def _sections(
         if not runs:
             continue
         declared, pictures = task.view.section(task.measures, runs)
-        theirs = published_values(declared, task.measures[:1])
+        theirs = published_values(declared, task.measures[0])
         trained = list(published_outcomes(task, theirs))
         gains = [d for one in trained if (d := one.change.difference or 0.0) > 0] if compared.trained else []
         every_gain[task.name] = gains
         if with_published:
-            means[task.name] = {model.name: values[0] for model, values in theirs}
+            means[task.name] = {model.name: mean for model, mean in theirs}
             of_paper += trained
         shown = section_tables(task, compared, declared, with_published=with_published)
         tables += map(without_empty, on_one_scale(shown))
         planes: list[Figure] = []
         for picture in pictures:
-            if isinstance(picture, Radar):
-                papers = published_values(declared, picture.measures, training=False) if with_published else []
-                if group := radars(picture, task, compared, papers):
-                    every_radar.append((picture.name, group))
-            elif isinstance(picture, Ridge):
+            if isinstance(picture, Ridge):
                 charts += filter(None, [ridge(picture, task, compared.methods)])
             else:
                 planes += filter(None, [plane(picture, task, compared.methods)])
-                words = independent_words(picture, task, compared.methods)
-                found = [
-                    replace(one, independent_words=words.get(one.model)) if one.task == task.name else one
-                    for one in found
-                ]
         leads.append((lead(task, compared, found, gains), planes))
     tables.insert(0, without_empty(overview(compared, tasks, means)))
     over_answers = [one.change.n for one in found if one.change.low is not None and not one.change.seeds]
@@ -154,4 +145,4 @@ def _sections(
         "few": few(over_answers),
         "papers": [(one.model, clause(one)) for one in of_paper],
     }
-    return {**answers, "leads": leads, "tables": tables, "charts": charts, "radars": every_radar}
+    return {**answers, "leads": leads, "tables": tables, "charts": charts}

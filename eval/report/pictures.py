@@ -5,28 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sozo.eval.compare import Compared
-from sozo.eval.frontier import NAMES, curves_beside
-from sozo.eval.report.charts import radar_points, ridge_chart
+from sozo.eval.frontier import curves_beside
+from sozo.eval.report.charts import ridge_chart
 from sozo.eval.report.labels import english, translate_chart, wording
 from sozo.eval.report.plane import Spot, plane_chart
-from sozo.eval.report.published import Published
 from sozo.eval.report.svg import SERIES
 from sozo.eval.seeds import Method
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.tasks.task import Task
-from sozo.tasks.view import Radar, Ridge, Scatter
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRadar:
-    """A model's four values (label and number) beside those of its base, which has a name and points of its own."""
-
-    name: str
-    number: int
-    points: str
-    base: tuple[str, str] | None
-    values: tuple[tuple[str, float], ...]
+from sozo.tasks.view import Ridge, Scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,42 +61,3 @@ def plane(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> Figu
         note = None if curves else wording("no_frontier", lists=picture.lists, encoder=picture.encoder)
     svg = plane_chart(spots, curves, english(picture.across), english(picture.up), picture.salt)
     return Figure(picture.name, translate_chart(svg), picture.about, note=note)
-
-
-def independent_words(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> dict[str, int]:
-    """Method -> unique words of lists of independent words with its mean, by a frontier beside the runs."""
-    if picture.lists is None:
-        return {}
-    curve = curves_beside(picture.points, picture.lists, picture.encoder).get(NAMES["independent"], ())
-    found = {}
-    for method in methods:
-        means = [point.y for run in method.of_task(task.name) if (point := picture.points.get(run.folder))]
-        if means and curve and curve[0][1] <= (mean := sum(means) / len(means)) <= curve[-1][1]:
-            found[method.name] = round(float(np.interp(mean, *np.array(curve).T[::-1])))
-    return found
-
-
-def radars(
-    picture: Radar,
-    task: type[Task],
-    compared: Compared,
-    papers: Sequence[tuple[Published, tuple[float, ...]]] = (),
-) -> list[ModelRadar]:
-    """One for each method that has all values, means over its seeds, and for the paper's models."""
-    every = {}
-    for method in compared.methods:
-        of_runs = [[run.estimate(measure).mean for run in method.of_task(task.name)] for measure in picture.measures]
-        known = [[mean for mean in means if mean is not None] for means in of_runs]
-        every[method.name] = tuple(sum(means) / len(means) for means in known if means)
-    every |= {model.name: values for model, values in papers}
-    complete = {name: values for name, values in every.items() if len(values) == len(picture.measures)}
-    points = {name: radar_points(values, picture.least, picture.most) for name, values in complete.items()}
-    shown = []
-    for number, name in enumerate(every):
-        if name in complete:
-            base = compared.against.get(name)
-            beside = (base.name, points[base.name]) if base and base.name in points else None
-            named = tuple(zip((measure.short for measure in picture.measures), complete[name], strict=True))
-            colour = number % SERIES if number < len(compared.methods) else 0
-            shown.append(ModelRadar(name, colour, points[name], beside, named))
-    return shown

@@ -25,11 +25,10 @@ class Published:
     figures: Mapping[str, str]  # by the paper's columns, digit for digit
 
 
-def published(table: ModelTable, *, training: bool = True) -> list[Published]:
+def published(table: ModelTable) -> list[Published]:
     """The paper's models that a table has figures of: of its benchmark, then of its training."""
-    names = (table.paper, table.training if training else None)
     models = []
-    for row in (row for name in names if name for row in load_text(name)):
+    for row in (row for name in (table.paper, table.training) if name for row in load_text(name)):
         model, method = row["model"], row.get("method")
         base = f"{model}, base (paper)" if model and method not in (None, "base") else None
         # One table calls the mean a score.
@@ -46,17 +45,13 @@ def published_rows(table: ModelTable) -> Iterator[Row]:
             yield Row(model.name, tuple(printed(text, heat=table.heat) for text in texts), published=True)
 
 
-def published_values(
-    declared: Sequence[ModelTable | RowTable], measures: Sequence[Measure], *, training: bool = True
-) -> list[tuple[Published, tuple[float, ...]]]:
-    """What the first table with columns of these measures has of the paper's models: of those that have all values."""
+def published_values(declared: Sequence[ModelTable | RowTable], measure: Measure) -> list[tuple[Published, float]]:
+    """What the first table with a column of this measure has of the paper's models: of those that have a value."""
     for table in (table for table in declared if isinstance(table, ModelTable)):
         of_measure = {column.change: column for column in table.columns}
-        if set(measures) <= of_measure.keys() and (table.paper or table.training):
-            rows = [
-                (m, [figure(of_measure[k], m.figures) for k in measures]) for m in published(table, training=training)
-            ]
-            return [(model, tuple(map(float, texts))) for model, texts in rows if all(texts)]
+        if measure in of_measure and (table.paper or table.training):
+            rows = [(model, figure(of_measure[measure], model.figures)) for model in published(table)]
+            return [(model, float(text)) for model, text in rows if text]
     return []
 
 
@@ -99,9 +94,9 @@ def figure(column: RunColumn, row: Mapping[str, str]) -> str:
     return column.figure(text) if text else ""
 
 
-def published_outcomes(task: type[Task], models: Sequence[tuple[Published, tuple[float, ...]]]) -> Iterator[Outcome]:
+def published_outcomes(task: type[Task], models: Sequence[tuple[Published, float]]) -> Iterator[Outcome]:
     """What the paper's trainings came out as in a task by what is printed of them; `models` have their means."""
-    by_name = {model.name: (model, values[0]) for model, values in models}
+    by_name = {model.name: (model, mean) for model, mean in models}
     measure = task.measures[0]
     for model, mean in by_name.values():
         if model.base not in by_name:

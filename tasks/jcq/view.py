@@ -20,7 +20,6 @@ from sozo.tasks.view import (
     SCALE,
     WANDB,
     ModelTable,
-    Radar,
     ReaderAnswer,
     ReaderItem,
     RowTable,
@@ -118,8 +117,7 @@ class JcqView(View[FinishedJcq]):
             table("table13", TASKS, "jcq_by_task", "jcq_training_by_task"),
             RowTable(over_all, "jcq_by_task_and_criterion"),
         )
-        by_name = {measure.name: measure for measure in measures}
-        return tables, (Radar("radar", tuple(by_name[f"jcq/{criterion}"] for criterion in CRITERIA), 1.0, 5.0),)
+        return tables, ()
 
     def reader_answers(self, run: FinishedJcq) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer, judgement in zip(run.written, run.judgements, strict=True):

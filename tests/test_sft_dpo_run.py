@@ -189,7 +189,7 @@ def test_an_adapter_that_cannot_be_merged(responses, tmp_path, capfd):
     (tmp_path / "adapter" / "adapter_config.json").write_text(
         '{"peft_type": "LORA", "base_model_name_or_path": "./no"}'
     )
-    with pytest.raises(UserError, match=r"cannot start from the LoRA adapter in .*adapter "):
+    with pytest.raises(UserError, match=r"cannot merge the LoRA adapter in .*adapter; --use_peft true"):
         train("sft", tmp_path / "adapter", responses, tmp_path / "out")
     assert "adapter: this LoRA adapter cannot be merged: " in capfd.readouterr().err
 

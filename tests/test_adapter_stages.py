@@ -17,6 +17,7 @@ from grpo_runs import ROOT, flags, history, kill_at_random, recipe, run
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages, prompt
 from sozo.models.weights import is_adapter, load_model, load_tokenizer, merge_adapter
+from sozo.rewards.reward import completion_text
 from sozo.training import run as training_run
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
@@ -25,6 +26,14 @@ from test_sft_dpo_run import losses, responses, train, words  # noqa: F401 (two 
 LORA = {"use_peft": True, "lora_target_modules": "all-linear", "lora_r": 8, "lora_dropout": 0.0}
 STAGE = LORA | {"max_steps": 2, "save_strategy": "no"}
 CLOSE = {"bfloat16": 1e-3, "float32": 1e-6}  # nats
+
+
+def characters(completions, **kwargs):
+    """A reward that differs between nearly any two answers: how many different characters each has."""
+    return [float(len(set(completion_text(completion)))) for completion in completions]
+
+
+GRPO = {"beta": 0.1, "reward_funcs": "test_adapter_stages.characters", "tasks": "dat"}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +47,7 @@ def train_any(method, model, table, output, **settings):
     if method != "grpo":
         return train(method, model, table, output, **settings)
     short = {"per_device_train_batch_size": 8, "completions_per_step": 16, "num_generations": 8, "num_prompts": 64}
-    short |= {"max_completion_length": 24, "beta": 0.1, "report_to": "none", "logging_steps": 1}
+    short |= {"max_completion_length": 24, "warmup_steps": 0, "report_to": "none", "logging_steps": 1} | GRPO
     short |= {"model_name_or_path": model, "output_dir": output} | settings
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
     return train_grpo(*parse(GrpoArguments, GrpoSettings, [*yaml, *flags(short)]))
@@ -137,9 +146,11 @@ def test_what_is_left_stands_on_the_same_base(method, dtype, first, mini, respon
 
 
 def test_grpo_pays_for_no_distance_at_its_first_step(first, responses, tmp_path):
-    second = train_any("grpo", first, responses, tmp_path / "second", **STAGE | {"learning_rate": 1e-2})
+    rate = {"learning_rate": 1e-2, "lr_scheduler_type": "constant", "lr_scheduler_kwargs": {}}
+    second = train_any("grpo", first, responses, tmp_path / "second", **STAGE | rate)
     kl = [entry["kl"] for entry in history(second) if "kl" in entry]
     assert kl[0] == pytest.approx(0, abs=1e-6)
+    assert kl[1] > 1e-5
 
 
 def test_a_resumed_stage_has_the_reference_that_it_began_with(first, responses, tmp_path, monkeypatch):
@@ -170,7 +181,7 @@ def test_a_resumed_stage_has_the_reference_that_it_began_with(first, responses, 
 @pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
 def test_a_killed_stage_ends_like_an_unbroken_one(method, first, responses, tmp_path):
     settings = LORA | {"model_name_or_path": first, "output_dir": "out", "save_steps": 1, "save_total_limit": 2}
-    settings |= {"report_to": "none", "max_steps": 6}
+    settings |= {"report_to": "none", "max_steps": 6} | (GRPO if method == "grpo" else {})
     if method != "grpo":
         settings |= {"responses": responses, {"sft": "top_k", "dpo": "num_pairs"}[method]: 64}
     command = recipe(method=method, **settings)
@@ -195,7 +206,7 @@ def test_two_processes_train_on_as_one_does(method, launch, first, responses, tm
     if method != "grpo":
         settings |= {"responses": responses, {"sft": "top_k", "dpo": "num_pairs"}[method]: 64}
     else:
-        settings |= {"beta": 0.1}
+        settings |= GRPO
     two = recipe(method=method, launch=launch, output_dir="two", per_device_train_batch_size=4, **settings)
     done = run(two, tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]

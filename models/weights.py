@@ -12,7 +12,7 @@ from sozo.data.record import room
 from sozo.models.processes import run_module
 from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
-_ROUNDED = 0.1  # of what an adapter adds; more is worth a line
+_ROUNDED = 0.1  # of what an adapter adds; more must not be lost
 ADAPTER_FILE, _WHOLE = "adapter_config.json", "config.json"
 
 
@@ -70,11 +70,15 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
         return name, revision
     from transformers import AutoConfig
 
+    return name, getattr(_load(AutoConfig, name, revision=revision), "_commit_hash", None) or revision
+
+
+def _load(kind: Any, name: str, **options: Any) -> Any:
+    """What `kind`, of transformers or PEFT, loads by that name."""
     try:
-        config = AutoConfig.from_pretrained(name, revision=revision)
-    except Exception as error:  # whatever the hub holds, the user needs one line
+        return kind.from_pretrained(name, **options)
+    except Exception as error:  # whatever a folder or the hub holds, the user needs one line
         raise cannot_load(name, error) from error
-    return name, getattr(config, "_commit_hash", None) or revision
 
 
 def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", merged: bool = False) -> tuple[Any, Any]:
@@ -88,29 +92,26 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", m
 
     if not sys.stderr.isatty():
         logging.disable_progress_bar()
-    adapter = None
-    try:
-        if is_adapter(path):
-            from peft import AutoPeftModelForCausalLM
+    if is_adapter(path):
+        adapted = load_adapter(path, dtype=dtype)
+        if merged:
+            refuse_rounding(path, adapted)
+        merges = merged or adapted.dtype.itemsize >= 4
+        model = adapted.merge_and_unload() if merges else adapted.get_base_model()
+    else:
+        options = {"revision": revision, "dtype": dtype, "output_loading_info": True}
+        model, info = _load(AutoModelForCausalLM, path, **options)
+        if missing := sorted(info["missing_keys"]):
+            problem = f"{len(missing):,} of its weights are missing, such as {missing[0]}, and would be random"
+            raise UserError(f"{path}: {problem}; save or download the whole checkpoint")
+    return model, load_tokenizer(path, revision)
 
-            adapted = AutoPeftModelForCausalLM.from_pretrained(path, dtype=dtype)
-            adapter, precise = adapted.peft_config["default"], adapted.dtype.itemsize >= 4
-            if merged and not precise:
-                _warn_of_rounding(path, adapted)
-            model = adapted.merge_and_unload() if precise or merged else adapted.get_base_model()
-        else:
-            options = {"revision": revision, "dtype": dtype, "output_loading_info": True}
-            model, info = AutoModelForCausalLM.from_pretrained(path, **options)
-            if missing := sorted(info["missing_keys"]):
-                problem = f"{len(missing):,} of its weights are missing, such as {missing[0]}, and would be random"
-                raise UserError(f"{path}: {problem}; save or download the whole checkpoint")
-    except UserError:
-        raise
-    except Exception as error:  # whatever a folder or the hub holds, the user needs one line
-        raise cannot_load(path, error) from error
-    if adapter is None or (Path(path) / "tokenizer_config.json").is_file():
-        return model, load_tokenizer(path, revision)
-    return model, load_tokenizer(adapter.base_model_name_or_path, adapter.revision)
+
+def load_adapter(path: str, **options: Any) -> Any:
+    """A LoRA adapter over its base model, which stays as it is; `options` are PEFT's."""
+    from peft import AutoPeftModelForCausalLM
+
+    return _load(AutoPeftModelForCausalLM, path, **options)
 
 
 def rounding_error(adapted: Any) -> float:
@@ -121,22 +122,30 @@ def rounding_error(adapted: Any) -> float:
     for layer in adapted.modules():
         if isinstance(layer, LoraLayer):
             weight, wanted = layer.get_base_layer().weight.detach(), layer.get_delta_weight("default").detach().float()
+            if weight.shape != wanted.shape:  # quantized, or a shard of ZeRO-3
+                continue
             kept = (weight.float() + wanted).to(weight.dtype).float() - weight.float()
             missed, added = missed + float((kept - wanted).square().sum()), added + float(wanted.square().sum())
     return math.sqrt(missed / added) if added else 0.0
 
 
-def _warn_of_rounding(path: str, adapted: Any) -> None:
+def refuse_rounding(path: str, adapted: Any) -> None:
+    """A UserError where merging would lose more than a tenth of what a LoRA adapter adds."""
     if (error := rounding_error(adapted)) > _ROUNDED:
-        kind = str(adapted.dtype).removeprefix("torch.")
-        sys.stderr.write(f"{path}: merged in {kind} it misses {error:.0%} of what it adds; --dtype float32 keeps it\n")
+        lost = f"merged in {str(adapted.dtype).removeprefix('torch.')} it would lose {error:.0%} of what it adds"
+        raise UserError(f"{path}: {lost}; give --dtype float32")
 
 
 def load_tokenizer(path: str, revision: str | None = None) -> Any:
-    """The tokenizer of a model."""
+    """The tokenizer of a model; of a LoRA adapter without one that of its base model."""
     from transformers import AutoTokenizer
 
     try:
+        if is_adapter(path) and not (Path(path) / "tokenizer_config.json").is_file():
+            from peft import PeftConfig
+
+            base = PeftConfig.from_pretrained(path)
+            path, revision = base.base_model_name_or_path, base.revision
         return AutoTokenizer.from_pretrained(path, revision=revision)
     except Exception as error:
         if not Path(path).is_dir():
@@ -148,12 +157,11 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
 def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
     """Save `adapter`, merged into its base model in `dtype`, with the tokenizer in `folder`, whole or not at all.
 
-    Where rounding to `dtype` loses much of what the adapter adds, a line says so. In a process of its own: under ZeRO-3
-    every model that the trainer's process loads is cut into shards.
+    A UserError where rounding to `dtype` would lose much of what the adapter adds. In a process of its own: under
+    ZeRO-3 every model that the trainer's process loads is cut into shards.
     """
-    run_module(
-        "sozo.models.weights", adapter, str(folder), dtype, failure=f"cannot start from the LoRA adapter in {adapter}"
-    )
+    failure = f"cannot merge the LoRA adapter in {adapter}; --use_peft true trains it on as it is"
+    run_module("sozo.models.weights", adapter, str(folder), dtype, failure=failure)
 
 
 if __name__ == "__main__":

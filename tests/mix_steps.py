@@ -1,7 +1,7 @@
 """Steps of GRPO on two prompts whose answers have 2 and 20 tokens, by TRL's trainer and by ours.
 
-As a script, one of several processes: `python mix_steps.py FOLDER SETTINGS` writes the largest difference between the
-weights that the two trainers leave, and how far TRL's moved, into `RANK.json` in FOLDER. `SETTINGS` are JSON.
+As a script, one of several processes: `python mix_steps.py FOLDER SETTINGS` writes what `differences` returns into
+`RANK.json` in FOLDER. `SETTINGS` are JSON.
 """
 
 import json
@@ -35,7 +35,10 @@ def mixtral(vocabulary):
 
 
 def trained(kind, folder, model=tiny_llama, **settings):
-    """All weights of a model after three SGD steps of 64 completions, which a process draws anew in the same way."""
+    """All weights of a model after three SGD steps of 64 completions, which a process draws anew in the same way.
+
+    And what was logged at each step, but for its time.
+    """
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
     process = int(os.environ.get("RANK", "0"))
     tokenizer, draw = build_tokenizer(WORDS), random.Random(process)
@@ -66,14 +69,15 @@ def trained(kind, folder, model=tiny_llama, **settings):
         assert share_prompt(trainer.accelerator.unwrap_model(trainer.model))
     trainer.train()
     weights = trainer.accelerator.unwrap_model(trainer.model).parameters()
-    return torch.cat([weight.detach().flatten() for weight in weights])
+    logged = [{k: v for k, v in entry.items() if k != "step_time"} for entry in trainer.state.log_history[:-1]]
+    return torch.cat([weight.detach().flatten() for weight in weights]), logged
 
 
 def differences(folder, model=tiny_llama, **settings):
-    """Largest difference between the weights that the two trainers leave, and the largest step of TRL's."""
-    theirs, ours = (trained(kind, folder, model, **settings) for kind in (GRPOTrainer, MixTrainer))
+    """Largest difference between the weights that the two trainers leave, and the largest step of TRL's; both logs."""
+    (theirs, log), (ours, own_log) = (trained(kind, folder, model, **settings) for kind in (GRPOTrainer, MixTrainer))
     start = torch.cat([weight.detach().flatten() for weight in model(len(build_tokenizer(WORDS))).parameters()])
-    return float((ours - theirs).abs().max()), float((theirs - start).abs().max())
+    return float((ours - theirs).abs().max()), float((theirs - start).abs().max()), own_log, log
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a mix trains is what TRL trains: grouping a step's completions by prompt changes no weight under any loss."""
+"""What a mix trains and logs is what TRL trains and logs: grouping a step's completions by prompt changes neither."""
 
 import json
 import os
@@ -16,16 +16,22 @@ from test_mix import batches, rows_of
 LOSSES = ["grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "luspo", "vespo"]
 
 
-def check(difference, moved):
+def check(difference, moved, logged, of_trl):
     assert moved > 1e-3
     assert difference < 1e-6
+    assert len(logged) == len(of_trl) == 3
+    for ours, theirs in zip(logged, of_trl, strict=True):
+        assert "entropy" in theirs
+        # Sums in another order, in float32.
+        assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("size", [2, 4, 16])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_of_trl(loss, size, tmp_path):
     level = {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
-    check(*differences(tmp_path, loss_type=loss, per_device_train_batch_size=size, **level))
+    settings = {"loss_type": loss, "per_device_train_batch_size": size, "beta": 0.04, "num_iterations": 2}
+    check(*differences(tmp_path, **settings, **level))
 
 
 @pytest.mark.parametrize(
@@ -76,11 +82,13 @@ def test_the_windows(steps, expected):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("processes", [2, 4])
-@pytest.mark.parametrize("loss", ["bnpo", "dapo", "grpo"])
+@pytest.mark.parametrize(
+    ("loss", "processes"), [*((loss, 2) for loss in LOSSES), ("bnpo", 4), ("dapo", 4), ("grpo", 4)]
+)
 def test_on_several_processes(loss, processes, tmp_path):
     # Each process has groups of both prompts.
-    groups = {"num_generations": 8, "shuffle_dataset": False}
+    groups = {"num_generations": 8, "shuffle_dataset": False, "num_iterations": 2}
+    groups |= {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
     settings = json.dumps({"loss_type": loss, "per_device_train_batch_size": 4, "beta": 0.04, **groups})
     tests = Path(__file__).parent
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]

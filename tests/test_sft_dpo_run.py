@@ -170,18 +170,18 @@ def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(mini, responses,
     assert losses(first) != losses(plain)
 
 
-def test_a_lora_adapter_is_merged_before_the_next_stage(mini, responses, tmp_path):
+def test_a_lora_adapter_is_merged_before_all_weights_are_trained(mini, responses, tmp_path):
     lora = {"use_peft": True, "lora_target_modules": "all-linear", "precompute_ref_log_probs": False, "max_steps": 2}
     first = train("dpo", mini, responses, tmp_path / "first", learning_rate=1e-2, **lora)
     assert not (first / "model.safetensors").exists()
-    second = train("dpo", first, responses, tmp_path / "second", **lora)
+    second = train("dpo", first, responses, tmp_path / "second", max_steps=2)
+    assert (second / "model.safetensors").exists()
     merged = AutoModelForCausalLM.from_pretrained(second / "_merged")
     adapted = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(mini), first)
     ids = torch.arange(3, 40)[None]
     with torch.no_grad():
         assert torch.allclose(merged(ids).logits, adapted(ids).logits, atol=1e-4)
         assert not torch.allclose(merged(ids).logits, AutoModelForCausalLM.from_pretrained(mini)(ids).logits, atol=1e-2)
-    # The adapter on the merged model finds it.
     assert sum(text.startswith("1. ") for text in generated(second)) >= 3
 
 
@@ -190,7 +190,7 @@ def test_an_adapter_that_cannot_be_merged(responses, tmp_path, capfd):
     (tmp_path / "adapter" / "adapter_config.json").write_text(
         '{"peft_type": "LORA", "base_model_name_or_path": "./no"}'
     )
-    with pytest.raises(UserError, match=r"cannot start from the LoRA adapter in .*adapter "):
+    with pytest.raises(UserError, match=r"cannot merge the LoRA adapter in .*adapter; --use_peft true"):
         train("sft", tmp_path / "adapter", responses, tmp_path / "out")
     assert "adapter: this LoRA adapter cannot be merged: " in capfd.readouterr().err
 

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,9 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer; a run that asks one prompt is TRL's to the last bit, one of several up to the order of its sums."""
 
     _buffered_inputs: Any
+    _metrics: Any
+    # Of TRL's own micro-batch, while what is logged of it is computed: log-probabilities and entropies, (rows, tokens).
+    _replayed: Any = None
     canary: Canary | None = None
     _alarmed = False
 
@@ -40,6 +44,26 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         """Whether part of the loss is computed from a micro-batch as a whole, so that regrouping would change it."""
         bonus = self._entropy_bonus_enabled or self.top_entropy_quantile < 1
         return bonus or self.aux_loss_enabled or self.loss_type not in _BY_COMPLETION
+
+    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+        self._per_token = self._replayed or super()._get_per_token_logps_and_entropies(*args, **kwargs)
+        return self._per_token
+
+    def _compute_loss(self, model: Any, inputs: Any) -> Any:
+        if "regrouped" not in inputs:
+            return super()._compute_loss(model, inputs)
+        # TRL logs means over micro-batches: of its own ones, once the numbers of all their rows are there.
+        metrics, self._metrics = self._metrics, {"train": defaultdict(list)}
+        loss, last = super()._compute_loss(model, inputs), self._per_token
+        self._metrics, (batches, places, computed) = metrics, inputs["regrouped"]
+        computed.append([part.detach() for part in last[:2]])
+        if (count := len(batches)) == len(computed):
+            parts = [torch.cat(part)[places].chunk(count) for part in zip(*computed, strict=True)]
+            for batch, *self._replayed in zip(batches, *parts, [None] * count, strict=True):
+                super()._compute_loss(model, batch)
+            computed.clear()
+            self._replayed, self._per_token = None, last
+        return loss
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         output = super()._generate_and_score_completions(inputs)
@@ -92,18 +116,23 @@ def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, A
 
 
 def _sorted(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """The same completions in as many micro-batches, those of one prompt behind each other."""
-    if len(batches) == 1 or any(isinstance(value, list) for value in batches[0].values()):
+    """The same completions in as many micro-batches, those of one prompt behind each other.
+
+    `regrouped` of each are the micro-batches as they were, where their rows are in the new ones, and a list for what is
+    computed of these.
+    """
+    if len(batches) == 1:
         return batches
     prompts = torch.cat([torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"]) for batch in batches])
     _, group = torch.unique(prompts, dim=0, return_inverse=True)
-    rows = group.argsort(stable=True).chunk(len(batches))
+    order = group.argsort(stable=True)
+    whole = {**batches[0], "regrouped": (batches, order.argsort(), [])}
 
     def picked(name: str, mine: torch.Tensor) -> Any:
-        value = batches[0][name]
+        value = whole[name]
         # num_items_in_batch is one number for all; what is not computed is None.
         if not isinstance(value, torch.Tensor) or value.ndim == 0:
             return value
         return torch.cat([batch[name] for batch in batches])[mine]
 
-    return [{name: picked(name, mine) for name in batches[0]} for mine in rows]
+    return [{name: picked(name, mine) for name in whole} for mine in order.chunk(len(batches))]

@@ -8,6 +8,7 @@ import logging
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_
 from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.models.traits import encode_text
-from sozo.models.weights import is_adapter, load_tokenizer, merge_adapter, pinned
+from sozo.models.weights import is_adapter, load_adapter, load_tokenizer, merge_adapter, pinned, refuse_rounding
 from sozo.training.claim import hide_token, resolved_settings, split
 from sozo.training.evaluate import read_evaluate
 from sozo.training.evaluation import Evaluation
@@ -76,6 +77,7 @@ def train(
         encode_text(tokenizer, "", form)  # may be refused
         evaluate = read_evaluate(script.evaluate)
         evaluation = Evaluation(evaluate, output, form, first=first) if evaluate else None
+        common = _model_arguments(model, path, training)
     except UserError:
         if new and first:
             folder.withdraw()
@@ -83,9 +85,9 @@ def train(
     if "wandb" in (training.report_to or []) and first:
         _start_wandb(training, settings, checkpoint, examples)
     callbacks = [recorder, evaluation] if evaluation else [recorder]
-    common = _model_arguments(model, training) | {"processing_class": tokenizer, "callbacks": callbacks}
+    common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
     with room(output, 2**20):  # TRL stores what it tokenizes
-        trainer = build(tokenizer, form, {"model": path, "args": training, **common})
+        trainer = build(tokenizer, form, common)
     _prepare(trainer, script, say=first)
     if evaluation:
         evaluation.trainer = trainer
@@ -106,13 +108,13 @@ def _pin_revision(model: ModelConfig) -> str | None:
 
 
 def _model_path(model: ModelConfig, training: Any) -> str:
-    """Where the model's weights are; `tiny` is built and a LoRA adapter merged into its base model first."""
+    """Where the model's weights are; `tiny` is built, and a LoRA adapter merged if all weights are to be trained."""
     if (name := model.model_name_or_path) is None:
         raise UserError("model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model")
     if tiny_seed(name) is not None:
         with training.main_process_first(desc="building the embedded model"):
             return str(ensure_tiny(name))
-    if not is_adapter(name):
+    if not is_adapter(name) or model.use_peft:
         return name
     merged = Path(training.output_dir).resolve() / _MERGED
     with training.main_process_first(local=False, desc="merging the LoRA adapter"):
@@ -133,8 +135,8 @@ def _tokenizer(path: str, revision: str | None, *, say: bool) -> Any:
     return tokenizer
 
 
-def _model_arguments(model: ModelConfig, training: Any) -> dict[str, Any]:
-    """What TRL's trainers load the model by."""
+def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, Any]:
+    """What TRL's trainers load the model by; of an adapter that is trained on, the model itself."""
     from trl import get_peft_config, get_quantization_config
 
     training.model_init_kwargs = {
@@ -144,7 +146,22 @@ def _model_arguments(model: ModelConfig, training: Any) -> dict[str, Any]:
         "quantization_config": get_quantization_config(model),
         **(training.model_init_kwargs or {}),
     }
-    return {"peft_config": get_peft_config(model)}
+    lora = get_peft_config(model)
+    if not is_adapter(path):
+        return {"model": path, "peft_config": lora}
+    adapted = load_adapter(path, is_trainable=True, **training.model_init_kwargs)
+    training.model_init_kwargs = None
+    own = adapted.peft_config["default"]
+    for name in ("r", "lora_alpha", "lora_dropout", "use_rslora", "use_dora"):
+        if getattr(own, name) != getattr(lora, name):
+            raise UserError(
+                f"{path}: an adapter is trained on as it is, and its {name} is {getattr(own, name)}; set that"
+            )
+    if getattr(training, "use_vllm", False):  # TRL merges it for the engine
+        refuse_rounding(path, adapted)
+    # TRL's reference is a copy, which is not saved.
+    adapted.save_pretrained = partial(adapted.save_pretrained, selected_adapters=["default"])
+    return {"model": adapted}
 
 
 def _start_wandb(training: Any, settings: dict[str, Any], checkpoint: Path | None, examples: Any) -> None:

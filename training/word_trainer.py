@@ -97,7 +97,6 @@ class WordTrainer(MixTrainer):
     """
 
     reward_weights: Any
-    _entropies: Any = None  # of the micro-batch under way, shape (rows, tokens)
 
     def __init__(self, *args: Any, words: WordArguments, keep: KeepWords | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -165,16 +164,10 @@ class WordTrainer(MixTrainer):
         first = self.accelerator.process_index * len(scored)
         return part_advantages(worths, group)[first : first + len(scored)]
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        result = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        self._entropies = result[1]
-        return result
-
     def _compute_loss(self, model: Any, inputs: Any) -> torch.Tensor:
         loss: torch.Tensor = super()._compute_loss(model, inputs)
         # Over the words of all processes in this generation, however they fell into micro-batches, as TRL's loss dapo.
-        total = (self._entropies * inputs["word_mask"]).sum() / inputs["num_word_tokens"].clamp(min=1)
-        self._entropies = None
+        total = (self._per_token[1] * inputs["word_mask"]).sum() / inputs["num_word_tokens"].clamp(min=1)
         if not self.model.training:
             return loss
         pays = {"words/entropy": (total, self._words.word_entropy)}

@@ -227,8 +227,6 @@ def _disk(study: Study, step: Step) -> tuple[float, int, float]:
     training, model = training_of(step), study.architecture
     config, bf16, rank = training.config, training.bf16, training.lora_rank
     checkpoint, left = training_disk(model, zero_stage=training.zero_stage, bf16=bf16, lora_rank=rank)
-    if rank is not None and config["model_name_or_path"] not in map(study.model_at, study.seeds):
-        left += (2 if bf16 else 4) * model.parameters / GIB  # an adapter, before it is merged into a model of its own
     steps, every = int(training.total // training.batch), float(config.get("save_steps", 500))
     saved = math.ceil(steps / (every if every >= 1 else every * steps))  # the last step is always saved
     limit = config.get("save_total_limit")  # the oldest goes when the newest is whole

@@ -185,7 +185,7 @@ def test_ten_lists_cannot_say_whether_words_are_kept(scored, tmp_path):
     assert one.higher
     assert states(one)["dat/valid"] == NOT_SHOWN
     said = page_text(folder, tmp_path, base="base")
-    assert re.search(r"valid answers.*cannot be said from 10", said)
+    assert re.search(r"usable answers.*cannot be said from 10", said)
     assert "The smallest number behind an interval here is 10. Kinds of answers rarer than 25.9%" in said
 
 
@@ -289,7 +289,7 @@ def test_the_papers_rows_are_read_by_the_same_rule(scored, tmp_path):
     swallow = re.search(r"Swallow-8B, GRPO \(paper\): DAT: higher, \+0\.0460 .*?\.", said)
     assert swallow
     assert "the paper does not say" in said  # of a second encoder
-    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT: higher, .*; valid answers \(−8\.31 pp", said)
+    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT: higher, .*; usable answers \(−8\.31 pp", said)
     # On no axis with ours.
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
@@ -342,7 +342,7 @@ def test_a_price_is_said_where_nothing_was_gained_too(scored, tmp_path):
     assert one.kind == "none"
     assert states(one)["dat/valid"] == FELL
     said = page_text(tmp_path, tmp_path, base="base")
-    assert re.search(r"nothing can be said \(no scores of the other\); valid answers \(−\d+\.\d\d pp .*\) fell", said)
+    assert re.search(r"nothing can be said \(no scores of the other\); usable answers \(−\d+\.\d\d pp .*\) fell", said)
     assert word(tmp_path) == BEHIND
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from sozo.data.extras import EXTRA_OF, install_command
+from sozo.data.foreign import in_one_line
 from sozo.data.processes import is_first, say_last
 from sozo.data.secrets import without_credentials
 
@@ -14,8 +15,13 @@ from sozo.data.secrets import without_credentials
 class UserError(Exception):
     """What a user can fix: the message says what was wrong, where, and what to do, in one line.
 
-    Whatever reads what a user named (a file, a model, a setting, a folder) may raise it.
+    Whatever reads what a user named (a file, a model, a setting, a folder) may raise it. Credentials of addresses, and
+    what steers a terminal, are left out, and so is the middle of a message that quotes without end.
     """
+
+    def __init__(self, message: str) -> None:
+        # Without credentials before it is cut: a cut through the middle of them would leave half.
+        super().__init__(in_one_line(without_credentials(message)))
 
 
 class UndecidedError(UserError):
@@ -48,7 +54,7 @@ def one_line_errors(program: str) -> Iterator[None]:
     except UserError as error:
         if not is_first():
             time.sleep(10)  # the launcher ends this process as soon as the first one, which says the same, has failed
-        line = f"{program}: {without_credentials(' '.join(str(error).split()))}\n"
+        line = f"{program}: {error}\n"
         sys.stderr.write(line)
         sys.stderr.flush()
         say_last(line)

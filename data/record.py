@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import parse_json
 
 _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
@@ -82,7 +83,7 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
     try:
-        values = json.loads(path.read_bytes())
+        values = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read ({error}); restore it, or take another folder") from error
     if not isinstance(values, dict):

@@ -2,13 +2,13 @@
 
 import io
 import re
-import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.errors import UserError, require
+from sozo.data.foreign import nfkc
 from sozo.data.record import write_whole
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def as_text(cell: object) -> object:
 
 
 def _plain(heading: str) -> str:
-    return re.sub(r"[\s_\-]", "", unicodedata.normalize("NFKC", heading).casefold())
+    return re.sub(r"[\s_\-]", "", nfkc(heading).casefold())
 
 
 def _decoded(path: Path, content: bytes) -> tuple[str, str]:

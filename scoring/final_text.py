@@ -7,7 +7,7 @@ import re
 from enum import StrEnum
 from typing import Any
 
-from sozo.data.jsonl import loads_once
+from sozo.data.foreign import parse_json
 
 _NAMES = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad|seed:think"
 # How models mark their reasoning where a server does not take it out: Qwen and DeepSeek, Magistral, Kimi, OpenThinker,
@@ -86,10 +86,7 @@ def one_json(final: str) -> Any:
     first, _, rest = final.partition("\n")
     body, _, last = rest.rpartition("\n")
     fenced = first.rstrip() in ("```", "```json") and last.strip() == "```"
-    try:
-        return loads_once(body if fenced else final)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    return parse_json(body if fenced else final)
 
 
 def judged_part(text: str) -> str:

@@ -225,7 +225,7 @@ GENERATORS = {
     "alternate": [lambda n, o=o, c=c, b=b: "x" + (o + c) * n + b for o, c in PAIRS for b in ("", "x")],
 }
 FLOOR, MOST = 0.05, 2.5  # seconds of CPU, less is not looked at; times as long for twice the text
-LONGEST = 40_000  # characters
+LENGTHS = 1_250, 5_000, 20_000  # characters
 
 
 def seconds(read, text):
@@ -235,14 +235,15 @@ def seconds(read, text):
 
 
 def grows_too_fast(read, make):
-    """Whether twice the text takes more than 2.5 times as long, best of five, at any length up to `LONGEST`."""
-    each, n = len(make(64)) / 64, 8
-    while n * each <= LONGEST:
-        text, twice = make(n), make(2 * n)
-        if seconds(read, twice) > FLOOR:
+    """Whether twice the text takes more than 2.5 times as long, best of five, where that is 50 ms or more."""
+    each = len(make(64)) / 64
+    for length in LENGTHS:
+        text, twice = (make(max(1, int(n / each))) for n in (length, 2 * length))
+        if (took := seconds(read, twice)) > FLOOR:
+            if took <= MOST * seconds(read, text):
+                return False
             once, both = (min(seconds(read, one) for _ in range(5)) for one in (text, twice))
             return both > FLOOR and both > MOST * once
-        n *= 2
     return False
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.settings import from_json, settings_of
 from sozo.rewards.reward import Completion, Reward, ScoredCompletion, completion_text
 from sozo.rewards.task import reward_of, reward_options
@@ -124,7 +125,7 @@ class Door:
         for text in (*texts, *(prompts or ())):
             messages = [] if isinstance(text, str) else text
             if not isinstance(messages, Sequence) or not all(isinstance(message, Mapping) for message in messages):
-                raise UserError(f"a text or a conversation was expected, not {str(text)[:80]!r}")
+                raise UserError(f"a text or a conversation was expected, not {quoted(text)}")
         for k, text in enumerate(texts):
             prompt = completion_text(prompts[k]) if prompts else ""
             columns = _columns(asked[k] if asked else None)
@@ -187,7 +188,7 @@ def answer_text(text: Completion, prompts: Iterable[str] = (), *, whole: bool = 
     if heads and (heads[0].start() == 0 or (in_template and len(heads) == 1)):
         body = body[heads[0].end() :]
     elif whole:
-        raise UserError(f"no prompt that is known stands before the answer in {text[:80]!r}; give the answer alone")
+        raise UserError(f"no prompt that is known stands before the answer in {quoted(text)}; give the answer alone")
     return without_end_marks(body)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 MOST_QUOTED = 200  # characters of what was sent, in a message
 MOST_REPLY = 16 << 20  # bytes of a server's reply, unpacked
 LONGEST_WORD = 40  # characters
+MOST_COLUMNS = 1_000  # of a spreadsheet
 DEEPEST = 100  # levels of JSON and YAML
 _MOST_SAID, _END_SAID = 900, 300  # characters of a message, and of its end, which says what to do
 _MOST_MARKS = 30  # combining marks in a row, as in Unicode's stream-safe text format (UAX 15)

@@ -82,20 +82,41 @@ def nfkc(text: str) -> str:
     return unicodedata.normalize("NFKC", text if text.isascii() else _many_marks().sub("\\g<0>\u034f", text))
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, *, nan: bool = False) -> Any:
     """The value of a JSON text; a ValueError of one line where it is none, is deep, or says a key of an object twice.
+
+    With `nan` it may hold NaN and the infinities, as what Python wrote does.
 
     >>> parse_json('{"a": 1, "a": 2}')
     Traceback (most recent call last):
     ValueError: the key 'a' comes twice
     """
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=float if nan else _no_number)
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg}: line {error.lineno} column {error.colno}") from None
     except RecursionError:
         raise ValueError(f"nested deeper than {DEEPEST} levels") from None
     return not_deep(value)
+
+
+def parse_yaml(text: str) -> Any:
+    """The value of a YAML text, dates as text; a ValueError of one line where it is none or is deep.
+
+    >>> parse_yaml("run_name: 2024-11-31")
+    {'run_name': '2024-11-31'}
+    """
+    import yaml
+
+    from sozo.data.yaml_loader import SettingsLoader
+
+    try:
+        return not_deep(yaml.load(text, SettingsLoader))  # noqa: S506 - it is a safe one
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+    except Exception as error:  # a tag that does not fit its value raises whatever the value's type does
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
+        raise ValueError((f"line {mark.line + 1}: " if mark else "") + brief(" ".join(problem.split()))) from error
 
 
 def not_deep(value: Any) -> Any:

@@ -80,10 +80,10 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     write_whole(path, (json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode())
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file."""
+def read_json(path: Path, *, nan: bool = False) -> dict[str, Any]:
+    """The JSON object in a file; with `nan` one that may hold NaN, as a trainer's state does."""
     try:
-        values = parse_json(path.read_bytes())
+        values = parse_json(path.read_bytes(), nan=nan)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read ({error}); restore it, or take another folder") from error
     if not isinstance(values, dict):

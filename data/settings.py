@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import brief, parse_json, quoted
+from sozo.data.foreign import brief, parse_json, parse_yaml, quoted
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -137,17 +137,14 @@ def from_json(value: Any, name: str) -> Any:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The settings in a YAML file: a mapping of names to values."""
-    import yaml
-
     try:
-        settings = yaml.safe_load(path.read_text("utf-8"))
+        settings = parse_yaml(path.read_text("utf-8"))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file; recipes/*/*.yaml are examples") from error
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{path}{line}: this is not YAML: {error.problem}") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]})") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give a YAML file") from error
+    except ValueError as error:
+        raise UserError(f"{path}: this is not YAML ({error})") from error
     if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
         raise UserError(f"{path}: must hold lines `setting: value`, as recipes/tiny/grpo.yaml does")
     return settings

@@ -1,6 +1,5 @@
 """vLLM's offline engine as a generator. Written from vLLM's documentation and tested on a stand-in: not yet run."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sozo.data.record import read_json
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
 from sozo.models.settings import GeneratorSettings
@@ -51,7 +51,7 @@ class VllmEngine:
             if is_adapter(model):
                 from vllm.lora.request import LoRARequest
 
-                values = json.loads((Path(model) / ADAPTER_FILE).read_text("utf-8"))
+                values = read_json(Path(model) / ADAPTER_FILE)
                 self.lora = LoRARequest("adapter", 1, model)
                 model = values["base_model_name_or_path"]
                 rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])

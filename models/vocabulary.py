@@ -83,7 +83,8 @@ def restore_vocabulary(name: str, full: str, output: Path, dtype: str = "auto") 
     """
     model, small = _load(name, output, dtype)
     whole, tokenizer = _load(full, output)
-    if (origin := getattr(model.config, _ORIGIN, None)) is None:
+    origin = getattr(model.config, _ORIGIN, None)
+    if not isinstance(origin, dict) or not {"model", "embedding_sha256"} <= origin.keys():
         raise UserError(f"{name}: was not cut from a model; give one that cut_vocabulary made, or one trained from it")
     if _digest(whole.get_input_embeddings().weight) != origin["embedding_sha256"]:
         raise UserError(f"{full}: is not the model that {name} was cut from, which was {origin['model']}")

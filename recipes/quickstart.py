@@ -20,9 +20,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.progress import console
 
 if TYPE_CHECKING:
     pass
@@ -49,7 +48,7 @@ def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = N
     for script, *words in commands:
         command = ["launch", "--config_file", str(HERE / "accelerate" / "single.yaml"), str(HERE / str(script))]
         command += [*map(str, words), "--seed", str(seed)]
-        Console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]", soft_wrap=True)
+        console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]")
         if log:
             log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") if log else nullcontext() as output:
@@ -70,7 +69,7 @@ def train(args: argparse.Namespace, flags: list[str]) -> None:
         jobs = [pool.submit(launch, [grpo], args.seed), pool.submit(launch, [draw, sft], args.seed, log)]
         for job in as_completed(jobs):
             if error := job.exception():  # now: the other training may take minutes
-                Console(stderr=True, style="red", markup=False).print(
+                console(stderr=True, style="red", markup=False).print(
                     f"{error}. The other training ends first, and is kept."
                 )
     for job in jobs:

@@ -136,6 +136,7 @@ class Reward:
 
     def __call__(
         self,
+        /,  # a dataset may have a column self
         prompts: Sequence[Any] | None = None,
         completions: Sequence[Completion] | None = None,
         *,

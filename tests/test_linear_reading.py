@@ -97,8 +97,10 @@ READERS = {
     "a query": lambda text: refused(lambda: answer_text(f"[INST] {text} [/INST] x {text}", [text], whole=True)),
     "a person's list": people_words,
     "a person's English list": lambda text: people_words(text, "en"),
-    "a sheet": lambda text: of_file(text, "x.csv", lambda path: read_written(read_sheet(path))),
-    "a sheet with a heading": lambda text: of_file(f"participant,{text}\n1,{text}\n", "x.csv", read_sheet),
+    "a sheet": lambda text: of_file(text[:4000], "x.csv", lambda path: read_written(read_sheet(path))),
+    "a sheet with a heading": lambda text: of_file(
+        f"participant,{text[:4000]}\n1,{text[:4000]}\n", "x.csv", read_sheet
+    ),
     "a cell to write": as_text,
     "a line of JSON": lambda text: of_file(text, "x.jsonl", lambda path: list(read_objects(path))),
     "ratings": lambda text: of_file(f"model,item,criterion,rater,score\n{text}", "x.csv", read_ratings),

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,11 +53,10 @@ BAD_YAML = (
         "\x00",
         "a: \x07",
         "%YAML 9.9\n---\na: 1",
-        "a: 0o",
         "a",
     ),
     "\n".join(["a0: &a0 [x, x]"] + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 30)]),
-    *("a: 'b", 'a: "\\x"', "a: 0b", "a: 1__:2", "<<: 1", "<<: [1]", "a: !!binary é", "a: !!set [1]", "a: !!omap 1"),
+    *("a: 'b", 'a: "\\x"', "<<: 1", "<<: [1]", "a: !!binary é", "a: !!set [1]", "a: !!omap 1"),
 )
 GOOD_YAML = {
     "run_name: 2024-11-31": {"run_name": "2024-11-31"},
@@ -192,7 +192,10 @@ def test_a_trainers_state_may_hold_no_number(tmp_path):
 def test_any_name_of_a_column():
     class Length(Reward):
         def alone(self, items, answers):
-            return [self.scored(item, answer.text, len(item.columns["self"])) for item, answer in zip(items, answers)]
+            return [
+                self.scored(item, answer.text, len(item.columns["self"]))
+                for item, answer in zip(items, answers, strict=True)
+            ]
 
     columns = {"self": ["ab", "c"], "cls": [1, 2], "reward": [1, 2], "task": ["a", "b"], "items": [0, 0]}
     assert Length("length", "length")(prompts=["a", "b"], completions=["x", "y"], **columns) == [2.0, 1.0]
@@ -257,11 +260,11 @@ def test_a_terminal_that_cannot_show_a_letter(encoding, tmp_path):
     assert done.returncode == 0
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_an_output_that_takes_nothing_is_one_line(tmp_path):
     (tmp_path / "a.jsonl").write_text(ANSWERS)
     command = [sys.executable, "-m", "sozo", "score", "dat", str(tmp_path / "a.jsonl"), "--output", str(tmp_path / "o")]
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*command, "--noun-checker", "jumandic"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False
         )

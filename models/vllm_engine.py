@@ -14,6 +14,7 @@ from sozo.models.generator import entropy
 from sozo.models.settings import GeneratorSettings
 from sozo.models.traits import encode_text
 from sozo.models.weights import ADAPTER_FILE, cannot_load, is_adapter
+from sozo.scoring.final_text import decode
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -86,7 +87,8 @@ class VllmGenerator:
         tokens = {text: encode_text(llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
         outputs = llm.generate(inputs, self._request, use_tqdm=False, lora_request=self._engine.lora)
-        return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]
+        drawn = [output.outputs[0] for output in outputs]
+        return [Completion(decode(llm.get_tokenizer(), one.token_ids), one.finish_reason) for one in drawn]
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""

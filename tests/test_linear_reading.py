@@ -25,10 +25,10 @@ from sozo.data.sheet import as_text, read_sheet
 from sozo.eval.report.exports import escape
 from sozo.eval.report.names import Names
 from sozo.eval.report.render import breakable
-from sozo.rewards.doors.core import answer_text
+from sozo.rewards.doors.core import answer_in
 from sozo.scoring.embeddings.glove import _edict, _jmdict, gloss_words
 from sozo.scoring.endpoint.client import Endpoint
-from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json
+from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, unknown_mark
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
 from sozo.tasks.dat.people import people_words, read_written
@@ -93,8 +93,8 @@ READERS = {
     "an idea": parse_idea,
     "a fingerprint": fingerprint,
     "what can be stored": utf8_safe,
-    "the answer in a text": lambda text: answer_text(text, [prompt("dat")]),
-    "a query": lambda text: refused(lambda: answer_text(f"[INST] {text} [/INST] x {text}", [text], whole=True)),
+    "the answer in a text": lambda text: refused(lambda: answer_in(text, [prompt("dat")])),
+    "a query": lambda text: refused(lambda: answer_in(f"[INST] {text} [/INST] x {text}", [text])),
     "a person's list": people_words,
     "a person's English list": lambda text: people_words(text, "en"),
     "a sheet": lambda text: of_file(text[:4000], "x.csv", lambda path: read_written(read_sheet(path))),
@@ -120,6 +120,7 @@ READERS = {
     "an entry of JMdict": lambda text: refused(lambda: list(_jmdict(f"<a>{text}</a>".encode(errors="replace")))),
     "a story's words": lambda text: copied_share(text, text),
     "a server's reply": lambda text: Endpoint("m", "http://me:secret-word@host/v1")._line(text),
+    "a mark": unknown_mark,
     "a name of a file": lambda text: Names().new(text),
     "a LaTeX cell": escape,
 }

@@ -13,7 +13,7 @@ from sozo.rewards.doors import lm_eval, verl
 from sozo.rewards.doors.core import Door
 from sozo.rewards.doors.openrlhf import make_reward_func
 from sozo.rewards.judge import JudgeReward
-from sozo.rewards.reward import completion_text, question_text
+from sozo.rewards.reward import _asked_and_answered, completion_text, question_text
 from sozo.rewards.task import make_task_reward
 from sozo.scoring.final_text import decode, final_text, judged_part, unknown_mark
 from sozo.scoring.parse import split_list
@@ -128,13 +128,12 @@ def test_what_is_no_completion_is_one_line(kind):
 
 @pytest.mark.parametrize("make", [tuple, np.array, pd.Series, lambda texts: pd.Series(texts, index=[7, 9])])
 def test_any_list_of_texts(make):
-    reward = make_task_reward("sipen")
     prompts = ["a", "b"]
-    item = next(iter(Door("sipen").items))
     lists = make_task_reward("dat", noun_checker="jumandic")(prompts=make(prompts), completions=make([L, "x"]))
     assert lists[0] > 0
     assert lists[1] == 0
-    assert len(reward(completions=make(["はい", "x"]), item=make([item, item]))) == 2
+    columns = _asked_and_answered(make(prompts), make([L, "x"]), {"item": make(["i", "j"])}, None)[0]
+    assert [item.id for item in columns] == ["i", "j"]
     assert [c.reason for c in Door("dat", **FREE).pay(make([L, "x"]), None, make(prompts))] == [None, "format"]
 
 

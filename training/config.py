@@ -93,9 +93,8 @@ def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) 
     for name, value in values.items():
         try:
             if not isinstance(value, str):
-                TypeAdapter(hints[name], config={"arbitrary_types_allowed": True}).validate_python(
-                    value, strict=isinstance(value, bool)
-                )
+                kind = TypeAdapter(hints[name], config={"arbitrary_types_allowed": True})
+                kind.validate_python(value, strict=isinstance(value, bool))
         except ValidationError as error:
             written = " (YAML reads yes, no, on and off so; quote them)" if isinstance(value, bool) else ""
             raise UserError(f"{where}: {name} cannot be {quoted(value)}{written}") from error

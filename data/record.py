@@ -1,6 +1,7 @@
 """What every run writes down: files that are whole, digests, code and packages."""
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -59,10 +61,11 @@ def _no_room(path: Path, needed: int) -> UserError:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file, whole or not at all, so that a kill never leaves half of one."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    refuse_link(path)
+    partial = own_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with room(path, len(content)), partial.open("wb") as file:
+        with room(path, len(content)), partial.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -73,6 +76,55 @@ def write_whole(path: Path, content: bytes) -> None:
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def refuse_link(path: Path) -> None:
+    """UserError where `path` is a link: what it leads to is not ours."""
+    if path.is_symlink():
+        raise UserError(f"{path}: is a link; name the place that it leads to, or another one")
+
+
+def own_name(path: Path) -> Path:
+    """A hidden name beside `path` that no other process has."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.tmp")
+
+
+@contextmanager
+def whole_folder(output: Path) -> Iterator[Path]:
+    """A new folder of this process's own, which becomes `output` if all goes well, and else is gone.
+
+    Meanwhile no other process may make `output`, which must not exist, or be empty.
+    """
+    refuse_link(output)
+    existed = output.exists()
+    if existed and not (output.is_dir() and not any(output.iterdir())):
+        raise UserError(f"{output}: exists; name another folder")
+    partial = own_name(output)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with _locked(output):
+            try:
+                partial.mkdir()
+                yield partial
+                partial.replace(output)  # only an empty folder gives way
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+                with suppress(OSError):  # whole, or somebody put something in
+                    existed or output.rmdir()
+    except BlockingIOError as error:
+        raise UserError(f"{output}: another process is at work here; wait for it, or name another folder") from error
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written ({error.strerror}); name another folder") from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:

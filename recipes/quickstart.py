@@ -10,7 +10,6 @@ the paper's Table 11 and writes one HTML page with the learning curves. Killed a
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.progress import console
+from sozo.data.run_folder import remove_run
 
 if TYPE_CHECKING:
     pass
@@ -106,7 +106,8 @@ def show(args: argparse.Namespace) -> None:
     # At this strength frontier lists are about as far as GRPO's.
     of_nouns: dict[str, dict[str, Any]] = {"frontier": {"nouns": "tiny", "strength": 140.0}}
     folders = {name: args.output_dir / "responses" / name.replace(" ", "-") for name in models}
-    shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
+    for folder in folders.values():
+        remove_run(folder)  # of an earlier model
     for name, model in models.items():
         limit = config["max_completion_length"]
         generator = GeneratorSettings(model, source=name, max_new_tokens=limit, **of_nouns.get(name, {}))

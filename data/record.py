@@ -110,7 +110,8 @@ def whole_folder(output: Path) -> Iterator[Path]:
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
                 with suppress(OSError):  # whole, or somebody put something in
-                    existed or output.rmdir()
+                    if not existed:
+                        output.rmdir()
     except BlockingIOError as error:
         raise UserError(f"{output}: another process is at work here; wait for it, or name another folder") from error
     except OSError as error:

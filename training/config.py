@@ -84,7 +84,7 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     try:
         return parser.parse_args_and_config(flags)
     except (TypeError, ValueError) as error:
-        raise UserError(" ".join(str(error).split())) from error
+        raise UserError(str(error)) from error
 
 
 def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,13 +89,17 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
 
 
 def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) -> None:
-    """Refuse what is of another kind than its setting; a text may be any, as on the command line."""
-    hints = {name: hint for group in groups for name, hint in get_type_hints(group).items()}
+    """Refuse what is of another kind than its setting, of the first group truth values only: it has checks of its own.
+
+    A text may be any setting, as on the command line.
+    """
+    own, *hints = (get_type_hints(group) for group in groups)
     for name, value in values.items():
+        if value is None or isinstance(value, str) or (name in own and not isinstance(value, bool)):
+            continue
         try:
-            if not isinstance(value, str):
-                kind = TypeAdapter(hints[name], config={"arbitrary_types_allowed": True})
-                kind.validate_python(value, strict=isinstance(value, bool))
+            kind = TypeAdapter(ChainMap(own, *hints)[name], config={"arbitrary_types_allowed": True})
+            kind.validate_python(value, strict=isinstance(value, bool))
         except ValidationError as error:
             written = " (YAML reads yes, no, on and off so; quote them)" if isinstance(value, bool) else ""
             raise UserError(f"{where}: {name} cannot be {quoted(value)}{written}") from error

@@ -1,21 +1,34 @@
 """The one exception for a user's mistake, and what every entry point does with it; anything else is a bug."""
 
+import errno
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from io import TextIOWrapper
 
 from sozo.data.extras import EXTRA_OF, install_command
+from sozo.data.foreign import in_one_line
 from sozo.data.processes import is_first, say_last
 from sozo.data.secrets import without_credentials
+
+# What the system says of a place where nothing can be read or written; any other failure is a bug.
+_OF_THE_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
+_OF_THE_PLACE |= {errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO}
 
 
 class UserError(Exception):
     """What a user can fix: the message says what was wrong, where, and what to do, in one line.
 
-    Whatever reads what a user named (a file, a model, a setting, a folder) may raise it.
+    Whatever reads what a user named (a file, a model, a setting, a folder) may raise it. Credentials of addresses, and
+    what steers a terminal, are left out, and so is the middle of a message that quotes without end.
     """
+
+    def __init__(self, message: str) -> None:
+        # Without credentials before it is cut: a cut through the middle of them would leave half.
+        super().__init__(in_one_line(without_credentials(message)))
 
 
 class UndecidedError(UserError):
@@ -36,19 +49,30 @@ def one_line_errors(program: str) -> Iterator[None]:
     """
     try:
         try:
+            for stream in (sys.stdout, sys.stderr):  # a letter that the terminal lacks is written out
+                if isinstance(stream, TextIOWrapper):
+                    stream.reconfigure(errors="backslashreplace")
             yield
+            sys.stdout.flush()
         except ModuleNotFoundError as error:
             if error.name not in EXTRA_OF:
                 raise
             require(error.name, "this")
             raise
+        except OSError as error:
+            if error.errno not in _OF_THE_PLACE:
+                raise
+            if error.filename is None:  # what is left to print would fail once more when Python ends
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            place = error.filename or "what is printed"
+            raise UserError(f"{place}: cannot be used ({error.strerror}); give another place") from error
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; the same command continues where it stopped\n")
         raise SystemExit(130) from None
     except UserError as error:
         if not is_first():
             time.sleep(10)  # the launcher ends this process as soon as the first one, which says the same, has failed
-        line = f"{program}: {without_credentials(' '.join(str(error).split()))}\n"
+        line = f"{program}: {error}\n"
         sys.stderr.write(line)
         sys.stderr.flush()
         say_last(line)

@@ -1,7 +1,6 @@
 """Lines of JSON that people write and fix: what is wrong with one is said in one line, with file and line number."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import parse_json, quoted
 from sozo.data.record import write_whole
 from sozo.data.schema import utf8_safe
 from sozo.data.settings import from_validation
@@ -81,32 +81,13 @@ def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
 def _parse_object(where: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         # Windows tools like to open a file with a byte order mark.
-        row: Any = loads_once(line.decode("utf-8-sig" if number == 0 else "utf-8"))
+        row = parse_json(line.decode("utf-8-sig" if number == 0 else "utf-8"))
     except UnicodeDecodeError:
         raise UserError(f"{where}: not UTF-8; convert the file to UTF-8") from None
-    except (ValueError, RecursionError) as cause:
-        detail = cause.msg if isinstance(cause, json.JSONDecodeError) else str(cause) or type(cause).__name__
-        raise UserError(f"{where}: not JSON ({detail}); write one JSON object per line") from None
+    except ValueError as error:
+        raise UserError(f"{where}: not JSON ({error}); write one JSON object per line") from None
     if not isinstance(row, dict):
         raise UserError(f"{where}: not a JSON object; write one JSON object per line")
-    return row
-
-
-def loads_once(text: str) -> Any:
-    """`json.loads` of a text in which no object says the same key twice; else ValueError.
-
-    >>> loads_once('{"a": 1, "a": 2}')
-    Traceback (most recent call last):
-    ValueError: the key 'a' comes twice
-    """
-    return json.loads(text, object_pairs_hook=_unique)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {key!r} comes twice")
     return row
 
 
@@ -119,7 +100,7 @@ def read_records(path: Path, record: Callable[[str, dict[str, Any]], Any], what:
     for where, row in read_objects(path):
         new = record(where, row)
         if new.id in records:
-            raise UserError(f"{where}: the id {new.id!r} comes twice; make ids unique")
+            raise UserError(f"{where}: the id {quoted(new.id)} comes twice; make ids unique")
         records[new.id] = new
     if not records:
         raise UserError(f"{path}: holds no {what}; write one per line: {example}")
@@ -182,7 +163,7 @@ def read_answers_file(path: Path) -> Iterator[AnswerLine]:
                 raise UserError(f"{where}: the {name} is neither a string nor an integer; fix it or leave {name} out")
         answer = AnswerLine(utf8_safe(str(named["id"])), str(named["item"]), named["text"])
         if answer.id in ids:
-            raise UserError(f"{where}: the id {answer.id!r} comes twice; make ids unique")
+            raise UserError(f"{where}: the id {quoted(answer.id)} comes twice; make ids unique")
         ids.add(answer.id)
         yield answer
     if not ids:

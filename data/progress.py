@@ -3,6 +3,29 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from sozo.data.foreign import shown
+
+
+@cache
+def _console_type() -> Any:
+    from rich.console import Console
+
+    class Plain(Console):
+        """A console to which what a folder or a file says is text, whatever it holds."""
+
+        def render(self, renderable: Any, options: Any = None) -> Any:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=shown(segment.text))
+
+    return Plain
+
+
+def console(**options: Any) -> Any:
+    """Where everything for people is printed, without what steers a terminal but rich's own colours."""
+    return _console_type()(soft_wrap=True, **options)
 
 
 @contextmanager
@@ -15,13 +38,12 @@ def responses_bar(
     It counts to `total` from what an earlier call has `done`, with `count_valid` valid responses only; `quiet` shows
     nothing, since another process has the bar.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    shown_on = console(stderr=True)
     description, rate = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[rate]}")
     columns = (description, BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
+    with Progress(*columns, console=shown_on, disable=quiet or not shown_on.is_terminal, transient=True) as progress:
         task = progress.add_task(what, total=total, completed=done, rate="")
         seen = good = 0
         started = time.monotonic()

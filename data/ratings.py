@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.jsonl import id_column, read_objects
 from sozo.data.rubrics import RatingRubric
 from sozo.data.settings import hint
@@ -107,11 +108,13 @@ def _rating(
             raise UserError(f"{where}: no criterion {named['criterion']!r} in the rubric {rubric.name}{near}")
         if score not in criterion.scores:
             scores = f"{criterion.lowest} to {criterion.highest}"
-            raise UserError(f"{where}: the score {row['score']!r} of {criterion.name} is no whole number from {scores}")
+            raise UserError(
+                f"{where}: the score {quoted(row['score'])} of {criterion.name} is no whole number from {scores}"
+            )
         named["criterion"] = criterion.name
     elif not (scale[0] <= score <= scale[1] and math.isfinite(score)):  # NaN is not within any scale
         within = "" if math.isinf(scale[0]) else f" from {scale[0]} to {scale[1]}"
-        raise UserError(f"{where}: the score {row['score']!r} is no number{within}")
+        raise UserError(f"{where}: the score {quoted(row['score'])} is no number{within}")
     return Rating(**named, score=score)
 
 

@@ -1,6 +1,7 @@
 """What every run writes down: files that are whole, digests, code and packages."""
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -11,9 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import parse_json
 
 _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
@@ -58,10 +61,11 @@ def _no_room(path: Path, needed: int) -> UserError:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file, whole or not at all, so that a kill never leaves half of one."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    refuse_link(path)
+    partial = own_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with room(path, len(content)), partial.open("wb") as file:
+        with room(path, len(content)), partial.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -74,15 +78,65 @@ def write_whole(path: Path, content: bytes) -> None:
             partial.unlink(missing_ok=True)
 
 
+def refuse_link(path: Path) -> None:
+    """UserError where `path` is a link: what it leads to is not ours."""
+    if path.is_symlink():
+        raise UserError(f"{path}: is a link; name the place that it leads to, or another one")
+
+
+def own_name(path: Path) -> Path:
+    """A hidden name beside `path` that no other process has."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.tmp")
+
+
+@contextmanager
+def whole_folder(output: Path) -> Iterator[Path]:
+    """A new folder of this process's own, which becomes `output` if all goes well, and else is gone.
+
+    Meanwhile no other process may make `output`, which must not exist, or be empty.
+    """
+    refuse_link(output)
+    existed = output.exists()
+    if existed and not (output.is_dir() and not any(output.iterdir())):
+        raise UserError(f"{output}: exists; name another folder")
+    partial = own_name(output)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with _locked(output):
+            try:
+                partial.mkdir()
+                yield partial
+                partial.replace(output)  # only an empty folder gives way
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+                with suppress(OSError):  # whole, or somebody put something in
+                    if not existed:
+                        output.rmdir()
+    except BlockingIOError as error:
+        raise UserError(f"{output}: another process is at work here; wait for it, or name another folder") from error
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written ({error.strerror}); name another folder") from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
 def write_json(path: Path, values: dict[str, Any]) -> None:
     """Write a JSON file, whole or not at all."""
     write_whole(path, (json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode())
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file."""
+def read_json(path: Path, *, nan: bool = False) -> dict[str, Any]:
+    """The JSON object in a file; with `nan` one that may hold NaN, as a trainer's state does."""
     try:
-        values = json.loads(path.read_bytes())
+        values = parse_json(path.read_bytes(), nan=nan)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read ({error}); restore it, or take another folder") from error
     if not isinstance(values, dict):

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from sozo.data.errors import UserError
 from sozo.data.processes import is_first
-from sozo.data.record import provenance, read_json, room, write_json
+from sozo.data.record import provenance, read_json, refuse_link, room, write_json
 from sozo.data.secrets import without_credentials
 
 MISSING = object()
@@ -26,6 +26,7 @@ PROBE, NEAR = "embedding_probe", 1e-3
 _FORMAT = 1
 _OTHER = "give another output folder"
 _LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
+_HOLDER = "process "
 _held: dict[Path, IO[str]] = {}
 os.register_at_fork(after_in_child=_held.clear)  # a child's end must not remove its parent's lock
 
@@ -36,7 +37,7 @@ def lock(folder: Path) -> None:
     while path not in _held:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("a+")
+            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644), "a+")
         except OSError as error:
             raise UserError(f"{folder}: cannot be written ({error.strerror}); give another output folder") from error
         try:
@@ -48,8 +49,11 @@ def lock(folder: Path) -> None:
         except OSError as error:  # some network file systems have no locks
             logging.getLogger(__name__).warning("%s: cannot be locked (%s)", folder, error.strerror)
         # The last holder may have removed the file between our opening and locking it: then it is not the lock.
+        file.seek(0)
+        if (before := file.read()) and not before.startswith(_HOLDER):
+            raise UserError(f"{path}: is not of sozo, which keeps its lock there; give another output folder")
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-            holder = f"process {os.getpid()} on {socket.gethostname()}"
+            holder = f"{_HOLDER}{os.getpid()} on {socket.gethostname()}"
             with room(folder, len(holder)):
                 file.truncate(0)
                 file.write(holder)
@@ -114,6 +118,17 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:57]}..."
 
 
+def remove_run(folder: Path) -> None:
+    """Delete what a run of DAT wrote into its folder, and nothing else."""
+    if (folder / "config.json").is_file() and not folder.is_symlink():
+        names = ("config.json", "metrics.json", "items.jsonl", "responses/part-*.parquet")
+        for path in [path for name in names for path in folder.glob(name)]:
+            path.unlink()
+        with suppress(OSError):  # something else is in it
+            (folder / "responses").rmdir()
+            folder.rmdir()
+
+
 class RunFolder:
     """The folder of one run.
 
@@ -144,6 +159,8 @@ class RunFolder:
         if not parent.is_dir():
             raise UserError(f"{parent}: is a file; give a folder")
         self._config: dict[str, Any] | None = None
+        for place in (path, self.responses):
+            refuse_link(place)
         self._read_config()
         if self.metrics() is not None:
             return
@@ -208,8 +225,8 @@ class RunFolder:
             if self._config.get("format") != _FORMAT:
                 raise UserError(f"{self._file}: is not of this version of sozo; {_OTHER}")
             self._compare("settings", self._settings)
-        elif names := [name for name in ("metrics.json", "responses") if (self.path / name).exists()]:
-            raise UserError(f"{self.path}: holds {names[0]} but no {self._file.name}; {_OTHER}")
+        elif self._file.parent == self.path and (names := {path.name for path in self.path.glob("*")} - {_LOCK}):
+            raise UserError(f"{self.path}: holds {min(names)} but no {self._file.name}; {_OTHER}")
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
         if difference := first_difference((self._config or {}).get(section, {}), wanted):

@@ -137,8 +137,7 @@ def _readable(part: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause = " ".join(str(error).split())
-        raise UserError(f"{part}: not a readable parquet file ({cause}); delete it and run again") from error
+        raise UserError(f"{part}: not a readable parquet file ({error}); delete it and run again") from error
 
 
 def _check_version(part: Path, metadata: Mapping[bytes, bytes] | None) -> None:

@@ -38,8 +38,14 @@ def without_credentials(value: Any) -> Any:
         if inner != (hidden := without_credentials(inner)):
             return json.dumps(hidden, ensure_ascii=False)
     # In an address anything may stand before the last @; a longer text goes on after white space.
-    before_host = r"^(https?://).*@" if value.startswith("http") else r"(https?://)\S*@"
-    return re.sub(before_host, r"\1", value)
+    if value.startswith("http"):
+        return re.sub(r"^(https?://).*@", r"\1", value)
+    return "".join(map(_hidden, re.split(r"(\s+)", value))) if "@" in value else value
+
+
+def _hidden(word: str) -> str:
+    scheme = re.search("https?://", word)
+    return word[: scheme.end()] + word[scheme.end() :].rpartition("@")[2] if scheme else word
 
 
 def secrets_of(key: str, address: str) -> tuple[str, ...]:

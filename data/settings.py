@@ -5,7 +5,6 @@ What they name by a dotted path, such as a reward function or a task of their ow
 
 import difflib
 import importlib.util
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import brief, parse_json, parse_yaml, quoted
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -89,7 +89,7 @@ def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
     names = [f.name for f in fields(settings)]  # type: ignore[arg-type]
     for name in values:
         if name not in names:
-            raise UserError(f"unknown setting: {name}" + hint(name, names, f"; {', '.join(names)} exist"))
+            raise UserError(f"unknown setting: {brief(name)}" + hint(name, names, f"; {', '.join(names)} exist"))
     return settings(**values)
 
 
@@ -109,10 +109,10 @@ def from_validation(error: "ValidationError", where: str, known: Iterable[str] =
     # An unknown key before a missing one: it may be that one, misspelt.
     mistake = min(mistakes, key=lambda each: each["type"] not in _UNKNOWN_KEY)
     kind, path, message = mistake["type"], list(mistake["loc"]), mistake["msg"]
-    written = f", not {str(mistake['input'])[:100]!r}"
+    written = f", not {quoted(mistake['input'])}"
     if kind in _UNKNOWN_KEY:
         key, names = str(path.pop()), ", ".join(known)
-        message = f"unknown key {key}" + hint(key, known, f"; {names} exist" if names else "; leave it out")
+        message = f"unknown key {brief(key)}" + hint(key, known, f"; {names} exist" if names else "; leave it out")
     elif kind == "missing":
         message = "is missing; give it"
     elif kind == "value_error":  # a check of ours, which says all
@@ -130,24 +130,21 @@ def from_validation(error: "ValidationError", where: str, known: Iterable[str] =
 def from_json(value: Any, name: str) -> Any:
     """What the setting `name` stands for: on the command line it is JSON, in YAML the `value` itself."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
-    except json.JSONDecodeError as error:
-        raise UserError(f"{name} is not JSON ({error}): {value}") from error
+        return parse_json(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise UserError(f"{name} is not JSON ({error}): {quoted(value)}") from error
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The settings in a YAML file: a mapping of names to values."""
-    import yaml
-
     try:
-        settings = yaml.safe_load(path.read_text("utf-8"))
+        settings = parse_yaml(path.read_text("utf-8"))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file; recipes/*/*.yaml are examples") from error
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UserError(f"{path}{line}: this is not YAML: {error.problem}") from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]})") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give a YAML file") from error
+    except ValueError as error:
+        raise UserError(f"{path}: this is not YAML ({error})") from error
     if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
         raise UserError(f"{path}: must hold lines `setting: value`, as recipes/tiny/grpo.yaml does")
     return settings

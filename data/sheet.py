@@ -2,13 +2,13 @@
 
 import io
 import re
-import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.errors import UserError, require
+from sozo.data.foreign import MOST_COLUMNS, nfkc
 from sozo.data.record import write_whole
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def read_sheet(path: Path) -> Sheet:
     sep = _SEP.match(text)
     text = text[sep.end() :] if sep else text.lstrip("\r\n")
     delimiter = sep[1] if sep else max(",;\t", key=text.partition("\n")[0].count)
+    if text.partition("\n")[0].count(delimiter) >= MOST_COLUMNS:
+        raise UserError(f"{path}: has more than {MOST_COLUMNS} columns; leave those out that say nothing")
     try:
         options = {"header": None, "dtype": str, "keep_default_na": False, "skip_blank_lines": False}
         cells = pd.read_csv(io.StringIO(text), sep=delimiter, **options).fillna("")
@@ -101,7 +103,7 @@ def as_text(cell: object) -> object:
 
 
 def _plain(heading: str) -> str:
-    return re.sub(r"[\s_\-]", "", unicodedata.normalize("NFKC", heading).casefold())
+    return re.sub(r"[\s_\-]", "", nfkc(heading).casefold())
 
 
 def _decoded(path: Path, content: bytes) -> tuple[str, str]:

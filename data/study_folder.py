@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import parse_json
 from sozo.data.record import write_whole
 
 STUDY = "study.json"
@@ -62,7 +63,7 @@ def read_study(folder: Path) -> StudyFolder | None:
         return str(folder / stored) if stored.startswith("./") else stored
 
     try:
-        values = json.loads(path.read_bytes())
+        values = parse_json(path.read_bytes())
         if values["format"] != _FORMAT:
             raise ValueError("it is of another version of sozo")
         rows = {

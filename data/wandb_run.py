@@ -1,6 +1,5 @@
 """The W&B run that a trained model belongs to, so that its results go into the run that shows how it came about."""
 
-import json
 import math
 import os
 import sys
@@ -59,7 +58,9 @@ def training_summary(folder: Path) -> dict[str, float]:
     output = folder.parent if folder.name.startswith("checkpoint-") else folder
     states = (place / "trainer_state.json" for place in (output, last_checkpoint(output), folder) if place)
     state = next(filter(Path.is_file, states), None)
-    entries = json.loads(state.read_bytes()).get("log_history", []) if state else []
+    entries = read_json(state, nan=True).get("log_history", []) if state else []
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise UserError(f"{state}: its log_history is no list of what was logged; restore it")
     logged = {key: value for entry in entries for key, value in entry.items() if key != "step"}
     numbers = {k: v for k, v in logged.items() if isinstance(v, int | float) and math.isfinite(v)}
     # As transformers' WandbCallback names them: the summary at the end keeps its names.

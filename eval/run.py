@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.processes import gather, launched, world_size
 from sozo.data.run_folder import RunFolder
-from sozo.data.schema import count_rows, part_paths
+from sozo.data.schema import count_rows, iter_tables, part_paths
 from sozo.data.settings import deciding
 from sozo.eval.answered import answers_digest, read_answers, score_parts
 from sozo.eval.apart import Apart
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
 from sozo.models.generators import Loaded
 from sozo.models.settings import OF_NOUNS, GeneratorSettings
+from sozo.scoring.final_text import count_unknown
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.tasks import Dat
 from sozo.tasks.finished import ITEMS, Finished
@@ -161,6 +163,10 @@ def _finish(
     outcome = task.finish(Complete(folder.path, source, answers, trials))
     outcome = outcome or Outcome(task.written(folder.path).summarised(task.measures, source))
     metrics = outcome.metrics
+    parts = iter_tables(folder.path, ["text"]) if task.scores_parts else ()
+    texts = (text for part in parts for text in part["text"].to_pylist())
+    if unknown := count_unknown(chain(texts, (answer.text for answer in answers)), task.name):
+        metrics |= {"unknown_marks": unknown}
     if trials:
         metrics |= {"trials": trials, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}
     if stopped is None and (outcome.stopped is None or again):

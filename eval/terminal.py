@@ -6,6 +6,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from sozo.data.progress import console
 from sozo.eval.run import TaskRun
 from sozo.scoring.table import Table
 from sozo.tasks.view import TERMINAL
@@ -39,7 +40,7 @@ def print_run(run: TaskRun) -> None:
     rows = [("Source", str(run.metrics["source"])), *((english(column.label), cell.line) for column, cell in shown)]
     labels, values = zip(*rows, strict=True)
     least = _whole_numbers(values)
-    table.add_column(width=min(_longest(labels), max(_console().width - least - 3, 10)), overflow="fold")
+    table.add_column(width=min(_longest(labels), max(console().width - least - 3, 10)), overflow="fold")
     table.add_column(justify="right", min_width=least, overflow="fold")
     for label, value in rows:
         table.add_row(label, Text(value))
@@ -61,7 +62,7 @@ def print_page(run: PageRun) -> None:
 def _print_finished(run: TaskRun | PageRun, result: Any, files: Iterable[str], **how: Any) -> None:
     if run.finished_before:
         print_lines([f"{run.folder}: finished before; nothing was computed again"])
-    _console().print(result, **how)
+    console().print(result, **how)
     print_lines(str(run.folder / name) for name in files)
     if run.stopped:
         print_lines([f"not finished: {run.stopped}"])
@@ -80,7 +81,7 @@ def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:
 def print_lines(lines: Iterable[str]) -> None:
     """Lines for people, as they are."""
     for line in lines:
-        _console().print(line, markup=False, highlight=False)
+        console().print(line, markup=False, highlight=False)
 
 
 def print_changes(tables: Sequence[Table]) -> None:
@@ -93,7 +94,7 @@ def print_changes(tables: Sequence[Table]) -> None:
     from sozo.eval.report.labels import english
 
     for shown in tables:
-        heads, parts, width = [english(column) for column in shown.columns], [], _console().width
+        heads, parts, width = [english(column) for column in shown.columns], [], console().width
         for part in filter(None, (shown, shown.each)):  # each seed after the methods
             rows = []
             for row in part.rows:
@@ -120,7 +121,7 @@ def print_changes(tables: Sequence[Table]) -> None:
                 for texts in rows:
                     table.add_row(*(texts[number] for number in numbers))
                 table.add_section()
-            _console().print(table)
+            console().print(table)
         print_lines(english(note) for note in shown.notes)
 
 
@@ -160,9 +161,3 @@ def _table(title: str, *, show_header: bool = True) -> Any:
     from rich.table import Table
 
     return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=show_header, pad_edge=False)
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(soft_wrap=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from sozo.data.cache import cache_home
+from sozo.data.cache import cache_home, make_cache
 from sozo.data.errors import UserError
 from sozo.data.extras import install_command
 from sozo.data.nouns import tiny_nouns
@@ -78,6 +78,7 @@ def ensure_tiny(name: str = TINY) -> Path:
     folder, module = tiny_folder(name), "tiny_words" if name.startswith(TINY_WORDS) else "tiny"
     if not (folder / "config.json").is_file():
         # In a process of its own it comes out the same inside any distributed run.
+        make_cache(folder.parent)
         failure = "the embedded model could not be made"
         run_module(f"sozo.models.{module}", str(folder), str(tiny_seed(name)), failure=failure)
     return folder

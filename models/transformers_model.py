@@ -21,6 +21,7 @@ from sozo.models.traits import (
     in_eval_mode,
     window_of,
 )
+from sozo.scoring.final_text import decode
 
 _USUAL, _MOST = 256, 1024  # slots
 
@@ -73,7 +74,7 @@ class TransformersGenerator:
             raise UserError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
         responses = dict(zip(rows, together + alone, strict=True))
         tokens = [responses[row] for row in range(len(prompts))]
-        texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
+        texts = [decode(self._tokenizer, row) for row in tokens]
         reasons = ["stop" if response[-1] in self._ends else "length" for response in tokens]
         return [Completion(text, reason) for text, reason in zip(texts, reasons, strict=True)]
 

@@ -1,6 +1,5 @@
 """vLLM's offline engine as a generator. Written from vLLM's documentation and tested on a stand-in: not yet run."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from sozo.data.record import read_json
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
 from sozo.models.settings import GeneratorSettings
 from sozo.models.traits import encode_text
 from sozo.models.weights import ADAPTER_FILE, cannot_load, is_adapter
+from sozo.scoring.final_text import decode
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -51,7 +52,7 @@ class VllmEngine:
             if is_adapter(model):
                 from vllm.lora.request import LoRARequest
 
-                values = json.loads((Path(model) / ADAPTER_FILE).read_text("utf-8"))
+                values = read_json(Path(model) / ADAPTER_FILE)
                 self.lora = LoRARequest("adapter", 1, model)
                 model = values["base_model_name_or_path"]
                 rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
@@ -86,7 +87,8 @@ class VllmGenerator:
         tokens = {text: encode_text(llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
         outputs = llm.generate(inputs, self._request, use_tqdm=False, lora_request=self._engine.lora)
-        return [Completion(output.outputs[0].text, output.outputs[0].finish_reason) for output in outputs]
+        drawn = [output.outputs[0] for output in outputs]
+        return [Completion(decode(llm.get_tokenizer(), one.token_ids), one.finish_reason) for one in drawn]
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""

@@ -20,7 +20,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import trained_form
-from sozo.data.record import provenance, room, write_json
+from sozo.data.record import provenance, room, whole_folder, write_json
 from sozo.models.weights import check_model, load_model, pinned
 from sozo.scoring.parse import NUM_WORDS, write_list
 
@@ -44,7 +44,12 @@ def cut_vocabulary(
     """
     if len(nouns := list(dict.fromkeys(nouns))) < NUM_WORDS:
         raise UserError(f"a list has {NUM_WORDS} nouns, and only {len(nouns)} different ones are given")
-    model, tokenizer = _load(name, output, dtype)
+    with whole_folder(output) as partial:
+        return _cut_into(partial, name, nouns, prompts, dtype)
+
+
+def _cut_into(partial: Path, name: str, nouns: list[str], prompts: Sequence[str], dtype: str) -> dict[str, Any]:
+    model, tokenizer = _load(name, dtype)
     embedding, parameters = model.get_input_embeddings().weight, model.num_parameters()
     if model.get_output_embeddings().weight is not embedding:
         raise UserError(f"{name}: its output layer is not its embedding; only a model with tied ones can be cut")
@@ -62,7 +67,7 @@ def cut_vocabulary(
     setattr(model.config, _ORIGIN, origin)
     record = {"tokens": len(old), "tokens_before": len(tokenizer)}
     record |= {"parameters": model.num_parameters(), "parameters_before": parameters, "nouns": len(nouns)}
-    partial = _save(model, tokenizer, name, output)
+    _save(model, tokenizer, name, partial)
     write_json(partial / "cut.json", origin | record | {"old_ids": old} | provenance())
     (partial / "tokenizer.json").write_text(json.dumps(small, ensure_ascii=False), "utf-8")
     (partial / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")
@@ -71,7 +76,7 @@ def cut_vocabulary(
     for text, row, cut in zip(needed, ids, tokenizer(needed)["input_ids"], strict=True):
         if len(tokenizer) != len(old) or [new[i] for i in row] != cut:
             raise UserError(f"{name}: its tokenizer cannot be cut: {text[-40:]!r} comes out otherwise")
-    _finish(partial, output, before, _logits(model, range(len(old))))
+    _compare(name, before, _logits(model, range(len(old))))
     return record
 
 
@@ -81,9 +86,15 @@ def restore_vocabulary(name: str, full: str, output: Path, dtype: str = "auto") 
     Tokens that were cut away keep the rows of `full`. All others have the same logits as in `name` to the bit, which is
     checked. A UserError where `name` was not cut from `full`.
     """
-    model, small = _load(name, output, dtype)
-    whole, tokenizer = _load(full, output)
-    if (origin := getattr(model.config, _ORIGIN, None)) is None:
+    with whole_folder(output) as partial:
+        return _restore_into(partial, name, full, dtype)
+
+
+def _restore_into(partial: Path, name: str, full: str, dtype: str) -> dict[str, Any]:
+    model, small = _load(name, dtype)
+    whole, tokenizer = _load(full)
+    origin = getattr(model.config, _ORIGIN, None)
+    if not isinstance(origin, dict) or not {"model", "embedding_sha256"} <= origin.keys():
         raise UserError(f"{name}: was not cut from a model; give one that cut_vocabulary made, or one trained from it")
     embedding = whole.get_input_embeddings().weight
     # Tied to its output layer, as that of the model that was cut.
@@ -96,10 +107,10 @@ def restore_vocabulary(name: str, full: str, output: Path, dtype: str = "auto") 
     for key, trained in model.state_dict().items():
         weights[key][old if trained.shape != weights[key].shape else ...] = trained
     tokenizer.chat_template = small.chat_template
-    partial = _save(whole, tokenizer, name, output)
+    _save(whole, tokenizer, name, partial)
     record = {"tokens": len(rows), "tokens_untrained": len(tokenizer) - len(rows)}
     write_json(partial / "restored.json", {"model": name, "full": full, **record, **provenance()})
-    _finish(partial, output, before, _logits(load_model(str(partial))[0], old))
+    _compare(name, before, _logits(load_model(str(partial))[0], old))
     return record
 
 
@@ -208,29 +219,22 @@ def _logits(model: Any, numbers: Sequence[int]) -> list[Any]:
         return [model(input_ids=ids[None]).logits[0][:, rows].float() for ids in drawn]
 
 
-def _load(name: str, output: Path, dtype: str = "auto") -> tuple[Any, Any]:
-    """Model and tokenizer, if nothing is in the way of the `output`."""
+def _load(name: str, dtype: str = "auto") -> tuple[Any, Any]:
     check_model(name)
-    if output.exists():
-        raise UserError(f"{output}: exists; delete it or name another folder")
     path, revision = pinned(name, None)
     return load_model(path, revision=revision, dtype=dtype, merged=True)
 
 
-def _save(model: Any, tokenizer: Any, source: str, output: Path) -> Path:
-    """The folder in which a model waits for its checks; it has the source's record of how it was asked."""
-    partial = output.with_name(f"{output.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # what a kill left
-    with room(output.parent, model.num_parameters() * model.dtype.itemsize):
+def _save(model: Any, tokenizer: Any, source: str, partial: Path) -> None:
+    """Write a model where it waits for its checks, with the source's record of how it was asked."""
+    with room(partial, model.num_parameters() * model.dtype.itemsize):
         model.save_pretrained(partial)
         tokenizer.save_pretrained(partial)
     with suppress(FileNotFoundError):
         shutil.copy(Path(source) / "run_config.json", partial)
-    return partial
 
 
-def _finish(partial: Path, output: Path, before: list[Any], after: list[Any]) -> None:
-    """Give the model its name, if its logits are as they were."""
+def _compare(name: str, before: list[Any], after: list[Any]) -> None:
+    """UserError if logits are not as they were."""
     if worst := max(float((one - other).abs().max()) for one, other in zip(before, after, strict=True)):
-        raise UserError(f"{output}: logits of tokens that were kept differ by {worst:.2g}; this model cannot be cut")
-    partial.rename(output)
+        raise UserError(f"{name}: logits of tokens that were kept differ by {worst:.2g}; this model cannot be cut")

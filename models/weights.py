@@ -2,13 +2,12 @@
 
 import hashlib
 import math
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError, one_line_errors
-from sozo.data.record import room
+from sozo.data.record import room, whole_folder
 from sozo.models.processes import run_module
 from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
@@ -167,9 +166,7 @@ def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
 if __name__ == "__main__":
     with one_line_errors(f"{sys.argv[1]}: this LoRA adapter cannot be merged"):
         parts = load_model(sys.argv[1], dtype=sys.argv[3], merged=True)
-        partial = Path(f"{sys.argv[2]}.partial")
-        shutil.rmtree(partial, ignore_errors=True)  # what a kill left
-        with room(Path(sys.argv[2]), sum(weight.nbytes for weight in parts[0].parameters())):
+        needed = sum(weight.nbytes for weight in parts[0].parameters())
+        with whole_folder(Path(sys.argv[2])) as partial, room(partial, needed):
             for part in parts:
                 part.save_pretrained(partial)
-        partial.rename(sys.argv[2])

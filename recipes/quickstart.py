@@ -10,7 +10,6 @@ and writes one HTML page with the learning curves. Killed and run again, it cont
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -20,9 +19,9 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
-from rich.console import Console
-
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.progress import console
+from sozo.data.run_folder import remove_run
 
 HERE = Path(__file__).parent
 # Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
@@ -43,7 +42,7 @@ def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = N
     for script, *words in commands:
         command = ["launch", "--config_file", str(HERE / "accelerate" / "single.yaml"), str(HERE / str(script))]
         command += [*map(str, words), "--seed", str(seed)]
-        Console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]", soft_wrap=True)
+        console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]")
         if log:
             log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") if log else nullcontext() as output:
@@ -67,7 +66,7 @@ def train(args: argparse.Namespace, flags: list[str]) -> None:
         jobs = [pool.submit(launch, [grpo], args.seed), pool.submit(launch, [draw, sft], args.seed, log)]
         for job in as_completed(jobs):
             if error := job.exception():  # now: the other training may take minutes
-                Console(stderr=True, style="red", markup=False).print(
+                console(stderr=True, style="red", markup=False).print(
                     f"{error}. The other training ends first, and is kept."
                 )
     for job in jobs:
@@ -93,7 +92,8 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
     models = {"random": "random", "before": str(ensure_tiny())}
     models |= {"after GRPO": str(args.output_dir / "grpo"), "after SFT": str(args.output_dir / "sft")}
     folders = {name: args.output_dir / "responses" / name.replace(" ", "-") for name in models}
-    shutil.rmtree(args.output_dir / "responses", ignore_errors=True)  # of an earlier model
+    for folder in folders.values():
+        remove_run(folder)  # of an earlier model
     for name, model in models.items():
         nouns = "tiny" if model == "random" else None
         run_task(

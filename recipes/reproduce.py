@@ -19,9 +19,8 @@ import sys
 import time
 from pathlib import Path
 
-from rich.console import Console
-
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.progress import console
 from sozo.data.run_folder import lock
 from sozo.data.study_folder import StudyFolder, write_study
 from sozo.scoring.guard import Guard
@@ -33,7 +32,7 @@ from study.record import Records, State
 from study.steps import Step, study_rows, study_steps
 
 ACCELERATE = ["accelerate", "launch"]
-console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+terminal = console(stderr=True, highlight=False, markup=False)
 
 
 def chosen(steps: list[Step], first: str | None, only: str | None) -> list[Step]:
@@ -52,22 +51,22 @@ def run_step(step: Step, records: Records, launch: list[str], position: str, *, 
     state = records.state(step)
     if state == State.FINISHED:
         dropped = not keep_checkpoints and drop_checkpoints(records.folder / step.name)
-        console.print(f"{position} {step.name}: finished before{', checkpoints dropped' * dropped}")
+        terminal.print(f"{position} {step.name}: finished before{', checkpoints dropped' * dropped}")
         return
     log = records.folder / "logs" / f"{step.name}.log"
     records.start(step)
-    console.print(f"{position} {step.name}: running{' (continues)' * (state == State.CUT_OFF)}, log {log}")
+    terminal.print(f"{position} {step.name}: running{' (continues)' * (state == State.CUT_OFF)}, log {log}")
     started = time.monotonic()
     # The command's own Python is this one, whatever the shell's PATH says.
     words = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"] if launch == ACCELERATE else launch
     status = run_logged(step.command(words, sys.executable), log)
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
     if status or not (records.folder / step.name / "metrics.json").is_file():
-        console.print(f"The end of {log}:\n{tail(log, 12)}")
+        terminal.print(f"The end of {log}:\n{tail(log, 12)}")
         how = f"exit status {status}" if status else "it ended without metrics.json"
         raise UserError(f"step {step.name} failed ({how}) after {took}; once that is fixed, the same command continues")
     dropped = not keep_checkpoints and drop_checkpoints(records.folder / step.name)
-    console.print(f"{position} {step.name}: finished in {took}{', checkpoints dropped' * dropped}")
+    terminal.print(f"{position} {step.name}: finished in {took}{', checkpoints dropped' * dropped}")
 
 
 def arguments() -> argparse.Namespace:

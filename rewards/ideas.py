@@ -9,7 +9,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.settings import hint, load_dotted
-from sozo.rewards.judge import JudgeReward, StatusScores
+from sozo.rewards.judge import JudgeReward, StatusScores, question_of
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.judges.criterion import criteria_rubric
 from sozo.scoring.judges.protocol import Status
@@ -94,7 +94,7 @@ class IdeaReward(JudgeReward):
         """The ideas of the texts; the first process judges for all."""
         completions = []
         for item, answer in zip(items, answers, strict=True):
-            idea, patent = parse_idea(answer.text), str(item.columns.get("question") or item.prompt.strip())
+            idea, patent = parse_idea(answer.text), question_of(item)
             text = idea.fields and f"{patent}\n{idea_text(idea.fields)}"
             facts = {"question": patent, "prompt": item.prompt, "idea": text, "patent": item.id}
             completions.append(self.scored(item, answer.text, None, idea.reason and str(idea.reason), **facts))

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.processes import gather, rank
 from sozo.data.settings import deciding, settings_of
 from sozo.rewards.reward import Reward, ScoredCompletion
@@ -100,7 +101,7 @@ class JudgeReward(Reward):
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """Nothing yet: the first process judges for all."""
-        questions = [str(item.columns.get("question") or item.prompt.strip()) for item in items]
+        questions = list(map(question_of, items))
         return [
             self.scored(item, judged_part(answer.text), None, question=question, prompt=item.prompt)
             for item, answer, question in zip(items, answers, questions, strict=True)
@@ -214,6 +215,16 @@ class JudgeReward(Reward):
         how = ", ".join(f"{number} {status}" for status, number in failures.most_common())
         remedy = "take another judge or rubric, or raise stop_failed_share"
         return UserError(f"{what} ({how} just now): {self.ledger} holds the replies; {remedy}")
+
+
+def question_of(item: Item) -> str:
+    """The question that a judge is shown: the column `question`, or else the prompt. UserError if there is none."""
+    question = item.columns.get("question") or item.prompt.strip()
+    if not isinstance(question, str):
+        raise UserError(f"a question must be text, not {quoted(question)}")
+    if not question.strip():
+        raise UserError("a judge needs the question that is answered: give prompts, or a column question")
+    return question
 
 
 make_judge_reward = JudgeReward

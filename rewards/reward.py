@@ -3,17 +3,20 @@
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.processes import gather, rank
 from sozo.rewards.duplicates import SeenResponses
+from sozo.scoring.final_text import count_unknown, decode, without_end_marks
 from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
 Completion = str | Sequence[dict[str, Any]]
+_CALLED = "a reward is called as reward(completions=[text, ...]), with prompts=[text, ...] where they matter"
 
 
 class Part(NamedTuple):
@@ -60,6 +63,7 @@ class Reward:
     free: frozenset[str] = frozenset()  # names of arguments that decide no reward: a resumed run may change them
     keeps_words = False  # whether it pays for different words: `unique_words` of a GRPO run then turns its weight
     in_parts = False  # whether it says what each part of a text earned, so that credit can go to each word
+    tokenizer: Any = None  # of what trains: where it is known, ids decide what is reasoning
     loaded = ""  # name of a cached property that every process loads for itself
     offset = 0.0  # what a valid response is paid besides
     # Of its metrics: the share that is valid, the mean score, what stands before a reason.
@@ -136,6 +140,7 @@ class Reward:
 
     def __call__(
         self,
+        /,  # a dataset may have a column self
         prompts: Sequence[Any] | None = None,
         completions: Sequence[Completion] | None = None,
         *,
@@ -154,7 +159,7 @@ class Reward:
         failure: Exception | None = None
         local: list[ScoredCompletion] = []
         try:
-            local = self.alone(*_asked_and_answered(prompts, completions, kwargs))
+            local = self.alone(*_asked_and_answered(prompts, completions, kwargs, self.tokenizer))
         except Exception as error:
             # Told to all before it is raised: a process that fails alone would leave the others waiting for ever.
             failure = error
@@ -170,8 +175,11 @@ class Reward:
         self.last = self.among(everyone)
         offset = sum(len(part) for part in parts[: rank()])
         self.mine = self.last[offset : offset + len(local)]
+        unknown = count_unknown((completion.text for completion in self.last), self.__name__)
         if log_metric and self.last:
             metrics = self.metrics(self.last) | {f"{self.prefix}/seconds": time.perf_counter() - start}
+            if unknown:
+                metrics[f"{self.prefix}/unknown_mark"] = unknown / len(self.last)
             for name, value in metrics.items():
                 log_metric(name, value)
         if log_extra:
@@ -181,49 +189,86 @@ class Reward:
         return [completion.reward for completion in self.mine]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != self.loaded} | {"last": [], "mine": []}
+        return {name: value for name, value in self.__dict__.items() if name != self.loaded} | {
+            "last": [],
+            "mine": [],
+            "tokenizer": None,
+        }
 
 
 def _asked_and_answered(
-    prompts: Sequence[Any] | None, completions: Sequence[Completion] | None, kwargs: Mapping[str, Any]
+    prompts: Any, completions: Any, kwargs: Mapping[str, Any], tokenizer: Any
 ) -> tuple[list[Item], list[Answer]]:
     """TRL's lists as items and answers; a column `item` is the item's id."""
-    if wrong := _wrong_call(prompts, completions):
-        called = "reward(completions=[text, ...]), with prompts=[text, ...] of the same length where they matter"
-        raise UserError(f"{wrong}; a reward is called as {called}")
-    completions = completions or ()
-    count = len(completions)
-    columns = {name: values for name, values in kwargs.items() if isinstance(values, list) and len(values) == count}
-    for name in ("completion_ids", "environments"):  # lists that TRL hands over beside the dataset's columns
-        columns.pop(name, None)
-    ids = columns.pop("item", [""] * count)
-    questions = [""] * count if prompts is None else [completion_text(prompt) for prompt in prompts]
-    items = [Item(str(ids[k]), questions[k], {n: v[k] for n, v in columns.items()}) for k in range(count)]
-    answers = [Answer(str(k), items[k].id, completion_text(text)) for k, text in enumerate(completions)]
-    return items, answers
-
-
-def _wrong_call(prompts: Any, completions: Any) -> str | None:
-    """What of a call cannot be meant: silence, or a 0 for each letter of a text, would be taken for a score."""
     if completions is None:
-        return "there are no completions" + ("" if prompts is None else ", only prompts")
-    for name, values in (("prompts", prompts), ("completions", completions)):
-        if isinstance(values, str) or any(not isinstance(value, str | list | tuple) for value in values or ()):
-            return f"{name} must be a list of texts or of conversations"
-    if prompts is not None and len(prompts) != len(completions):
-        return f"{len(prompts)} prompts came with {len(completions)} completions"
-    return None
+        raise UserError(f"there are no completions{'' if prompts is None else ', only prompts'}; {_CALLED}")
+    answered = each(completions, "completions")
+    count = len(answered)
+    columns = {name: list(values) for name, values in kwargs.items() if _is_column(values, count)}
+    ids = columns.pop("completion_ids", None)  # of lists that TRL hands over beside the dataset's columns
+    columns.pop("environments", None)
+    named = columns.pop("item", [""] * count)
+    asked = [""] * count if prompts is None else [question_text(prompt) for prompt in each(prompts, "prompts")]
+    if len(asked) != count:
+        raise UserError(f"{len(asked)} prompts came with {count} completions; {_CALLED}")
+    texts = list(map(completion_text, answered))
+    if tokenizer is not None and ids is not None:  # of several messages, ids are of all
+        alone = [isinstance(completion, str) or len(completion) == 1 for completion in answered]
+        texts = [
+            without_end_marks(decode(tokenizer, own)) if only else text
+            for own, text, only in zip(ids, texts, alone, strict=True)
+        ]
+    items = [Item(str(named[k]), asked[k], {n: v[k] for n, v in columns.items()}) for k in range(count)]
+    return items, [Answer(str(k), items[k].id, text) for k, text in enumerate(texts)]
 
 
-def completion_text(completion: Completion) -> str:
-    """The text of a completion or a prompt: itself, or the last message of a conversation (TRL gives either).
+def each(values: Any, name: str) -> list[Any]:
+    """A list, or whatever has one entry for each answer, such as an array or a Series, as a list."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise UserError(f"{name} must be a list of texts or of conversations; {_CALLED}")
+    return list(values)
 
-    >>> completion_text([{"role": "assistant", "content": "1. 犬"}])
+
+def _is_column(values: Any, count: int) -> bool:
+    return (isinstance(values, list | tuple) or hasattr(values, "tolist")) and len(values) == count
+
+
+def completion_text(completion: Any) -> str:
+    """The answer that a completion is: the text, or the assistant's last message of a conversation (TRL gives either).
+
+    A conversation that ends with anybody else's message holds no answer. Marks with which templates end a turn are no
+    part of it.
+
+    >>> completion_text([{"role": "assistant", "content": "1. 犬<|im_end|>"}])
     '1. 犬'
+    >>> completion_text([{"role": "tool", "content": "1. 犬"}])
+    ''
     """
     if isinstance(completion, str):
-        return completion
-    content = completion[-1].get("content") if completion else ""
-    if isinstance(content, str):
-        return content
-    return "".join(part.get("text", "") for part in content or () if part.get("type") == "text")
+        return without_end_marks(completion)
+    last = (_messages(completion) or [{}])[-1]
+    return without_end_marks(_content(last)) if last.get("role", "assistant") == "assistant" else ""
+
+
+def question_text(prompt: Any) -> str:
+    """What a prompt asks: the text, or the user's last message of a conversation."""
+    if isinstance(prompt, str):
+        return prompt
+    return next((_content(turn) for turn in reversed(_messages(prompt)) if turn.get("role", "user") == "user"), "")
+
+
+def _messages(conversation: Any) -> Sequence[Mapping[str, Any]]:
+    if isinstance(conversation, list | tuple) and all(isinstance(message, Mapping) for message in conversation):
+        return conversation
+    raise UserError(f"a text or a conversation was expected, not {quoted(conversation)}")
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    """The text of a message: its content is text, null, or parts, of which those of text count."""
+    content = message.get("content")
+    parts = [{"text": content}] if isinstance(content, str | None) else content
+    try:
+        texts = [part["text"] or "" for part in parts if part.get("type", "text") in ("text", "output_text")]
+        return "".join(texts)
+    except (TypeError, AttributeError, KeyError):
+        raise UserError(f"a message's content must be text, parts or null, not {quoted(content)}") from None

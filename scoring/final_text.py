@@ -3,17 +3,22 @@
 Answers to DAT, JCQ and SAT and the replies of judges are read by it, so that no draft is taken for the thing itself.
 """
 
+import logging
 import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
-from sozo.data.jsonl import loads_once
+from sozo.data.foreign import parse_json
 
 _NAMES = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad|seed:think"
 # How models mark their reasoning where a server does not take it out: Qwen and DeepSeek, Magistral, Kimi, OpenThinker,
-# Command, MedGemma.
+# Command, MedGemma, Gemma 4, Apertus.
 _OPEN = rf"<(?:{_NAMES})(?:\s[^<>]*)?>|\[think\]|◁think▷|<\|begin_of_thought\|>|<\|start_thinking\|>|<unused94>"
+_OPEN += r"|<\|channel>|<\|inner_prefix\|>"
 _CLOSE = rf"</(?:{_NAMES})>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|end_thinking\|>|<unused95>"
+_CLOSE += r"|<channel\|>|<\|inner_suffix\|>"
 _OPENS, _CLOSES = re.compile(_OPEN, re.IGNORECASE), re.compile(_CLOSE, re.IGNORECASE)
 # gpt-oss writes to channels, of which only `final` is for the reader; without its special tokens the names stay.
 _CHANNEL = "<|channel|>"
@@ -24,8 +29,16 @@ _FINAL = re.compile(
 _END_MARKS = (
     *("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "<|return|>", "<|eot|>"),
     *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>"),
+    *("<turn|>", "<|assistant_end|>", "<|eom_id|>"),
 )
+# gpt-oss' tokens around a message; `<|end|>` ends its reasoning, too.
+_HARMONY = {_CHANNEL, "<|message|>", "<|start|>", "<|constrain|>", "<|end|>", "<|call|>", "<|return|>"}
 _TAGS = "<answer>", "</answer>"
+_UNKNOWN = re.compile(r"<[|/]?[^\s<>]{1,40}>|\[[/|]?[A-Z_]{2,20}\]|◁[^\s▷]{1,40}▷")
+_MOST_TOLD = 20  # unknown marks of one process
+_told: set[str] = set()
+# White space, and what begins a file or stands for no space at all; none of it is anything that somebody wrote.
+_OUTER = "".join(character for character in map(chr, range(0x3001)) if character.isspace()) + "\ufeff\u200b\u2060"
 _ENDS = re.compile(r"<\|(?:return|end|call|start)\|>.*", re.DOTALL)
 
 
@@ -42,7 +55,7 @@ def final_text(text: str) -> str | None:
     >>> final_text("<think>亀か"), final_text("<|channel|>analysis<|message|>亀か")
     (None, None)
     """
-    text = text.strip()
+    text = bare(text)
     if "<" not in text and "[" not in text and "◁" not in text and not text.startswith("analysis"):
         return text  # nearly all
     text = without_end_marks(text)
@@ -56,10 +69,69 @@ def final_text(text: str) -> str | None:
         text = text[closes[-1].end() :]
     if _OPENS.search(text):
         return None
-    text = text.strip()
+    text = bare(text)
     first, last = _TAGS
     inside = text.startswith(first) and text.endswith(last)
-    return text[len(first) : -len(last)].strip() if inside else text
+    return bare(text[len(first) : -len(last)]) if inside else text
+
+
+def bare(text: str) -> str:
+    """A text without white space, byte order marks and zero-width spaces around it.
+
+    >>> bare("\\ufeff 昔々 ")
+    '昔々'
+    """
+    return text.strip(_OUTER)
+
+
+def unknown_mark(text: str) -> str | None:
+    """The mark that a final text begins with, if it is none that is known: perhaps reasoning or a template's turn.
+
+    >>> unknown_mark("<|reflect|>亀か"), unknown_mark("<think>亀か</think>昔々")
+    ('<|reflect|>', None)
+    """
+    if ">" not in text and "]" not in text and "▷" not in text:
+        return None  # nearly all
+    match = _UNKNOWN.match(final_text(text) or "")
+    return match[0] if match else None
+
+
+def count_unknown(texts: Iterable[str], of: str) -> int:
+    """How many texts begin with a mark that is not known, which are scored as they stand; each mark is told once."""
+    marks = [mark for text in texts if (mark := unknown_mark(text))]
+    for mark in dict.fromkeys(marks):
+        if mark not in _told and len(_told) < _MOST_TOLD:
+            _told.add(mark)
+            what = "answers begin with %s, a mark that sozo does not know, and are scored as they stand"
+            logging.getLogger(__name__).warning(f"%s: {what}", of, mark)
+    return len(marks)
+
+
+def decode(tokenizer: Any, ids: Sequence[int]) -> str:
+    """The text of a model's tokens up to the end of its turn, without special tokens but for marks of reasoning.
+
+    Without those, reasoning would be left as if it were the answer (TRL decodes so).
+    """
+    marks, ends = _special_marks(tokenizer)
+    if not ends.isdisjoint(ids):
+        ids = ids[: next(k for k, token in enumerate(ids) if token in ends)]
+    if marks.keys().isdisjoint(ids):
+        return str(tokenizer.decode(ids, skip_special_tokens=True))
+    text, before = "", 0
+    for place in (*(k for k, token in enumerate(ids) if token in marks), len(ids)):
+        text += tokenizer.decode(ids[before:place], skip_special_tokens=True) if before < place else ""
+        text, before = text + (marks[ids[place]] if place < len(ids) else ""), place + 1
+    return text
+
+
+@lru_cache(8)
+def _special_marks(tokenizer: Any) -> tuple[dict[int, str], set[int]]:
+    """Tokens that a decoder skips: those that mark reasoning, with how they are written, and those that end a turn."""
+    tokens = {k: str(token) for k, token in getattr(tokenizer, "added_tokens_decoder", {}).items() if token.special}
+    harmony = _HARMONY if _CHANNEL in tokens.values() else set()
+    known = re.compile(f"{_OPEN}|{_CLOSE}", re.IGNORECASE)
+    marks = {k: mark for k, mark in tokens.items() if mark in harmony or known.fullmatch(mark)}
+    return marks, {k for k, mark in tokens.items() if mark in _END_MARKS} - marks.keys()
 
 
 def without_end_marks(text: str) -> str:
@@ -70,7 +142,7 @@ def without_end_marks(text: str) -> str:
     """
     end = len(text)  # found before anything is cut: a copy for each of many marks would take the square of their number
     while True:
-        while text[end - 1 : end].isspace():
+        while end and text[end - 1] in _OUTER:
             end -= 1
         if not text.endswith(_END_MARKS, 0, end):
             return text[:end]
@@ -86,10 +158,7 @@ def one_json(final: str) -> Any:
     first, _, rest = final.partition("\n")
     body, _, last = rest.rpartition("\n")
     fenced = first.rstrip() in ("```", "```json") and last.strip() == "```"
-    try:
-        return loads_once(body if fenced else final)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    return parse_json(body if fenced else final)
 
 
 def judged_part(text: str) -> str:
@@ -101,7 +170,7 @@ def judged_part(text: str) -> str:
     ['傘立て', '傘立て', '', ' 傘立て ']
     """
     final = final_text(text)
-    return text if final == text.strip() else final or ""
+    return text if final == bare(text) else final or ""
 
 
 class Ending(StrEnum):

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from sozo.data.schema import Reason
-from sozo.scoring.final_text import final_text
+from sozo.scoring.final_text import bare, final_text
 
 NUM_WORDS = 10
 
@@ -35,7 +35,7 @@ def split_list(text: str, reasoning: bool = True) -> tuple[str, ...] | None:
     >>> split_list("<think>犬か猫か</think>1. 犬") is None
     True
     """
-    answer = final_text(text) if reasoning else text.strip()
+    answer = final_text(text) if reasoning else bare(text)
     match = None if answer is None else _LIST.fullmatch(answer)
     return match.groups() if match else None
 

@@ -13,7 +13,7 @@ from fakes import list_text
 from sozo.data.errors import UserError
 from sozo.rewards import make_dat_reward
 from sozo.rewards.doors import lm_eval, verl
-from sozo.rewards.doors.core import Door, answer_text, open_door
+from sozo.rewards.doors.core import Door, answer_in, open_door
 from sozo.rewards.doors.openrlhf import make_reward_func
 from sozo.rewards.reward import Reward
 from sozo.tasks.dat.task import Dat
@@ -43,7 +43,6 @@ def test_the_thousand_are_of_all_kinds(thousand):
     drawn, rows, _ = thousand
     assert {row.reason for row in rows} == {None, "format", "not_japanese", "symbol", "not_noun", "repeated_word"}
     assert sum(row.reason is None for row in rows) > 400
-    assert sum(case.output == case.query for case in drawn) > 300
     assert cases(5) == drawn[:5] != cases(5, seed=1)
 
 
@@ -53,14 +52,15 @@ def test_a_text_is_worth_what_its_answer_is(thousand):
     for texts, prompts in (
         ([case.output for case in drawn], None),
         ([case.output for case in drawn], [case.prompt for case in drawn]),
-        ([case.query for case in drawn], [case.prompt for case in drawn]),
-        ([case.query for case in drawn], [ASKED] * len(drawn)),
         ([[{"role": "user", "content": ASKED}, {"role": "assistant", "content": c.answer}] for c in drawn], None),
     ):
         assert door.measure(texts, None, prompts) == rows
         results = door.pay(texts, None, prompts)
         assert [result.reward for result in results] == paid
         assert [(result.score, result.reason) for result in results] == [(r.values.get("dat"), r.reason) for r in rows]
+    for prompts in ([case.prompt for case in drawn], [ASKED] * len(drawn)):
+        results = door.pay([case.query for case in drawn], None, prompts, whole=True)
+        assert [result.reward for result in results] == paid
 
 
 def test_verl_openrlhf_and_lm_eval_give_the_same(thousand):
@@ -87,9 +87,6 @@ def test_verl_openrlhf_and_lm_eval_give_the_same(thousand):
 @pytest.mark.parametrize(
     ("text", "prompts", "answer"),
     [
-        ("犬</s>", [], "犬"),
-        ("犬<|im_end|>\n<|endoftext|>", [], "犬"),
-        ("<s> 犬", [], "犬"),
         ("<|im_start|>assistant\n犬", [], "\n犬"),
         # an unknown prompt in a template; one with a system message that is known; one that ends with the answer's head
         ("[INST] 何? [/INST]犬</s>", [], "犬"),
@@ -102,28 +99,18 @@ def test_verl_openrlhf_and_lm_eval_give_the_same(thousand):
         # a conversation of several answers, whose prompt is known
         ("[INST] a [/INST]b</s>[INST] c [/INST]犬", ["[INST] a [/INST]b</s>[INST] c [/INST]"], "犬"),
         ("何?犬", ["何?"], "犬"),
-        # an answer that quotes: nothing is known to stand before it
-        ("はい。何?犬", ["何?"], "はい。何?犬"),
-        ("犬[/INST]猫", [], "犬[/INST]猫"),
-        ("[INST] a [/INST]b[INST] c [/INST]犬", [], "[INST] a [/INST]b[INST] c [/INST]犬"),
-        ("", ["何?"], ""),
     ],
 )
 def test_the_answer_in_a_text(text, prompts, answer):
-    assert answer_text(text, prompts) == answer
+    assert answer_in(text, prompts) == answer
 
 
 @pytest.mark.parametrize("text", ["犬", "はい。何?犬", "[INST] a [/INST]b[INST] c [/INST]犬"])
 def test_a_query_without_a_prompt_that_is_known_is_refused(text):
     with pytest.raises(UserError, match="no prompt that is known stands before the answer"):
-        answer_text(text, ["何?"], whole=True)
+        answer_in(text, ["何?"])
     with pytest.raises(UserError, match="no prompt that is known"):
         make_reward_func("dat", **SETTINGS)([text], ["何?"], [""])
-
-
-def test_a_conversation_must_end_with_the_answer():
-    with pytest.raises(UserError, match="ends with a message of user"):
-        answer_text([{"role": "user", "content": ASKED}])
 
 
 def test_each_door_has_a_history_that_validation_does_not_fill():
@@ -195,9 +182,9 @@ def test_sipen_and_a_task_of_ones_own(monkeypatch):
         (lambda: Door("dat").pay([TEN], None, ["?", "?"]), "2 prompts came with 1 texts"),
         (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts must be a list"),
         (lambda: Door("sat").pay([REWRITE], ["nosuch"]), r"its id as item, or its columns \(story\)"),
-        (lambda: Door("dat").pay([5]), "a text or a conversation was expected, not '5'"),
+        (lambda: Door("dat").pay([5]), "a text or a conversation was expected, not 5"),
         (lambda: Door("dat").pay([["?"]]), "a text or a conversation was expected"),
-        (lambda: Door("dat").pay([TEN], None, [None]), "a text or a conversation was expected, not 'None'"),
+        (lambda: Door("dat").pay([TEN], None, [None]), "a text or a conversation was expected, not None"),
         (lambda: Door("sat").pay([REWRITE], ["{"]), "what was asked is not JSON"),
     ],
 )
@@ -229,8 +216,8 @@ def test_a_measure_of_answers_judged_together_is_refused():
 def test_a_prompt_in_a_template_of_the_models_is_recognised():
     for template, end in TEMPLATES:
         query = template.format(ASKED) + TEN + end
-        assert answer_text(query, [ASKED]).strip() == TEN
-        assert answer_text(query, [template.format(ASKED)], whole=True).strip() == TEN
+        assert answer_in(query, [ASKED]).strip() == TEN
+        assert answer_in(query, [template.format(ASKED)]).strip() == TEN
 
 
 def test_a_door_imports_no_other_tool():

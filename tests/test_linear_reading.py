@@ -1,23 +1,42 @@
-"""Whoever reads a model's or a judge's text needs time that grows with its length, and not with the length's square."""
+"""Whoever reads what others wrote needs time that grows with its length, and not with the length's square.
 
+The one test that measures time: of twice the text a reader takes at most 2.5 times as long.
+"""
+
+import tempfile
 import time
 from contextlib import suppress
+from pathlib import Path
+from xml.etree.ElementTree import ParseError
 
 import pytest
 
+from sozo.data.errors import UserError
+from sozo.data.foreign import nfkc, quoted, shown
+from sozo.data.jsonl import read_objects
+from sozo.data.markdown import plain
 from sozo.data.prompts import prompt
+from sozo.data.ratings import read_ratings
 from sozo.data.rubrics import Criterion
 from sozo.data.schema import utf8_safe
-from sozo.rewards.doors.core import answer_text
-from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json
+from sozo.data.secrets import without_credentials
+from sozo.data.settings import from_json, read_yaml
+from sozo.data.sheet import as_text, read_sheet
+from sozo.eval.report.exports import escape
+from sozo.eval.report.names import Names
+from sozo.eval.report.render import breakable
+from sozo.rewards.doors.core import answer_in
+from sozo.scoring.embeddings.glove import _edict, _jmdict, gloss_words
+from sozo.scoring.endpoint.client import Endpoint
+from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, unknown_mark
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
-from sozo.tasks.dat.people import found_words
+from sozo.tasks.dat.people import found_words, people_words, read_written
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
 from sozo.tasks.pbig.ideas import parse_idea
-from sozo.tasks.sat.compliance import check
+from sozo.tasks.sat.compliance import check, copied_share
 from sozo.tasks.sat.finished import SAT_V1
 from sozo.tasks.sat.gate import Gate
 from sozo.tasks.sat.score import what_counts
@@ -30,6 +49,23 @@ VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 def json_value(text):
     with suppress(ValueError):
         one_json(text)
+
+
+def refused(read):
+    with suppress(UserError, ParseError):
+        read()
+
+
+def of_file(text, name, read):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(text, "utf-8", errors="replace")
+        refused(lambda: read(path))
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
 
 
 READERS = {
@@ -59,8 +95,38 @@ READERS = {
     "an idea": parse_idea,
     "a fingerprint": fingerprint,
     "what can be stored": utf8_safe,
-    "the answer in a text": lambda text: answer_text(text, [prompt("dat")]),
+    "the answer in a text": lambda text: refused(lambda: answer_in(text, [prompt("dat")])),
+    "a query": lambda text: refused(lambda: answer_in(f"[INST] {text} [/INST] x {text}", [text])),
+    "a person's list": people_words,
+    "a person's English list": lambda text: people_words(text, "en"),
+    "a sheet": lambda text: of_file(text[:4000], "x.csv", lambda path: read_written(read_sheet(path))),
+    "a sheet with a heading": lambda text: of_file(
+        f"participant,{text[:4000]}\n1,{text[:4000]}\n", "x.csv", read_sheet
+    ),
+    "a cell to write": as_text,
+    "a line of JSON": lambda text: of_file(text, "x.jsonl", lambda path: list(read_objects(path))),
+    "ratings": lambda text: of_file(f"model,item,criterion,rater,score\n{text}", "x.csv", read_ratings),
+    "YAML": lambda text: of_file(f"a: {text[:4000]}", "x.yaml", read_yaml),
+    "a quoted YAML": lambda text: of_file(f"a: '{text[:4000]}'", "x.yaml", read_yaml),
+    "a setting in JSON": lambda text: refused(lambda: from_json(text, "x")),
+    "addresses": without_credentials,
+    "an address": lambda text: without_credentials(f"http://{text}"),
+    "a message": lambda text: UserError(text),
+    "a quotation": quoted,
+    "what is printed": shown,
+    "Markdown": plain,
+    "a name on a page": breakable,
+    "characters of normal width": nfkc,
+    "a gloss": lambda text: gloss_words([text]),
+    "a line of EDICT": lambda text: list(_edict(f"犬 [いぬ] /{text}/\n{text}".encode(errors="replace"))),
+    "an entry of JMdict": lambda text: refused(lambda: list(_jmdict(f"<a>{text}</a>".encode(errors="replace")))),
+    "a story's words": lambda text: copied_share(text, text),
+    "a server's reply": lambda text: Endpoint("m", "http://me:secret-word@host/v1")._line(text),
+    "a mark": unknown_mark,
+    "a name of a file": lambda text: Names().new(text),
+    "a LaTeX cell": escape,
 }
+
 # What a text may hold again and again, and what stands before and behind it.
 UNITS = (
     *(" ", "\u3000", "\t", "\n", "\r\n", "\f", "\x85", "\u2028", " \n", "\n ", "\0", "\ud800", "\u200c", "🙂", "ﷺ"),
@@ -144,12 +210,27 @@ AROUND = (
     ("", "x"),
     ("x", ""),
     ("```json\n", "\n```"),
-    ("```\n", "x"),
     ("流暢性: 4", VERDICT),
     ("<think>", "x"),
+    ("analysis x", "x"),
+    ("<|channel|>final", "x"),
+    ('{"clarity": ', "}"),
 )
-AROUND += (("analysis x", "x"), ("<|channel|>final", "x"), ('{"clarity": ', "}"))
-FLOOR = 0.05  # seconds of CPU: less is not looked at
+PAIRS = (
+    *("()", "[]", "{}", "<>", "「」", "（）", '""', "**"),
+    *(("<think>", "</think>"), ("[", ", "), ('{"a":', "}"), ("<|channel>", "<channel|>"), ("\u0301", "\u0316")),
+    *(("http://", "@"), ("http://", " "), ("ﾞ", "\u0301"), ("(", "{"), ("=", "\n"), ("<a ", ">"), ("</s>", " ")),
+    *((" ", "\ufeff"), ("- ", "a: "), ("&a ", "*a "), ('"', ","), (".", '"'), ("a", "\u0300")),
+)
+# How a text is made of a unit or two, `n` times.
+GENERATORS = {
+    "repeat": [lambda n, f=first, u=unit, b=last: f + u * n + b for unit in UNITS for first, last in AROUND],
+    "nest": [lambda n, o=o, c=c: "x" + o * n + "x" + c * n for o, c in PAIRS],
+    "never close": [lambda n, o=o: o * n + "x" for o, _ in PAIRS],
+    "alternate": [lambda n, o=o, c=c, b=b: "x" + (o + c) * n + b for o, c in PAIRS for b in ("", "x")],
+}
+FLOOR, MOST = 0.05, 2.5  # seconds of CPU, less is not looked at; times as long for twice the text
+LENGTHS = 1_250, 5_000, 20_000  # characters
 
 
 def seconds(read, text):
@@ -159,27 +240,22 @@ def seconds(read, text):
 
 
 def grows_too_fast(read, make):
-    """Whether four times the text takes more than ten times as long, at any length up to 40,000 characters."""
-    before = None
-    for length in (625, 2_500, 10_000, 40_000):
-        took = seconds(read, make(length))
-        if before is not None and took > FLOOR and took > 10 * before:
-            # A busy machine is no proof: the least of three is.
-            took, before = (min(seconds(read, make(size)) for _ in range(3)) for size in (length, length // 4))
-            if took > FLOOR and took > 10 * before:
-                return True
-        before = took
+    """Whether twice the text takes more than 2.5 times as long, best of five, where that is 50 ms or more."""
+    each = len(make(64)) / 64
+    for length in LENGTHS:
+        text, twice = (make(max(1, int(n / each))) for n in (length, 2 * length))
+        if (took := seconds(read, twice)) > FLOOR:
+            if took <= MOST * seconds(read, text):
+                return False
+            once, both = (min(seconds(read, one) for _ in range(5)) for one in (text, twice))
+            return both > FLOOR and both > MOST * once
     return False
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_reading_is_linear(reader):
-    slow = [
-        (first, unit, last)
-        for unit in UNITS
-        for first, last in AROUND
-        if grows_too_fast(READERS[reader], lambda length, f=first, u=unit, b=last: f + u * (length // len(u)) + b)
-    ]
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_reading_is_linear(reader, generator):
+    slow = [make(3) for make in GENERATORS[generator] if grows_too_fast(READERS[reader], make)]
     assert slow == []
 
 

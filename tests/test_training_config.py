@@ -196,7 +196,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
             "no.jsonl: no such file; give a JSONL file",
         ),
         ("loss_type: [", "this is not YAML"),
-        ("a: b: c", "run.yaml, line 3: this is not YAML"),
+        ("a: b: c", "run.yaml: this is not YAML (line 3: "),
     ],
 )
 def test_a_file_that_cannot_work(text, message, tmp_path):

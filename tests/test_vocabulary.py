@@ -364,7 +364,7 @@ def test_what_cannot_be_cut_or_restored_is_refused(cut, tmp_path):
     for nouns in ([], NOUNS[:9], ["犬"] * 10):
         with pytest.raises(UserError, match="a list has 10 nouns, and only"):
             cut_vocabulary(whole, tmp_path / "x", nouns, PROMPTS)
-    with pytest.raises(UserError, match="cut: exists; delete it or name another folder"):
+    with pytest.raises(UserError, match="cut: exists; name another folder"):
         cut_vocabulary(whole, folder / "cut", NOUNS, PROMPTS)
     with pytest.raises(UserError, match="no such folder"):
         cut_vocabulary("./nowhere", tmp_path / "x", NOUNS, PROMPTS)

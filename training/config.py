@@ -2,15 +2,18 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, get_type_hints
 
 from accelerate.utils import str_to_bool
+from pydantic import TypeAdapter, ValidationError
 from trl import ModelConfig, TrlParser
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.settings import hint, read_yaml, setting
 from sozo.training.evaluate import read_evaluate
 
@@ -66,7 +69,10 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         raise UserError("--config needs a file; recipes/*/*.yaml are examples") from error
     file = chosen.config
     in_file = read_yaml(Path(file)) if file else {}
-    in_file.pop("env", None)  # TRL's: variables that it sets
+    variables = in_file.pop("env", {})  # TRL's: those of the environment
+    if not isinstance(variables, dict):
+        raise UserError(f"{file}: env must be a mapping of names to values, not {quoted(variables)}")
+    os.environ.update({name: str(value) for name, value in variables.items()})
     # Before any value is judged: a misspelt key is often why another one looks wrong.
     unknown = parser.set_defaults_with_config(**in_file)[::2]
     _, stray = parser.parse_known_args(flags)
@@ -75,10 +81,28 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         known = [action.dest for action in parser._actions]
         names = [word.removeprefix("--").partition("=")[0].replace("-", "_") for word in unknown]
         raise UserError(f"unknown setting: {', '.join(name + hint(name, known) for name in names)}")
+    _check_kinds(f"{file}", groups, in_file)
     try:
-        return parser.parse_args_and_config(["--config", file, *flags] if file else flags)
+        return parser.parse_args_and_config(flags)
     except (TypeError, ValueError) as error:
-        raise UserError(" ".join(str(error).split())) from error
+        raise UserError(str(error)) from error
+
+
+def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) -> None:
+    """Refuse what is of another kind than its setting, of the first group truth values only: it has checks of its own.
+
+    A text may be any setting, as on the command line.
+    """
+    own, *hints = (get_type_hints(group) for group in groups)
+    for name, value in values.items():
+        if value is None or isinstance(value, str) or (name in own and not isinstance(value, bool)):
+            continue
+        try:
+            kind = TypeAdapter(ChainMap(own, *hints)[name], config={"arbitrary_types_allowed": True})
+            kind.validate_python(value, strict=isinstance(value, bool))
+        except ValidationError as error:
+            written = " (YAML reads yes, no, on and off so; quote them)" if isinstance(value, bool) else ""
+            raise UserError(f"{where}: {name} cannot be {quoted(value)}{written}") from error
 
 
 def _check_fsdp(script: Any, training: Any) -> None:

@@ -30,6 +30,12 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     canary: Canary | None = None
     _alarmed = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for function in self.reward_funcs:
+            if isinstance(own := getattr(function, "reward", function), Reward):
+                own.tokenizer = self.processing_class
+
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         before = self._buffered_inputs
         inputs = super()._prepare_inputs(generation_batch)

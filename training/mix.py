@@ -41,7 +41,7 @@ class EntryReward:
         self.reward, self.__name__, self._items, self._first, self._prefix = reward, name, items, first, prefix
         self.scored: list[Any] = []  # of the previous call: what a reward of ours knows of each completion
 
-    def __call__(self, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
+    def __call__(self, /, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
         """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
         mine, shown = self._shown(asked, kwargs)
         if isinstance(self.reward, Reward):  # it gathers over processes: called by all, even with no completions
@@ -80,7 +80,7 @@ class EntryReward:
 class AsyncEntryReward(EntryReward):
     """The same of an async function, which TRL awaits together with others."""
 
-    async def __call__(self, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:  # type: ignore[override]
+    async def __call__(self, /, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:  # type: ignore[override]
         """See `EntryReward`."""
         mine, shown = self._shown(asked, kwargs)
         return self._spread(await self.reward(**shown) if mine else [], mine, len(asked))

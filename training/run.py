@@ -22,7 +22,15 @@ from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_
 from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.models.traits import encode_text
-from sozo.models.weights import is_adapter, load_adapter, load_tokenizer, merge_adapter, pinned, refuse_rounding
+from sozo.models.weights import (
+    is_adapter,
+    is_model,
+    load_adapter,
+    load_tokenizer,
+    merge_adapter,
+    pinned,
+    refuse_rounding,
+)
 from sozo.training.claim import hide_token, resolved_settings, split
 from sozo.training.evaluate import read_evaluate
 from sozo.training.evaluation import Evaluation
@@ -118,7 +126,7 @@ def _model_path(model: ModelConfig, training: Any) -> str:
         return name
     merged = Path(training.output_dir).resolve() / _MERGED
     with training.main_process_first(local=False, desc="merging the LoRA adapter"):
-        if not merged.is_dir():
+        if not is_model(merged):
             merge_adapter(name, merged, model.dtype or "auto")
     return str(merged)
 

@@ -21,6 +21,7 @@ import torch
 from sozo.data.errors import UserError
 from sozo.data.processes import gather
 from sozo.rewards.reward import Part
+from sozo.scoring.final_text import decode
 from sozo.training.grpo_trainer import MixTrainer
 from sozo.training.noun_entropy import NounEntropy
 from sozo.training.shared_prompt import response_logits
@@ -54,13 +55,13 @@ class WordTokens:
     """Aligns what a model wrote with its tokens; remembers what single tokens of `tokenizer` are decoded to."""
 
     def __init__(self, tokenizer: Any) -> None:
-        self._decode = partial(tokenizer.decode, skip_special_tokens=True)
+        self._decode = partial(decode, tokenizer)
         self._piece = cache(lambda token: self._decode([token]))
 
     def parts(self, ids: Sequence[int], text: str, parts: Sequence[Part]) -> np.ndarray:
         """For each token the number of the first part that it wrote a character of; -1 for none: (tokens,).
 
-        `text` is what the tokens `ids` are decoded to without special tokens, or its end.
+        `text` is what `sozo.scoring.final_text.decode` makes of the tokens `ids`, or its end.
         """
         starts, ends = self.characters(ids, text)
         numbers = np.full(len(ids), -1)

@@ -1,14 +1,15 @@
 """In what form a prompt comes before a model: the same where answers are sampled, trained on, paid for and measured."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.prompts import Message, messages
 from sozo.data.record import read_json
+from sozo.data.settings import from_json
 
 # Of transformers' apply_chat_template: what belongs to whoever asks.
 _TAKEN = {"chat_template", "conversation", "add_generation_prompt", "continue_final_message", "tokenize"}
@@ -43,12 +44,9 @@ PLAIN = PromptForm()
 
 def read_form(system: str | None, arguments: Mapping[str, Any] | str | None) -> PromptForm:
     """The form that the settings `system_prompt` and `chat_template_kwargs` (a mapping, or JSON) stand for."""
-    try:
-        values = json.loads(arguments or "{}") if isinstance(arguments, str | None) else dict(arguments)
-    except json.JSONDecodeError as error:
-        raise UserError(f"chat_template_kwargs is not JSON ({error}): {arguments!r}") from error
+    values = from_json("{}" if arguments in (None, "") else arguments, "chat_template_kwargs")
     if not isinstance(values, dict):
-        raise UserError(f"chat_template_kwargs must be a mapping of names to values, not {arguments!r}")
+        raise UserError(f"chat_template_kwargs must be a mapping of names to values, not {quoted(values)}")
     if taken := sorted(_TAKEN & values.keys()):
         raise UserError(f"chat_template_kwargs: {taken[0]} is no argument of a model's template; leave it out")
     return PromptForm(system or None, values)

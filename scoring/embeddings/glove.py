@@ -17,6 +17,7 @@ from sozo.data.errors import UserError
 from sozo.scoring.embeddings.encoders import Matrix
 
 _ASIDE = re.compile(r"\([^()]*\)|\{[^{}]*\}")
+_NESTED = 10  # parentheses within each other; what is nested deeper is no dictionary's
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LEFT_OUT = frozenset({"an", "the", "to", "of"})
 _EDICT = re.compile(r"(\S+) (?:\[(\S+)\] )?/(.+)/")
@@ -70,8 +71,8 @@ def gloss_words(glosses: Sequence[str]) -> list[str]:
     ['song', 'bird', 'birdsong']
     """
     text = "/".join(glosses)
-    while (outer := _ASIDE.sub(" ", text)) != text:
-        text = outer
+    for _ in range(_NESTED):
+        text = _ASIDE.sub(" ", text)
     return [word for word in _WORD.findall(text.lower()) if word not in _LEFT_OUT]
 
 

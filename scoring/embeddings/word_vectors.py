@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sozo.data.cache import NO_CACHE
+from sozo.data.cache import NO_CACHE, make_cache
 from sozo.data.errors import UserError
 from sozo.data.record import room
 from sozo.data.run_folder import NEAR, PROBE
@@ -129,7 +129,7 @@ class _DiskCache:
     """Unit vectors in SQLite: safe to kill, safe to share between processes."""
 
     def __init__(self, folder: Path, encoder: Encoder, probe: Matrix | None) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_cache(folder)
         key = f"{encoder.name}@{encoder.revision}"
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", key).strip("-")[:80]
         stem = f"{slug}-{hashlib.blake2b(key.encode(), digest_size=6).hexdigest()}"
@@ -147,8 +147,12 @@ class _DiskCache:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path, timeout=60)) as db, db:  # its own `with` commits, and does not close
-            yield db
+        try:
+            # Its own `with` commits, and does not close.
+            with room(self.path, 0), closing(sqlite3.connect(self.path, timeout=60)) as db, db:
+                yield db
+        except sqlite3.Error as error:
+            raise UserError(f"{self.path}: cannot be used as a cache of vectors ({error}); set SOZO_CACHE") from error
 
     def load(self, words: Sequence[str]) -> dict[str, np.ndarray]:
         vectors: dict[str, np.ndarray] = {}

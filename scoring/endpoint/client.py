@@ -7,6 +7,7 @@ import os
 import random
 import sys
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import MOST_QUOTED, MOST_REPLY, quoted
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secrets_of
 from sozo.scoring.endpoint.pace import for_each, run_to_end
@@ -23,6 +25,7 @@ from sozo.scoring.endpoint.profile import Profile, check_address
 
 OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
+_MOST_DETOURS = 20
 _LONG = 10.0  # seconds
 _MOST_TOKENS = 10**9  # more than any model reads or writes at once
 FILTERED = "content_filter"  # a server's code of an error, and how a completion ends that was filtered
@@ -139,7 +142,11 @@ class Endpoint:
         self._address = (profile.base_url or base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
         check_address(self._address, f"the address of {label}")
         self.label, self.url, self.concurrency = label, public_url(self._address), concurrency
-        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._headers = {
+            "Authorization": f"Bearer {key}",
+            "Content-Type": "application/json",
+            "Accept-Encoding": "gzip",
+        }
         if self.url == OFFICIAL:
             self._headers |= {header: value for header, name in _HEADERS.items() if (value := os.environ.get(name))}
         self._secrets = secrets_of(key, self._address)
@@ -287,12 +294,12 @@ class Endpoint:
         if self._client is None:
             limits = httpx2.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
             # Reading the certificates takes as long as ten requests; without https there are none to check.
-            options = {"verify": self._address.startswith("https://"), "follow_redirects": True}
-            self._client = httpx2.AsyncClient(limits=limits, headers=self._headers, timeout=None, **options)
+            verify = self._address.startswith("https://")
+            self._client = httpx2.AsyncClient(limits=limits, headers=self._headers, timeout=None, verify=verify)
         try:
             # The client's own time-outs are per read: a server that drips bytes would never meet them.
             async with asyncio.timeout(self._timeout):
-                response = await self._client.post(f"{self._address}/{path}", content=body)
+                response, text = await self._fetch(f"{self._address}/{path}", body)
         except TimeoutError:
             return Outcome(error=f"no reply within {self._timeout:g} s", again=True)
         except httpx2.InvalidURL as error:
@@ -302,13 +309,15 @@ class Endpoint:
             if isinstance(error, httpx2.ConnectError) and not self.proven:
                 raise self.failure(line) from error
             return Outcome(error=line, again=True)
+        except UnusableReplyError as error:
+            return Outcome(error=str(error), again=True)
         content = None
         with suppress(ValueError, RecursionError):
-            content = json.loads(response.content, parse_int=_whole)
+            content = json.loads(text, parse_int=_whole)
         status, usage = response.status_code, (_read_usage(content),)
         if (fault := _error_in(content)) or not 200 <= status < 300:
             wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
-            return replace(self._refusal(status, fault, response.text, wait), usage=usage)
+            return replace(self._refusal(status, fault, text.decode(errors="replace"), wait), usage=usage)
         try:
             outcome = Outcome(read(content), usage=usage)
             self.proven = True
@@ -316,9 +325,27 @@ class Endpoint:
         except UnusableReplyError as error:
             return Outcome(error=self._line(str(error)), usage=usage, again=True)
 
+    async def _fetch(self, url: str, body: bytes) -> tuple[Any, bytes]:
+        """The reply to a request, wherever it is sent on to, and its unpacked body, of which no more than fits is held.
+
+        UnusableReplyError if it is longer, or packed otherwise than as was said to be understood.
+        """
+        request = self._client.build_request("POST", url, content=body)
+        for _ in range(_MOST_DETOURS):
+            response = await self._client.send(request, stream=True)
+            try:
+                if response.next_request is None:
+                    return response, await _unpacked(response)
+            finally:
+                await response.aclose()
+            request = response.next_request
+        raise UnusableReplyError(f"the request was sent on {_MOST_DETOURS} times")
+
     def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> Outcome[Any]:
         detail = error if isinstance(error, dict) else {"message": error}
-        line, code = self._line(f"HTTP {status}: {detail.get('message') or text}"), detail.get("code")
+        message = detail.get("message") or text
+        line = self._line(f"HTTP {status}: {message if isinstance(message, str) else quoted(message)}")
+        code = detail.get("code")
         if status < 300:  # some servers pass on the status of another one like this
             status = code if type(code) is int and 400 <= code < 600 else 500
         if status in (401, 402) or code == "insufficient_quota":
@@ -330,8 +357,24 @@ class Endpoint:
 
     def _line(self, text: str) -> str:
         # Masked first: a cut through the middle of a key would leave half of it.
-        printable = "".join(character if character.isprintable() else " " for character in self._mask(text))
-        return " ".join(printable.split())[:300]
+        masked = self._mask(text)[: 10 * MOST_QUOTED]
+        printable = "".join(character if character.isprintable() else " " for character in masked)
+        return " ".join(printable.split())[:MOST_QUOTED]
+
+
+async def _unpacked(response: Any) -> bytes:
+    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    if packed not in ("identity", "gzip", "deflate"):
+        raise UnusableReplyError(f"the reply is packed as {quoted(packed)}, which nobody asked for")
+    unpack, body = zlib.decompressobj(32 + zlib.MAX_WBITS), bytearray()
+    async for part in response.aiter_raw():
+        try:
+            body += part if packed == "identity" else unpack.decompress(part, MOST_REPLY + 1 - len(body))
+        except zlib.error as error:
+            raise UnusableReplyError(f"the reply is not {packed} ({error})") from None
+        if len(body) > MOST_REPLY:
+            raise UnusableReplyError(f"the reply has more than {MOST_REPLY >> 20} MB")
+    return bytes(body)
 
 
 def _error_in(content: Any) -> Any:

@@ -12,6 +12,7 @@ import pydantic
 from pydantic import ConfigDict, Field, StrictFloat, StrictInt, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import brief, parse_yaml
 from sozo.data.settings import from_validation
 
 KEY_ENV = "OPENAI_API_KEY"
@@ -104,17 +105,15 @@ def read_profile(text: Any) -> Profile:
     if text is None:
         return Profile()
     if isinstance(text, str):
-        import yaml
-
         try:
-            written = Path(text).read_text("utf-8") if not text.lstrip().startswith("{") else text
-            text = yaml.safe_load(written)
+            text = parse_yaml(Path(text).read_text("utf-8") if not text.lstrip().startswith("{") else text)
         except OSError as error:
             raise UserError(
-                f"endpoint {text}: cannot be read ({error.strerror}); give a YAML file or {{...}}"
+                f"endpoint {brief(text)}: cannot be read ({error.strerror}); give a YAML file or {{...}}"
             ) from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise UserError("endpoint: no valid YAML; write it like {key_env: MY_KEY, timeout: 60}") from error
+        except ValueError as error:
+            example = "{key_env: MY_KEY, timeout: 60}"
+            raise UserError(f"endpoint: no valid YAML ({error}); write it like {example}") from error
     try:
         return TypeAdapter(Profile).validate_python(text)
     except ValidationError as error:

@@ -80,7 +80,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.path, rubrics = path, tuple(rubrics)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             raise UserError(f"{path}: cannot be opened ({error.strerror}); name another file") from error
         try:
@@ -93,6 +93,8 @@ class Ledger(AbstractContextManager["Ledger"]):
             self.judgements = list(_parse(path, content, rubrics))
             if content and not content.endswith(b"\n"):
                 start = content.rfind(b"\n") + 1
+                if not content[start:].startswith(b"{"):
+                    raise UserError(f"{path}: its last line is no judgement; name another file")
                 if _is_whole(content[start:]):
                     self._write(b"\n")
                 else:

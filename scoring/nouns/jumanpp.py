@@ -17,7 +17,8 @@ from contextlib import suppress
 from typing import Any
 
 from sozo.data.errors import UserError, require
-from sozo.scoring.nouns.rules import MAX_WORD_CHARS, Analysis, Morpheme, MorphemeChecker, NounRules
+from sozo.data.foreign import LONGEST_WORD
+from sozo.scoring.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
 
 _ATTEMPTS = 3
 _LONGEST = 1 << 20  # bytes of an answer; that to a word of 40 characters has some thousands
@@ -82,7 +83,7 @@ class JumanppChecker(MorphemeChecker):
         # An answer for another word, or for none, means that we have lost step: every vetted word has morphemes.
         answered = "".join(m.midasi for m in morphemes)
         if answered != word:
-            raise ValueError(f"answered for {answered[:MAX_WORD_CHARS]!r}")
+            raise ValueError(f"answered for {answered[:LONGEST_WORD]!r}")
         readings = [[Morpheme(r.hinsi, r.bunrui, r.imis) for r in (m, *m.doukei)] for m in morphemes]
         if not all(_PARTS_OF_SPEECH.fullmatch(reading.pos) for morpheme in readings for reading in morpheme):
             raise ValueError(f"answered {word!r} without its part of speech")

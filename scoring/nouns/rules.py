@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from sozo.data.foreign import LONGEST_WORD, whole_word
 from sozo.data.settings import setting
 
-MAX_WORD_CHARS = 40
 _MAX_CACHED = 1 << 20
 _AFFIXES = ("接頭辞", "接尾辞")
 _PROPER = ("人名", "地名", "組織名", "固有名詞")
@@ -101,7 +101,7 @@ def sendable(word: str) -> bool:
     All else is no noun, and chokes analysers: comments (#), quotes, spaces, control characters, broken surrogates, and
     memory that grows with the square of a word's length.
     """
-    return 0 < len(word) <= MAX_WORD_CHARS and all(unicodedata.category(c)[0] in "LNM" for c in word)
+    return 0 < len(word) <= LONGEST_WORD and all(unicodedata.category(c)[0] in "LNM" for c in word)
 
 
 class MorphemeChecker(ABC):
@@ -121,6 +121,7 @@ class MorphemeChecker(ABC):
         """Verdicts on `words`, in order; a million are kept."""
         if len(self._verdicts) > _MAX_CACHED:
             self._verdicts.clear()
+        words = list(map(whole_word, words))
         for word in words:
             if word not in self._verdicts:
                 analysis = self.analyse(word) if sendable(word) else []

@@ -7,16 +7,15 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 """
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import LONGEST_WORD, nfkc
 from sozo.data.schema import Reason
 from sozo.data.sheet import Sheet
 from sozo.scoring.final_text import final_text
-from sozo.scoring.nouns.rules import MAX_WORD_CHARS
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.dat.scorer import COUNTED, DatScorer, first_seven
 from sozo.tasks.dat.words import CODE, REASONS
@@ -54,7 +53,7 @@ def people_words(text: str, language: str = "ja") -> list[str]:
     pieces = list(filter(str.strip, _BETWEEN.split(text.lower() if language == "en" else text)))
     if language == "ja" or len(pieces) == 1:
         pieces = [word for piece in pieces for word in piece.split()]
-    words = [unicodedata.normalize("NFKC", _NUMBERING.sub("", piece, count=1)).strip(_AROUND) for piece in pieces]
+    words = [nfkc(_NUMBERING.sub("", piece, count=1)).strip(_AROUND) for piece in pieces]
     return [word for word in words if word]
 
 
@@ -129,7 +128,7 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     comma = ", " if scorer.rules.language == "en" else "、"
     results["words"] = [comma.join([word for word, code in own if not code][:COUNTED]) for own in judged]
     results["refused"] = [
-        comma.join(f"{word[:MAX_WORD_CHARS]} ({REASONS[-1 - code]})" for word, code in own if code) for own in judged
+        comma.join(f"{word[:LONGEST_WORD]} ({REASONS[-1 - code]})" for word, code in own if code) for own in judged
     ]
     return results
 

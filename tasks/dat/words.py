@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import whole_word
 from sozo.data.prompts import PromptName
 from sozo.data.schema import Reason
 from sozo.data.settings import setting
@@ -77,6 +78,7 @@ class WordTable:
         try:
             return np.fromiter(map(codes.__getitem__, words), np.int32, len(words))
         except KeyError:
+            words = list(map(whole_word, words))
             if len(codes) > _MAX_CACHED:  # a model that babbles must not fill the memory
                 codes = self._codes = {word: code for word, code in codes.items() if code >= 0}
             self._learn([word for word in dict.fromkeys(words) if word not in codes])

@@ -1,7 +1,6 @@
 """PBIG: product ideas from patents, rated in stages by a judge, or by a judge for each expert."""
 
 import json
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import nfkc
 from sozo.data.jsonl import read_objects, write_records
 from sozo.data.prompts import fill, prompt
 from sozo.data.schema import FAILED, never_came, utf8_safe
@@ -214,4 +214,4 @@ def _held_out() -> frozenset[str]:
 
 def _plain(title: str) -> str:
     """What of a title tells it from another one."""
-    return "".join(unicodedata.normalize("NFKC", title).casefold().split())
+    return "".join(nfkc(title).casefold().split())

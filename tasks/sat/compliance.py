@@ -8,10 +8,10 @@ but for what stands at the head of a line.
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sozo.data.foreign import nfkc
 from sozo.data.prompts import prompt
 from sozo.tasks.sat.stories import Rewrite
 
@@ -149,5 +149,5 @@ def copied_share(story: str, rewrite: str) -> float | None:
 
 
 def _grams(text: str) -> set[str]:
-    plain = "".join(unicodedata.normalize("NFKC", text).split())
+    plain = "".join(nfkc(text).split())
     return {plain[i : i + _GRAM] for i in range(len(plain) - _GRAM + 1)}

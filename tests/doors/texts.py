@@ -1,4 +1,4 @@
-"""A thousand answers to DAT as tools hand them over: good, broken, with end marks, reasoning, their prompt."""
+"""A thousand answers to DAT as tools hand them over: good, broken, with end marks, reasoning, or their prompt."""
 
 import random
 from typing import NamedTuple
@@ -82,7 +82,7 @@ class Case(NamedTuple):
     answer: str
     prompt: str  # as a template puts it
     query: str  # prompt, answer and end mark
-    output: str  # the answer with its end mark, or the query where a tool leaves the prompt in
+    output: str  # the answer with its end mark
 
 
 def cases(count: int = 1000, seed: int = 7) -> list[Case]:
@@ -101,5 +101,5 @@ def cases(count: int = 1000, seed: int = 7) -> list[Case]:
         end = draw.choice((end, end, "<|im_end|>", "</s>", ""))
         asked = template.format(ASKED)
         query = asked + answer + end
-        made.append(Case(answer, asked, query, query if draw.random() < 0.4 else answer + end))
+        made.append(Case(answer, asked, query, answer + end))
     return made

@@ -1,0 +1,263 @@
+"""What others send, however much of it: messages, replies, words, marks and dictionary lines are bounded."""
+
+import gzip
+import json
+import threading
+import unicodedata
+import zlib
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from sozo.data.errors import UserError
+from sozo.data.foreign import LONGEST_WORD, MOST_REPLY, nfkc, parse_json, quoted, shown
+from sozo.data.jsonl import read_answers_file, read_objects
+from sozo.data.prompts.form import read_form
+from sozo.data.ratings import read_ratings
+from sozo.data.settings import from_json, read_yaml, settings_of
+from sozo.rewards.doors.core import Door, answer_in
+from sozo.scoring.embeddings.glove import gloss_words
+from sozo.scoring.endpoint.client import Endpoint, RetryPolicy, UnusableReplyError
+from sozo.scoring.endpoint.profile import read_profile
+from sozo.scoring.nouns.rules import Morpheme, MorphemeChecker
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
+
+LONG = "犬" * 300_000
+MOST = 1_000  # characters of a message, however much was sent
+
+
+def written(tmp_path, text, name="x.jsonl"):
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+MESSAGES = {
+    "a setting that is no JSON": lambda _: from_json(LONG, "reward"),
+    "arguments that are no JSON": lambda _: read_form(None, LONG),
+    "arguments that are no mapping": lambda _: read_form(None, json.dumps(LONG)),
+    "an unknown setting": lambda _: settings_of(DatSettings, {LONG: 1}),
+    "an endpoint's profile": lambda _: read_profile({LONG: 1}),
+    "an endpoint's number": lambda _: read_profile({"timeout": LONG}),
+    "a key that comes twice": lambda p: list(read_objects(written(p, f'{{"{LONG}": 1, "{LONG}": 2}}'))),
+    "an id that comes twice": lambda p: list(read_answers_file(written(p, f'{{"text": "", "id": "{LONG}"}}\n' * 2))),
+    "a score": lambda p: read_ratings(
+        written(p, json.dumps({"model": "m", "item": "i", "criterion": "c", "rater": "r", "score": LONG}))
+    ),
+    "YAML": lambda p: read_yaml(written(p, f"a: {{{LONG}", "x.yaml")),
+    "a label": lambda _: Door("sat").pay(["x"], ["{" + LONG]),
+    "a label that is many addresses": lambda _: Door("sat").pay(["x"], ["{" + "http://" * 100_000]),
+    "a conversation that is none": lambda _: Door("dat").pay([[LONG]]),
+    "a query without its prompt": lambda _: answer_in(LONG),
+    "whatever else": lambda _: (_ for _ in ()).throw(UserError(f"before {LONG} after")),
+}
+
+
+@pytest.mark.parametrize("kind", MESSAGES)
+def test_a_message_quotes_little_of_what_was_sent(kind, tmp_path):
+    with pytest.raises(UserError) as caught:
+        MESSAGES[kind](tmp_path)
+    message = str(caught.value)
+    assert len(message) <= MOST
+    assert "\n" not in message
+    if kind != "whatever else":
+        assert message.count("犬") <= 410  # at most two quotations
+    else:
+        assert message.startswith("before 犬")
+        assert message.endswith("犬 after")
+
+
+def test_a_message_is_one_line_without_credentials_and_escapes():
+    message = str(UserError("a\nb \x1b]0;x\x07 http://me:secret@host/v1 \u202egnp"))
+    assert message == "a b ]0;x http://host/v1 gnp"
+    assert "secret" not in str(UserError("x" * 690 + " http://me:secret" + "y" * 500 + "@host"))
+
+
+def test_quoted_and_shown():
+    assert quoted("犬") == "'犬'"
+    assert len(quoted(LONG)) <= 205
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert len(quoted(deep)) <= 205
+    assert shown("\x1b[31mred\x9b31m \u202egnp\u2066 \u200f犬\x07\r\n\t") == "[31mred31m gnp 犬\n\t"
+
+
+# --- replies ---
+
+
+@contextmanager
+def raw_server(reply):
+    """A server whose handler writes what `reply(handler)` writes."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.close_connection = True
+            with suppress(OSError):  # the client has gone, as it should
+                reply(self)
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def head(handler, status=200, **headers):
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+
+
+def endless(handler, status=200, **headers):
+    head(handler, status, Transfer_Encoding="chunked", **headers)
+    block = b" " * (1 << 20)
+    for _ in range(2_000):
+        handler.wfile.write(b"100000\r\n" + block + b"\r\n")
+
+
+def packed(size, times=1, wbits=31):
+    body = b" " * size
+    for _ in range(times):
+        packer = zlib.compressobj(9, zlib.DEFLATED, wbits)
+        body = packer.compress(body) + packer.flush()
+    return body
+
+
+BOMB = packed(200 << 20)
+
+
+def sent(body, **headers):
+    def reply(handler):
+        head(handler, Content_Length=str(len(body)), **headers)
+        handler.wfile.write(body)
+
+    return reply
+
+
+def detour(handler):
+    if handler.path.endswith("/far"):
+        sent(b'{"n": 1}')(handler)
+    else:
+        endless(handler, 307, Location="/far")
+
+
+TOO_LARGE = {
+    "gzip that unpacks to 200 MB": sent(BOMB, Content_Encoding="gzip"),
+    "gzip of gzip": sent(packed(200 << 20, 2), Content_Encoding="gzip, gzip"),
+    "an endless chunked body": endless,
+    "an endless body of an error": lambda handler: endless(handler, 500),
+    "many packed members": sent(packed(1 << 20) * 40, Content_Encoding="gzip"),
+    "an encoding that nobody asked for": sent(b"x", Content_Encoding="zstd"),
+    "no gzip at all": sent(b"x", Content_Encoding="gzip"),
+}
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def one(url):
+        outcomes = []
+        endpoint = Endpoint("m", url, retry=RetryPolicy(retries=0), timeout=60.0)
+
+        def read(content):
+            if content is None:
+                raise UnusableReplyError("no JSON")
+            return content["n"]
+
+        endpoint.post_all("x", [{}], read, lambda _, outcome: outcomes.append(outcome))
+        return outcomes[0]
+
+    return one
+
+
+@pytest.mark.parametrize("kind", TOO_LARGE)
+def test_a_reply_is_read_to_a_bound(kind, ask):
+    with raw_server(TOO_LARGE[kind]) as url:
+        outcome = ask(url)
+    assert outcome.value is None
+    assert outcome.error
+    assert len(outcome.error) <= 300
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        sent(gzip.compress(b'{"n": 1}'), Content_Encoding="gzip"),
+        sent(zlib.compress(b'{"n": 1}'), Content_Encoding="deflate"),
+        sent(b'{"n": 1}', Content_Encoding="identity"),
+        sent(b" " * (MOST_REPLY - 8) + b'{"n": 1}'),
+        detour,
+    ],
+)
+def test_an_ordinary_reply_is_read_whole(reply, ask):
+    with raw_server(reply) as url:
+        assert ask(url).value == 1
+
+
+# --- words ---
+
+
+def test_a_long_word_is_no_noun_and_is_not_remembered():
+    scorer = DatScorer(FakeNouns([*AXES, LONG]), axis_encoder())
+    words = list(AXES[:9])
+    results = scorer.score([list_text([*words, LONG + str(k)]) for k in range(5)] + [list_text(AXES[:10])])
+    assert {str(results[k].reason) for k in range(5)} == {"not_noun"}
+    assert results[5].reason is None
+    assert max(map(len, scorer.words._codes)) <= LONGEST_WORD + 1
+    twice = scorer.score([list_text([*AXES[:8], LONG + "a", LONG + "b"])])
+    assert str(twice[0].reason) == "not_noun"
+
+
+def test_a_checker_remembers_no_long_word():
+    class Every(MorphemeChecker):
+        name = "every"
+
+        def analyse(self, word):
+            return [[Morpheme("名詞", "普通名詞")]]
+
+    checker = Every()
+    verdicts = checker.check([LONG, "犬" * LONGEST_WORD, "犬" * (LONGEST_WORD + 1)])
+    assert [verdict.is_noun for verdict in verdicts] == [False, True, False]
+    assert max(map(len, checker._verdicts)) <= LONGEST_WORD + 1
+
+
+# --- marks, parentheses ---
+
+
+def test_marks_are_normalised_as_ever_but_for_endless_ones():
+    for text in ("ｶﾞｷﾞ", "e\u0301\u0316", "か\u3099", "犬①㍻", "a" + "\u0301" * 29 + "b", "ﷺ", "각"):
+        assert nfkc(text) == unicodedata.normalize("NFKC", text)
+    assert nfkc("a" + "\u0301\u0316" * 1_000).startswith("á")
+    assert nfkc("a" + "\u0301\u0316" * 1_000) != nfkc("a" + "\u0301\u0316" * 1_001)
+
+
+@pytest.mark.parametrize(
+    ("gloss", "words"),
+    [
+        ("dog (n) (esp. (in (old) age)) puppy", ["dog", "puppy"]),
+        ("{comp} bit (see (other)", ["bit", "see"]),
+        ("cat {a (b) c} mouse", ["cat", "mouse"]),
+    ],
+)
+def test_what_stands_in_parentheses_is_no_word(gloss, words):
+    assert gloss_words([gloss]) == words
+
+
+def test_json_of_any_form_is_read_or_refused():
+    assert parse_json('{"a": [1, {"b": null}]}') == {"a": [1, {"b": None}]}
+    for bad in ("[" * 3_000, '{"a":' * 3_000, "[" * 101 + "]" * 101, "1" * 5_000, '{"a": 1, "a": 2}', "NaN", "[1e", ""):
+        with pytest.raises(ValueError, match=r".") as caught:
+            parse_json(bad)
+        assert len(str(caught.value)) < 300

@@ -1,0 +1,209 @@
+"""Nothing is deleted, followed or written over that is not ours: a foreign file or link at any path survives."""
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from fakes import list_text
+from grpo_runs import ROOT, environment
+from sozo.data.errors import UserError
+from sozo.data.record import whole_folder, write_whole
+from sozo.data.run_folder import RunFolder, lock, unlock
+from sozo.eval.cli import make_app
+from sozo.scoring.judges.ledger import Ledger
+
+WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+L = list_text(WORDS)
+PRECIOUS = "precious"
+
+
+def sozo(*words):
+    """A command in this process: a hundred of them would load everything a hundred times."""
+    result = CliRunner().invoke(make_app(), list(map(str, words)))
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return SimpleNamespace(returncode=result.exit_code, stderr=result.stderr)
+
+
+def tree(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two finished runs, and a spreadsheet."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("a", "b"):
+        (folder / f"{name}.jsonl").write_text(json.dumps({"text": L}) + "\n" + json.dumps({"text": name}))
+        sozo("score", "dat", folder / f"{name}.jsonl", "--output", folder / name, "--noun-checker", "jumandic")
+    (folder / "people.csv").write_text("participant,response\n1,犬 猫 海 数学 靴 音楽 病気 机 天気 祝日\n", "utf-8")
+    return folder
+
+
+def commands(runs):
+    jumandic = ["--noun-checker", "jumandic"]
+    return {
+        "score": ["score", "dat", runs / "a.jsonl", *jumandic],
+        "people": ["score", "dat", runs / "people.csv", *jumandic],
+        "random": ["dat", "--model", "random", "--num-responses", "4", *jumandic],
+        "correlate": ["correlate", runs / "a", runs / "b"],
+        "frontier": ["frontier", "--lists", "8", "--strengths", "1"],
+    }
+
+
+@pytest.mark.parametrize("name", ["score", "people", "random", "correlate", "frontier"])
+@pytest.mark.parametrize("planted", ["file", "link"])
+def test_each_path_that_a_command_writes(name, planted, runs, tmp_path):
+    done = sozo(*commands(runs)[name], "--output", tmp_path / "once")
+    written = [*tree(tmp_path / "once"), "_lock"] if done.returncode == 0 else ["config.json", "metrics.json", "_lock"]
+    for k, path in enumerate(written):
+        _plant(commands(runs)[name], planted, tmp_path / str(k), path)
+
+
+def _plant(command, planted, place, path):
+    victim, output = place / "victim", place / "out"
+    target = output / path
+    target.parent.mkdir(parents=True)
+    victim.write_text(PRECIOUS)
+    if planted == "file":
+        target.write_text(PRECIOUS)
+    else:
+        target.symlink_to(victim)
+    done = sozo(*command, "--output", output)
+    assert victim.read_text() == PRECIOUS, path
+    assert target.is_symlink() == (planted == "link"), path
+    assert target.read_text() == PRECIOUS, path
+    assert done.returncode == 2, path
+
+
+@pytest.mark.parametrize("inner", ["", "responses"])
+def test_a_linked_folder_is_not_written_into(inner, runs, tmp_path):
+    victim, output = tmp_path / "victim", tmp_path / "out"
+    victim.mkdir()
+    (output / inner).parent.mkdir(exist_ok=True)
+    (output / inner).symlink_to(victim)
+    done = sozo(*commands(runs)["score"], "--output", output)
+    assert done.returncode == 2
+    assert "link" in done.stderr or "holds" in done.stderr
+    assert list(victim.iterdir()) == []
+
+
+def test_a_report_is_written_over_a_report_only(runs, tmp_path):
+    page = tmp_path / "r.html"
+    for planted in (page, tmp_path / "r.json", tmp_path / "r-tables"):
+        planted.write_text(PRECIOUS)
+        assert sozo("report", runs / "a", runs / "b", "--output", page).returncode == 2
+        assert planted.read_text() == PRECIOUS
+        planted.unlink()
+    for _ in range(2):
+        assert sozo("report", runs / "a", runs / "b", "--output", page).returncode == 0
+    page.unlink()
+    page.symlink_to(tmp_path / "victim")
+    (tmp_path / "victim").write_text(PRECIOUS)
+    assert sozo("report", runs / "a", runs / "b", "--output", page).returncode == 2
+    assert (tmp_path / "victim").read_text() == PRECIOUS
+
+
+def test_a_whole_file_follows_no_link(tmp_path):
+    (tmp_path / "victim").write_text(PRECIOUS)
+    (tmp_path / "x").symlink_to(tmp_path / "victim")
+    (tmp_path / f".y.{os.getpid()}.tmp").symlink_to(tmp_path / "victim")
+    with pytest.raises(UserError, match="link"):
+        write_whole(tmp_path / "x", b"ours")
+    write_whole(tmp_path / "y", b"ours")
+    assert (tmp_path / "victim").read_text() == PRECIOUS
+    assert (tmp_path / "x").is_symlink()
+    assert (tmp_path / "y").read_bytes() == b"ours"
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_whole_folder(tmp_path):
+    output = tmp_path / "model"
+    for name in ("model.partial", f"model.{os.getpid()}"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").write_text(PRECIOUS)
+    with whole_folder(output) as partial:
+        assert str(os.getpid()) in partial.name
+        (partial / "weights").write_text("w")
+        with pytest.raises(UserError, match="at work"), whole_folder(output):
+            pass
+    assert tree(output) == {"weights": b"w"}
+    with pytest.raises(UserError, match="exists") as caught, whole_folder(output):
+        pass
+    assert "delete" not in str(caught.value)
+    with pytest.raises(RuntimeError), whole_folder(tmp_path / "other") as partial:  # noqa: PT012
+        (partial / "half").write_text("h")
+        raise RuntimeError
+    assert not (tmp_path / "other").exists()
+    (tmp_path / "empty").mkdir()  # what a kill leaves
+    with whole_folder(tmp_path / "empty") as partial:
+        (partial / "weights").write_text("w")
+    assert tree(tmp_path / "empty") == {"weights": b"w"}
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UserError), whole_folder(tmp_path / "link"):
+        pass
+    kept = {"model.partial/mine", f"model.{os.getpid()}/mine", "model/weights", "empty/weights"}
+    assert set(tree(tmp_path)) == kept
+
+
+def test_something_that_came_meanwhile_is_kept(tmp_path):
+    with pytest.raises(UserError), whole_folder(tmp_path / "model") as partial:  # noqa: PT012
+        (partial / "weights").write_text("w")
+        (tmp_path / "model" / "mine").write_text(PRECIOUS)
+    assert tree(tmp_path) == {"model/mine": PRECIOUS.encode()}
+
+
+@pytest.mark.parametrize("content", [PRECIOUS, "precious\n", "line\nprecious", ""])
+def test_a_lock_and_a_ledger_that_are_not_ours(content, tmp_path):
+    (tmp_path / "run").mkdir()
+    for name in ("run/_lock", "judgements.jsonl", "victim"):
+        (tmp_path / name).write_text(content)
+    if content:
+        for use in (lambda: lock(tmp_path / "run"), lambda: Ledger(tmp_path / "judgements.jsonl", ())):
+            with pytest.raises(UserError):
+                use()
+        assert (tmp_path / "run" / "_lock").read_text() == content
+        assert (tmp_path / "judgements.jsonl").read_text() == content
+    unlock(tmp_path / "run")
+    for name in ("run/_lock", "judgements.jsonl"):
+        (tmp_path / name).unlink(missing_ok=True)
+        (tmp_path / name).symlink_to(tmp_path / "victim")
+    for use in (lambda: lock(tmp_path / "run"), lambda: Ledger(tmp_path / "judgements.jsonl", ())):
+        with pytest.raises(UserError):
+            use()
+    assert (tmp_path / "victim").read_text() == content
+
+
+def test_a_run_begins_in_a_folder_of_its_own(tmp_path):
+    (tmp_path / "mine").write_text(PRECIOUS)
+    with pytest.raises(UserError, match="holds mine"):
+        RunFolder(tmp_path, {"seed": 1})
+    assert tree(tmp_path) == {"mine": PRECIOUS.encode()}
+
+
+def test_two_processes_cut_one_vocabulary(tmp_path):
+    from sozo.models.tiny import ensure_tiny
+
+    (tmp_path / "nouns.txt").write_text(
+        "\n".join(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]), "utf-8"
+    )
+    planted = tmp_path / "cut.partial"
+    planted.mkdir()
+    (planted / "mine").write_text(PRECIOUS)
+    command = [sys.executable, "recipes/cut_vocabulary.py", str(ensure_tiny()), str(tmp_path / "cut")]
+    command += ["--nouns", str(tmp_path / "nouns.txt")]
+    both = [
+        subprocess.Popen(
+            command, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate()[1] for process in both]
+    assert all("Traceback" not in text for text in said), said
+    assert all(process.returncode in (0, 2) for process in both)
+    assert tree(planted) == {"mine": PRECIOUS.encode()}

@@ -1,4 +1,4 @@
-"""`sozo serve` for tests: in a thread of this process, or, as a script, one to kill: `python http_server.py PORT JOURNAL`."""
+"""`sozo serve` for tests: in a thread, or, as a script, one to kill: `python http_server.py PORT JOURNAL`."""
 
 import json
 import socket
@@ -9,9 +9,9 @@ from threading import Thread
 
 import httpx2
 import uvicorn
-from sozo.rewards.doors.journal import Journal
 
 from sozo.rewards.doors.core import Door
+from sozo.rewards.doors.journal import Journal
 from sozo.rewards.doors.serve import application, serve
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Item, Row, Task

@@ -61,16 +61,16 @@ def test_columns_reach_the_task():
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({"prompts": ["?"]}, "there is no list completions"),
-        ({"completions": TEN}, "there is no list completions"),
+        ({"prompts": ["?"]}, "completions: is missing"),
+        ({"completions": TEN}, "completions: Input should be a valid list"),
         ({"completions": [TEN], "prompts": ["?", "?"]}, "2 prompts came with 1 texts"),
-        ({"completions": [TEN], "validate": True, "prompts": "?"}, "prompts must be a list"),
+        ({"completions": [TEN], "validate": True, "prompts": "?"}, "prompts: Input should be a valid list"),
         ({"completions": [TEN], "story": ["a", "b"]}, "story must be a list of 1 values"),
-        ({"completions": [TEN], "valdate": True}, "valdate must be a list of 1 values"),
+        ({"completions": [TEN], "valdate": True}, "valdate: Input should be a valid list"),
         ({"query": [TEN], "prompts": ["?"], "labels": [""]}, "no prompt that is known stands before the answer"),
         ({"completions": [[{"role": "user", "content": "?"}]]}, "ends with a message of user"),
         ({"completions": [5]}, "a text or a conversation was expected"),
-        ({"completions": [TEN], "validate": "yes"}, "validate must be true or false"),
+        ({"completions": [TEN], "validate": "yes"}, "validate: Input should be a valid boolean"),
         ([TEN], "must be an object"),
     ],
 )

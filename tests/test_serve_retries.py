@@ -9,17 +9,17 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from threading import Event
 
-import httpx2
 import pytest
-from sozo.rewards.doors.journal import Journal
 
 from http_server import Letters, Running, free_port, score, wait_until
 from sozo.data.errors import UserError
 from sozo.rewards.doors import journal as journal_module
 from sozo.rewards.doors.core import BATCH, Door
+from sozo.rewards.doors.journal import Journal
 
 HERE = Path(__file__).parent
 
@@ -113,8 +113,9 @@ def test_an_answer_sent_singly_is_paid_once(door):
         paid = [score(client, completions=["ab"])["rewards"][0] for _ in range(100)]
         assert paid == [2.0] + [0.0] * 99
     with Running(door()) as client:  # each time on a connection of its own, closed with the last byte
-        address = f"{client.base_url}/score"
-        paid = [httpx2.post(address, json={"completions": ["ab"]}).json()["rewards"][0] for _ in range(100)]
+        header = {"connection": "close"}
+        bodies = [client.post("/score", json={"completions": ["ab"]}, headers=header) for _ in range(100)]
+        paid = [reply.json()["rewards"][0] for reply in bodies]
         assert paid == [2.0] + [0.0] * 99
 
 
@@ -322,7 +323,7 @@ class Killed:
     def start(self):
         command = [sys.executable, HERE / "http_server.py", str(self.port), self.folder]
         environment = {**os.environ, "SOZO_TASKS": "http_server.Letters", "PYTHONPATH": str(HERE)}
-        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def kill(self):
         self.process.kill()
@@ -330,18 +331,21 @@ class Killed:
         self.kills += 1
 
     def paid(self, key, texts):
-        body = {"completions": texts}
-        for _ in range(3000):
+        body, headers = json.dumps({"completions": texts}), {"content-type": "application/json", "idempotency-key": key}
+        for _ in range(1000):
+            connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
             try:
-                reply = httpx2.post(
-                    f"http://127.0.0.1:{self.port}/score", json=body, headers={"idempotency-key": key}, timeout=20
-                )
-                if reply.status_code == 200:
-                    return sum(reply.json()["rewards"])
-                assert reply.status_code == 503, reply.text
-            except httpx2.TransportError:
+                connection.request("POST", "/score", body, headers)
+                reply = connection.getresponse()
+                content = reply.read()
+                if reply.status == 200:
+                    return sum(json.loads(content)["rewards"])
+                assert reply.status == 503, content
+            except (OSError, HTTPException):
                 pass
-            time.sleep(0.02)
+            finally:
+                connection.close()
+            time.sleep(0.1)
         raise AssertionError("no reply ever came")
 
 
@@ -360,7 +364,8 @@ def total_of(folder, requests, kills):
             replies = [pool.submit(send, number) for number in range(len(requests))]
             for k in range(kills):
                 # In the midst of the load: a share of it has been answered.
-                wait_until(lambda: len(done) >= (k + 1) * len(requests) // (kills + 1), 120)
+                share = (k + 1) * len(requests) // (kills + 1)
+                wait_until(lambda share=share: len(done) >= share, 120)
                 time.sleep(draw.uniform(0, 0.02))
                 server.kill()
                 server.start()

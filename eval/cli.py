@@ -224,10 +224,10 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
         allow_host: Annotated[list[str] | None, typer.Option(help="Another name by which clients call it.")] = None,
         **settings: Any,
     ) -> None:
-        from sozo.rewards.doors.core import Door, json_object
+        from sozo.rewards.doors.core import OBJECT, Door, checked
         from sozo.rewards.doors.serve import serve
 
-        door = Door(kind.name, **asdict(settings[kind.name]), **json_object(reward, "--reward"))
+        door = Door(kind.name, **asdict(settings[kind.name]), **checked(OBJECT.validate_json, reward, "--reward"))
         serve(door, host, port, most_megabytes << 20, allow_host or (), journal)
 
     command.__doc__ = f"{kind.title}: pay the answers that clients send."

@@ -73,7 +73,7 @@ _Text = Annotated[
     Discriminator(_form, "no_text", "a text or a conversation was expected"),
 ]
 _Texts = Annotated[list[_Text], FailFast()]
-_OBJECT = TypeAdapter(dict[str, Any])
+OBJECT = TypeAdapter(dict[str, Any])
 
 
 class _Call(BaseModel):
@@ -104,7 +104,7 @@ class Door:
         if options is None:
             raise UserError(f"{task}: a judge scores its answers, which no door asks; see make_judge_reward")
         self._options = {name: value for name, value in settings.items() if name in options}
-        _checked(_Options.model_validate, self._options, "the reward")
+        checked(_Options.model_validate, self._options, "the reward")
         if kind.measures[0].together:
             raise UserError(f"{task}: its answers are judged together, and a door shows one at a time")
         of_task = {name: value for name, value in settings.items() if name not in options}
@@ -180,7 +180,7 @@ class Door:
     ) -> tuple[list[Item], list[Answer], list[bool]]:
         """Items, answers, and which of them are trained on."""
         call = {"texts": texts, "prompts": [] if prompts is None else prompts, "asked": asked}
-        _checked(_Call.model_validate, call, "")
+        checked(_Call.model_validate, call, "")
         for name, values in (("prompts", prompts), ("asked", asked)):
             if values is not None and len(values) != len(texts):
                 raise UserError(f"{len(values)} {name} came with {len(texts)} texts; give one for each")
@@ -217,12 +217,8 @@ def _with_reason(completion: ScoredCompletion) -> ScoredCompletion:
     return completion
 
 
-def json_object(text: str, name: str) -> dict[str, Any]:
-    """The object that a JSON text is; a UserError, which begins with `name`, if it is none."""
-    return _checked(_OBJECT.validate_json, text, name)
-
-
-def _checked(validate: Callable[[Any], T], value: Any, name: str) -> T:
+def checked(validate: Callable[[Any], T], value: Any, name: str) -> T:
+    """What pydantic's `validate` makes of a value; a UserError, which begins with `name`, of its first mistake."""
     try:
         return validate(value)
     except ValidationError as error:
@@ -231,7 +227,7 @@ def _checked(validate: Callable[[Any], T], value: Any, name: str) -> T:
 
 def _columns(asked: Any) -> Mapping[str, Any]:
     if isinstance(asked, str) and asked.startswith("{"):
-        return json_object(asked, "what was asked")
+        return checked(OBJECT.validate_json, asked, "what was asked")
     if isinstance(asked, Mapping):
         return asked
     if asked is not None and not isinstance(asked, str | int):
@@ -252,7 +248,8 @@ def answer_text(text: Completion, prompts: Iterable[str] = (), *, whole: bool = 
         if text and text[-1].get("role", "assistant") != "assistant":
             raise UserError(f"the conversation ends with a message of {text[-1]['role']}, not with the answer")
         return without_end_marks(completion_text(text))
-    body = _BEGIN.sub("", text)
+    begin = _BEGIN.match(text)
+    body = text[begin.end() :] if begin else text  # no copy where nothing is cut
     in_template = _TURN.match(body) is not None
     for prompt in prompts:
         known = _BEGIN.sub("", prompt).rstrip()

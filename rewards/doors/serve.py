@@ -7,14 +7,13 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, closing
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -22,14 +21,13 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sozo.data.errors import UserError
 from sozo.data.secrets import without_credentials
-from sozo.data.settings import from_validation
-from sozo.rewards.doors.core import Door
+from sozo.rewards.doors.core import Door, checked
 from sozo.rewards.doors.journal import Journal
 from sozo.rewards.doors.openrlhf import reply_of
 from sozo.rewards.reward import ScoredCompletion
@@ -38,33 +36,22 @@ MOST_COMPLETIONS = 131_072
 MOST_VALUES = 16 * MOST_COMPLETIONS  # of JSON, in one body: small ones take far more memory than bytes
 MOST_REQUESTS = 8  # that are read and scored, or wait for it, at once
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-PATIENCE = 300.0  # seconds in which a client that neither sends nor reads has not yet left
+PATIENCE = 600.0  # seconds that a body may take to arrive
 _WAIT = 1.0  # seconds in which one of the eight may end, before another request is refused
 _KEY = re.compile(r"[!-~]{1,255}")
 # Up to the next mark before a value: strings whole, so that marks in texts do not count. Never backtracks.
 _VALUE = re.compile(rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL)
 _LOG = logging.getLogger("uvicorn.error")
 
-Entries = Annotated[list[Any], Field(max_length=MOST_COMPLETIONS)]  # what an entry must be, the door says
 
+class _Body(BaseModel):
+    """What is JSON's; what an entry must be, the door says. Other keys are columns."""
 
-class _Completions(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
-    __pydantic_extra__: dict[str, list[Any]]  # columns
+    __pydantic_extra__: dict[str, list[Any]]
 
-    completions: Entries
-    prompts: list[Any] | None = None
-    validation: bool = Field(False, alias="validate")
-
-
-class _Queries(BaseModel):
-    """What OpenRLHF sends."""
-
-    model_config = ConfigDict(strict=True)
-
-    query: Entries
-    prompts: list[Any] | None = None
-    labels: list[Any] | None = None
+    completions: list[Any] = Field(max_length=MOST_COMPLETIONS)
+    prompts: Any = None
     validation: bool = Field(False, alias="validate")
 
 
@@ -83,8 +70,7 @@ def application(door: Door, most_bytes: int, *, hosts: Iterable[str] = (), journ
     door.restore(journal.seen())
 
     async def reset(request: Request) -> JSONResponse:
-        raw, _ = await _read(request, most_bytes)
-        await run_in_threadpool(_parsed, raw)
+        await _read(request, most_bytes)
         await run_in_threadpool(journal.reset)
         await run_in_threadpool(door.restore)
         return JSONResponse({"seen": 0})
@@ -130,8 +116,9 @@ class _Score:
         keys = request.headers.getlist("idempotency-key")
         if keys and not (len(keys) == 1 and _KEY.fullmatch(keys[0])):
             raise UserError("Idempotency-Key must be one text of 1 to 255 visible ASCII characters")
-        raw, digest = await _read(request, self._most_bytes)
-        name = f"key {keys[0]}" if keys else f"body {digest.hex()}"
+        raw = await _read(request, self._most_bytes)
+        digest = await run_in_threadpool(lambda: hashlib.sha256(raw).hexdigest())
+        name = f"key {keys[0]}" if keys else f"body {digest}"
         client = asyncio.ensure_future(request.receive())  # done when the client has left
         try:
             # Who sends the same again while it is in work, or on its way out, waits for what becomes of it.
@@ -144,7 +131,7 @@ class _Score:
         finally:
             client.cancel()
 
-    def _paid(self, name: str, digest: bytes, raw: bytearray, client: asyncio.Future) -> bytes:
+    def _paid(self, name: str, digest: str, raw: bytearray, client: asyncio.Future) -> bytes:
         """The reply to a body: the one that is known of this name, or what is paid now."""
 
         def check_client() -> None:
@@ -175,26 +162,20 @@ def answer(
     door: Door, body: dict[str, Any], before_batch: Callable[[], None]
 ) -> tuple[list[ScoredCompletion], dict[str, Any]]:
     """What is paid for a body, and what /score answers."""
-    try:
-        if "query" in body:
-            sent = _Queries.model_validate(body)
-            pay = partial(door.pay, whole=True, validate=sent.validation, before_batch=before_batch)
-            paid = pay(sent.query, sent.labels, sent.prompts)
-            return paid, reply_of(paid)
-        told = _Completions.model_validate(body)
-    except ValidationError as error:
-        raise from_validation(error, "") from None
-    texts, columns = told.completions, told.model_extra or {}
-    for name, values in columns.items():
-        if len(values) != len(texts):
-            raise UserError(f"{name} must be a list of {len(texts)} values, one for each completion")
-    asked = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or None
-    paid = door.pay(texts, asked, told.prompts, validate=told.validation, before_batch=before_batch)
-    return paid, {
-        "rewards": [completion.reward for completion in paid],
-        "scores": [completion.score for completion in paid],
-        "reasons": [completion.reason for completion in paid],
-    }
+    if by_openrlhf := "query" in body:
+        asked, body["completions"] = body.pop("labels", None), body.pop("query")
+    sent = checked(_Body.model_validate, body, "")
+    texts, columns = sent.completions, sent.model_extra or {}
+    if not by_openrlhf:
+        if wrong := [name for name, values in columns.items() if len(values) != len(texts)]:
+            raise UserError(f"{wrong[0]} must be a list of {len(texts)} values, one for each completion")
+        asked = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or None
+    options = {"whole": by_openrlhf, "validate": sent.validation}
+    paid = door.pay(texts, asked, sent.prompts, before_batch=before_batch, **options)
+    if by_openrlhf:
+        return paid, reply_of(paid)
+    names = {"rewards": "reward", "scores": "score", "reasons": "reason"}
+    return paid, {name: [getattr(completion, of) for completion in paid] for name, of in names.items()}
 
 
 def serve(
@@ -247,25 +228,21 @@ class _Clients:
             _LOG.info("%s left before the reply", (scope["client"] or ["a client"])[0])
 
 
-async def _read(request: Request, most_bytes: int) -> tuple[bytearray, bytes]:
-    """A request's body and its digest."""
+async def _read(request: Request, most_bytes: int) -> bytearray:
     # A page in a browser may post text to loopback unasked, but no JSON.
     if not request.headers.get("content-type", "").startswith("application/json"):
         raise HTTPException(415, "send JSON, with the header content-type: application/json")
-    raw, digest, parts = bytearray(), hashlib.sha256(), request.stream()
+    raw = bytearray()
     try:
-        while True:
-            async with asyncio.timeout(PATIENCE):
-                part = await anext(parts, None)
-            if part is None:
-                return raw, digest.digest()
-            raw += part
-            digest.update(part)
-            if len(raw) > most_bytes:
-                line = f"the request has more than {most_bytes} bytes; send fewer completions at once"
-                raise HTTPException(413, line)
+        async with asyncio.timeout(PATIENCE):
+            async for part in request.stream():
+                raw += part
+                if len(raw) > most_bytes:
+                    line = f"the request has more than {most_bytes} bytes; send fewer completions at once"
+                    raise HTTPException(413, line)
     except TimeoutError:
-        raise ClientDisconnect from None
+        raise HTTPException(408, f"the request was not whole after {PATIENCE:.0f} seconds") from None
+    return raw
 
 
 def _parsed(raw: bytearray) -> dict[str, Any]:
@@ -284,14 +261,10 @@ def _parsed(raw: bytearray) -> dict[str, Any]:
 
 async def _deliver(reply: bytes, client: asyncio.Future, send: Send) -> None:
     """Send a reply; a client that has left before its last byte goes out is a ClientDisconnect."""
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(reply)).encode())]
-    try:
-        async with asyncio.timeout(PATIENCE):
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await send({"type": "http.response.body", "body": reply[:-1], "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": True})  # when the rest is out
-    except TimeoutError:
-        raise ClientDisconnect from None
+    headers = Response(reply, media_type="application/json").raw_headers
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for part in (reply[:-1], b""):  # nothing waits until the rest is out
+        await send({"type": "http.response.body", "body": part, "more_body": True})
     for _ in range(5):  # rounds in which the event loop hears of a client that has left
         await asyncio.sleep(0)
     if client.done():

@@ -64,7 +64,7 @@ def test_columns_reach_the_task():
         ({"prompts": ["?"]}, "completions: is missing"),
         ({"completions": TEN}, "completions: Input should be a valid list"),
         ({"completions": [TEN], "prompts": ["?", "?"]}, "2 prompts came with 1 texts"),
-        ({"completions": [TEN], "validate": True, "prompts": "?"}, "prompts: Input should be a valid list"),
+        ({"completions": [TEN], "validate": True, "prompts": "?"}, "prompts must be a list"),
         ({"completions": [TEN], "story": ["a", "b"]}, "story must be a list of 1 values"),
         ({"completions": [TEN], "valdate": True}, "valdate: Input should be a valid list"),
         ({"query": [TEN], "prompts": ["?"], "labels": [""]}, "no prompt that is known stands before the answer"),

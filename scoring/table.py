@@ -99,8 +99,9 @@ class Cell:
         """Its numbers with all digits, by name, without those that it has not."""
         numbers = {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "of": self.of, **self.more}
         if self.change is not None:
-            numbers["change"] = self.change.value
-            numbers |= {f"change_{name}": part for name, part in self.change.exact.items() if name != "value"}
+            kind = "log_ratio" if self.change.measure.ratio else "change"
+            numbers[kind] = self.change.value
+            numbers |= {f"{kind}_{name}": part for name, part in self.change.exact.items() if name != "value"}
         return {name: value for name, value in numbers.items() if value is not None}
 
 

@@ -103,9 +103,9 @@ class Finished:
         return ()
 
     def cut_off(self) -> tuple[int, int]:
-        """How many answers did not come to their end, of how many."""
-        whole = [answer.whole for answer in self.answers()]
-        return len(whole) - sum(whole), len(whole)
+        """How many answers began and did not come to their end, of how many."""
+        cut = [not answer.whole and bool(answer.text) for answer in self.answers()]
+        return sum(cut), len(cut)
 
     @property
     def language(self) -> str:

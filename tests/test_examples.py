@@ -39,7 +39,7 @@ def test_the_task_is_a_command(tmp_path):
     environment = os.environ | {"SOZO_TASKS": "examples.task.Acrostic"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "ACROSTIC" in done.stdout
+    assert "acrostic\n" in done.stdout
     metrics = json.loads((tmp_path / "a" / "metrics.json").read_bytes())
     assert (metrics["num_items"], metrics["num_answers"], metrics["valid"]) == (3, 3, 2)
     assert metrics["reasons"] == {"short_line": 1}

@@ -70,7 +70,6 @@ def test_the_page_has_one_row_a_method_and_folds_its_seeds(runs, tmp_path):
     assert re.search(r"SFT: no difference shown.*? JCQ, 35 trial questions, by [\w-]+: (higher|no shown)", text)
     assert "SFT: means over training seeds" in text
     assert "Each model was trained once" not in text
-    assert len(re.findall(r'<svg viewBox="-185', page)) == 2
     boxes = re.findall(r'type="checkbox" value="\d".*?<span>([^<]+)</span>', page.replace("<wbr>", ""))
     assert read_packed(page)["models"] == boxes == ["base", "SFT", "SFT@1", "SFT@2"]
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))

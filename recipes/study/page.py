@@ -57,14 +57,14 @@ REASONS = {
     "no_vector": "a word the encoder does not know",
 }
 NOTES = [  # of the short table
-    "Target: what its training aimed at. That a target rose shows that training worked, and no more.",
-    "Usable: share of the answers that are ten different nouns, one a line (valid). The other columns are of these.",
-    "Score: how far apart the ten words of a list are: the mean cosine distance of two of them, 0 to 2.",
-    "Different words: in as many usable lists of every row. All lists are of the 6,144 nouns that the model knows.",
-    "Pairing: what of the score is lost when words are shuffled among the lists; here by e5, on which nobody trained.",
-    "It is the gain over before, in standard deviations of the scores before, with its 95% interval.",
+    "Target: what its training aimed at. A target that rose shows that training worked, and is evidence of no more.",
+    "Usable: share of the answers that are ten different nouns, one a line. Only usable lists count in other columns.",
+    "Score: how far apart the ten words of a list are, by the word vectors ja-ginza: mean cosine distance, 0 to 2.",
+    "Different words: in as many usable lists of each row. All lists are of the 6,144 nouns that the model knows.",
+    "Pairing: how much farther apart a list's words are than the same words shuffled among the lists, by e5, on which",
+    "nobody trained: the gain over the row `before` in standard deviations, with its 95% interval.",
 ]
-BELOW = "Below a number stands its change from before, with its 95% interval: on one side of 0 it is shown."
+BELOW = "Below a number: the change from the row `before` with its 95% interval, which shows it where it leaves out 0."
 _PAPER_RESPONSES = 131_072  # in all, of each row
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _DEVIATIONS = Measure("deviations", 2)

@@ -44,7 +44,8 @@ Runs = Annotated[
     list[str], typer.Argument(metavar="DIR", help="Folders of finished runs, however deep: DIR, or NAME=DIR.")
 ]
 Base = Annotated[
-    str | None, typer.Option(help="The model to compare the others with (default: a study's base, or before, or the first).")
+    str | None,
+    typer.Option(help="The model to compare the others with (default: a study's base, before, or the first)."),
 ]
 
 

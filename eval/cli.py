@@ -45,7 +45,7 @@ Runs = Annotated[
 ]
 Base = Annotated[
     str | None,
-    typer.Option(help="The model to compare the others with (default: a study's base, or before, or the first)."),
+    typer.Option(help="The model to compare the others with (default: a study's base, before, or the first)."),
 ]
 
 

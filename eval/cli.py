@@ -10,7 +10,6 @@ import typer
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
-from sozo.data.settings import from_json
 from sozo.data.sheet import KINDS
 from sozo.eval.agreement.command import agreement
 from sozo.eval.apart import Apart
@@ -220,17 +219,17 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
         port: Annotated[int, typer.Option(help="Port to listen at.")] = 8765,
         most_megabytes: Annotated[int, typer.Option(help="A larger request is refused.", min=1)] = 64,
         reward: Annotated[str, typer.Option(help='Options of the reward (JSON), such as {"scale": 1}.')] = "{}",
+        journal: Annotated[
+            Path | None, typer.Option(help="Folder in which a restart finds what was replied and seen.")
+        ] = None,
+        allow_host: Annotated[list[str] | None, typer.Option(help="Another name by which clients call it.")] = None,
         **settings: Any,
     ) -> None:
-        from sozo.rewards.doors.core import Door
+        from sozo.rewards.doors.core import OBJECT, Door, checked
         from sozo.rewards.doors.serve import serve
 
-        serve(
-            Door(kind.name, **asdict(settings[kind.name]), **from_json(reward, "reward")),
-            host,
-            port,
-            most_megabytes << 20,
-        )
+        door = Door(kind.name, **asdict(settings[kind.name]), **checked(OBJECT.validate_json, reward, "--reward"))
+        serve(door, host, port, most_megabytes << 20, allow_host or (), journal)
 
     command.__doc__ = f"{kind.title}: pay the answers that clients send."
     return with_flags(command, {kind.name: kind.Settings})

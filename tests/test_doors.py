@@ -137,7 +137,7 @@ def test_each_door_has_a_history_that_validation_does_not_fill():
     assert [result.reason for result in door.pay([third, other.text])] == [None, "duplicate"]
     assert Door("dat", **SETTINGS).pay([TEN])[0].reason is None
     assert door.pay([third], [{"split": None}])[0].reason == "duplicate"
-    door.forget()
+    door.restore()
     assert door.pay([TEN])[0].reason is None
 
 
@@ -190,15 +190,15 @@ def test_sipen_and_a_task_of_ones_own(monkeypatch):
         (lambda: Door("pbig"), "pbig: a judge scores its answers"),
         (lambda: Door("nosuch"), "there is no task nosuch"),
         (lambda: Door("dat", noun_cheker="jumandic"), "unknown setting: noun_cheker"),
-        (lambda: Door("dat").measure(None, prompts=["?"]), "texts must be a list"),
-        (lambda: Door("dat").measure(TEN), "texts must be a list"),
+        (lambda: Door("dat").measure(None, prompts=["?"]), "texts: Input should be a valid list"),
+        (lambda: Door("dat").measure(TEN), "texts: Input should be a valid list"),
         (lambda: Door("dat").pay([TEN], None, ["?", "?"]), "2 prompts came with 1 texts"),
-        (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts must be a list"),
+        (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts: Input should be a valid list"),
         (lambda: Door("sat").pay([REWRITE], ["nosuch"]), r"its id as item, or its columns \(story\)"),
         (lambda: Door("dat").pay([5]), "a text or a conversation was expected, not '5'"),
-        (lambda: Door("dat").pay([["?"]]), "a text or a conversation was expected"),
+        (lambda: Door("dat").pay([["?"]]), "texts 1, conversation 1: must be a mapping"),
         (lambda: Door("dat").pay([TEN], None, [None]), "a text or a conversation was expected, not 'None'"),
-        (lambda: Door("sat").pay([REWRITE], ["{"]), "what was asked is not JSON"),
+        (lambda: Door("sat").pay([REWRITE], ["{"]), "what was asked: Invalid JSON"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(make, message):

@@ -1,6 +1,5 @@
 """`sozo serve`: the doors' core over HTTP."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -8,56 +7,19 @@ from threading import Thread
 
 import httpx2
 import pytest
-import uvicorn
 
 from doors.texts import cases
+from http_server import MOST_BYTES, Running, free_port, score
 from sozo.data.errors import UserError
 from sozo.rewards import make_dat_reward
 from sozo.rewards.doors.core import Door
-from sozo.rewards.doors.serve import application
 from test_doors import FREE, OTHER, REWRITE, SETTINGS, STORY, TEN
-
-MOST_BYTES = 2_000_000
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-class Running:
-    """A server on loopback in a thread, and a client of it."""
-
-    def __init__(self, door):
-        port = free_port()
-        app = application(door, MOST_BYTES)
-        self.server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical"))
-        self.thread = Thread(target=self.server.run)
-        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)
-
-    def __enter__(self):
-        self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
-        return self.client
-
-    def __exit__(self, *error):
-        self.server.should_exit = True
-        self.thread.join()
-        self.client.close()
 
 
 @pytest.fixture(scope="module")
 def client():
     with Running(Door("dat", **SETTINGS)) as client:
         yield client
-
-
-def score(client, **body):
-    reply = client.post("/score", json=body)
-    assert reply.status_code == 200, reply.text
-    return reply.json()
 
 
 def test_a_thousand_texts_are_paid_as_by_the_reward():
@@ -99,16 +61,16 @@ def test_columns_reach_the_task():
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({"prompts": ["?"]}, "there is no list completions"),
-        ({"completions": TEN}, "there is no list completions"),
+        ({"prompts": ["?"]}, "completions: is missing"),
+        ({"completions": TEN}, "completions: Input should be a valid list"),
         ({"completions": [TEN], "prompts": ["?", "?"]}, "2 prompts came with 1 texts"),
-        ({"completions": [TEN], "validate": True, "prompts": "?"}, "prompts must be a list"),
+        ({"completions": [TEN], "validate": True, "prompts": "?"}, "prompts: Input should be a valid list"),
         ({"completions": [TEN], "story": ["a", "b"]}, "story must be a list of 1 values"),
-        ({"completions": [TEN], "valdate": True}, "valdate must be a list of 1 values"),
+        ({"completions": [TEN], "valdate": True}, "valdate: Input should be a valid list"),
         ({"query": [TEN], "prompts": ["?"], "labels": [""]}, "no prompt that is known stands before the answer"),
         ({"completions": [[{"role": "user", "content": "?"}]]}, "ends with a message of user"),
         ({"completions": [5]}, "a text or a conversation was expected"),
-        ({"completions": [TEN], "validate": "yes"}, "validate must be true or false"),
+        ({"completions": [TEN], "validate": "yes"}, "validate: Input should be a valid boolean"),
         ([TEN], "must be an object"),
     ],
 )

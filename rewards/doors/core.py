@@ -6,13 +6,25 @@ A door beside this file imports its own tool and translates names. Whatever deci
 import json
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    BaseModel,
+    Discriminator,
+    FailFast,
+    Field,
+    StrictBool,
+    StrictStr,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+)
 
 from sozo.data.errors import UserError
-from sozo.data.settings import from_json, settings_of
+from sozo.data.settings import from_validation, settings_of
 from sozo.rewards.reward import Completion, Reward, ScoredCompletion, completion_text
 from sozo.rewards.task import reward_of, reward_options
 from sozo.scoring.final_text import without_end_marks
@@ -29,8 +41,45 @@ _REPLY = re.compile(
     r"<\|im_start\|>assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|start\|>assistant|<\|assistant\|>|"
     r"<start_of_turn>model|\[/INST\]|<｜Assistant｜>|### 応答[:：]"
 )
+T = TypeVar("T")
 _LOCK = threading.Lock()
 _OPEN: dict[str, "Door"] = {}
+BATCH = 256  # answers that are scored at once
+_Number = Annotated[float, Field(strict=True, gt=-(2.0**63), lt=2.0**63)]  # so no NaN
+
+
+class _Part(BaseModel):
+    type: StrictStr = ""
+    text: StrictStr = ""
+
+
+class _Message(BaseModel):
+    role: StrictStr = "assistant"
+    content: StrictStr | list[_Part] | None = None
+
+
+class _Options(BaseModel):
+    scale: _Number = 0
+    offset: _Number = 0
+    penalise_duplicates: StrictBool = False
+
+
+def _form(text: Any) -> str | None:
+    return "text" if isinstance(text, str) else "conversation" if isinstance(text, Sequence) else None
+
+
+_Text = Annotated[
+    Annotated[str, Tag("text")] | Annotated[Sequence[_Message], Tag("conversation")],
+    Discriminator(_form, "no_text", "a text or a conversation was expected"),
+]
+_Texts = Annotated[list[_Text], FailFast()]
+OBJECT = TypeAdapter(dict[str, Any])
+
+
+class _Call(BaseModel):
+    texts: _Texts
+    prompts: _Texts
+    asked: list[Any] | None
 
 
 class Door:
@@ -55,6 +104,7 @@ class Door:
         if options is None:
             raise UserError(f"{task}: a judge scores its answers, which no door asks; see make_judge_reward")
         self._options = {name: value for name, value in settings.items() if name in options}
+        checked(_Options.model_validate, self._options, "the reward")
         if kind.measures[0].together:
             raise UserError(f"{task}: its answers are judged together, and a door shows one at a time")
         of_task = {name: value for name, value in settings.items() if name not in options}
@@ -75,6 +125,10 @@ class Door:
             raise UserError(f"{self.task.name}: a door shows one answer at a time, and its reward is not one of those")
         return reward
 
+    def about(self) -> dict[str, Any]:
+        """What decides its numbers: the task, its settings and the reward's options."""
+        return {"task": self.task.name, **self.task.deciding(), **self._options}
+
     def measure(
         self, texts: Sequence[Completion], asked: Sequence[Any] | None = None, prompts: Sequence[Any] | None = None
     ) -> list[Row]:
@@ -91,40 +145,46 @@ class Door:
         *,
         whole: bool = False,
         validate: bool = False,
+        before_batch: Callable[[], None] = lambda: None,
     ) -> list[ScoredCompletion]:
         """The task's reward of each text, with a reason for each 0: also `duplicate`, for one that was seen before, and
         `no_value`, where the reward's measure is none of this item.
 
         With `validate`, or where `asked` has a column `split` other than train, the history is neither asked nor
-        filled. With `whole` each text begins with its prompt: one whose answer cannot be found is a UserError.
+        filled, and a completion has no key. With `whole` each text begins with its prompt: one whose answer cannot be
+        found is a UserError. What `before_batch` raises ends the work, before any text is remembered. A
+        completion comes without facts.
         """
         with self._lock:
             items, answers, trained = self._read(texts, asked, prompts, whole)
-            paid = self.reward.alone(items, answers)
-            counted = [k for k, trains in enumerate(trained) if trains and not validate]
-            for k, completion in zip(counted, self.reward.among([paid[k] for k in counted]), strict=True):
-                paid[k] = completion
-            return [_with_reason(completion) for completion in paid]
+            paid: list[ScoredCompletion] = []
+            for start in range(0, len(items), BATCH):
+                before_batch()
+                batch = slice(start, start + BATCH)
+                for completion, trains in zip(
+                    self.reward.alone(items[batch], answers[batch]), trained[batch], strict=True
+                ):
+                    key = completion.key if trains and not validate else None
+                    paid.append(replace(completion, facts={}, parts=(), key=key))
+            before_batch()
+            return [_with_reason(completion) for completion in self.reward.among(paid)]
 
-    def forget(self) -> None:
-        """Begin the history of duplicates anew."""
+    def restore(self, keys: Sequence[bytes] = ()) -> None:
+        """Begin the history of duplicates anew, with these keys of completions."""
         with self._lock:
             self.reward.seen = type(self.reward.seen)()
+            self.reward.seen.check(keys)
 
     def _read(
         self, texts: Sequence[Completion], asked: Sequence[Any] | None, prompts: Sequence[Any] | None, whole: bool
     ) -> tuple[list[Item], list[Answer], list[bool]]:
         """Items, answers, and which of them are trained on."""
-        for name, values in (("texts", texts), ("prompts", prompts), ("asked", asked)):
-            if isinstance(values, str | Mapping) or (values is None and name == "texts"):
-                raise UserError(f"{name} must be a list, with one entry for each answer")
+        call = {"texts": texts, "prompts": [] if prompts is None else prompts, "asked": asked}
+        checked(_Call.model_validate, call, "")
+        for name, values in (("prompts", prompts), ("asked", asked)):
             if values is not None and len(values) != len(texts):
                 raise UserError(f"{len(values)} {name} came with {len(texts)} texts; give one for each")
         items, answers, trained = [], [], []
-        for text in (*texts, *(prompts or ())):
-            messages = [] if isinstance(text, str) else text
-            if not isinstance(messages, Sequence) or not all(isinstance(message, Mapping) for message in messages):
-                raise UserError(f"a text or a conversation was expected, not {str(text)[:80]!r}")
         for k, text in enumerate(texts):
             prompt = completion_text(prompts[k]) if prompts else ""
             columns = _columns(asked[k] if asked else None)
@@ -139,6 +199,9 @@ class Door:
             return item
         first, *others = self.items.values()
         if first.columns and first.columns.keys() <= columns.keys():
+            for name, value in first.columns.items():
+                if isinstance(value, str) and not isinstance(columns[name], str):
+                    raise UserError(f"{self.task.name}: {name} must be a text")
             return Item("", prompt, columns)
         if others:
             needed = ", ".join(first.columns) or "none"
@@ -154,10 +217,22 @@ def _with_reason(completion: ScoredCompletion) -> ScoredCompletion:
     return completion
 
 
+def checked(validate: Callable[[Any], T], value: Any, name: str) -> T:
+    """What pydantic's `validate` makes of a value; a UserError, which begins with `name`, of its first mistake."""
+    try:
+        return validate(value)
+    except ValidationError as error:
+        raise from_validation(error, name) from None
+
+
 def _columns(asked: Any) -> Mapping[str, Any]:
     if isinstance(asked, str) and asked.startswith("{"):
-        asked = from_json(asked, "what was asked")
-    return asked if isinstance(asked, Mapping) else {"item": asked or ""}
+        return checked(OBJECT.validate_json, asked, "what was asked")
+    if isinstance(asked, Mapping):
+        return asked
+    if asked is not None and not isinstance(asked, str | int):
+        raise UserError("what was asked must be an item's id, or an object of columns")
+    return {"item": asked or ""}
 
 
 def answer_text(text: Completion, prompts: Iterable[str] = (), *, whole: bool = False) -> str:
@@ -173,7 +248,8 @@ def answer_text(text: Completion, prompts: Iterable[str] = (), *, whole: bool = 
         if text and text[-1].get("role", "assistant") != "assistant":
             raise UserError(f"the conversation ends with a message of {text[-1]['role']}, not with the answer")
         return without_end_marks(completion_text(text))
-    body = _BEGIN.sub("", text)
+    begin = _BEGIN.match(text)
+    body = text[begin.end() :] if begin else text  # no copy where nothing is cut
     in_template = _TURN.match(body) is not None
     for prompt in prompts:
         known = _BEGIN.sub("", prompt).rstrip()

@@ -1,105 +1,276 @@
 """`sozo serve TASK`: a door over HTTP, for who cannot share an environment; all clients share one history."""
 
+import asyncio
+import hashlib
 import json
 import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, closing
+from itertools import islice
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import from_json
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sozo.data.errors import UserError
 from sozo.data.secrets import without_credentials
-from sozo.rewards.doors.core import Door
-from sozo.rewards.doors.openrlhf import reply
+from sozo.rewards.doors.core import Door, checked
+from sozo.rewards.doors.journal import Journal
+from sozo.rewards.doors.openrlhf import reply_of
+from sozo.rewards.reward import ScoredCompletion
+
+MOST_COMPLETIONS = 131_072
+MOST_VALUES = 16 * MOST_COMPLETIONS  # of JSON, in one body: small ones take far more memory than bytes
+MOST_REQUESTS = 8  # that are read and scored, or wait for it, at once
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+PATIENCE = 600.0  # seconds that a body may take to arrive
+_WAIT = 1.0  # seconds in which one of the eight may end, before another request is refused
+_KEY = re.compile(r"[!-~]{1,255}")
+# Up to the next mark before a value: strings whole, so that marks in texts do not count. Never backtracks.
+_VALUE = re.compile(rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL)
+_LOG = logging.getLogger("uvicorn.error")
 
 
-def application(door: Door, most_bytes: int) -> Starlette:
+class _Body(BaseModel):
+    """What is JSON's; what an entry must be, the door says. Other keys are columns."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, list[Any]]
+
+    completions: list[Any] = Field(max_length=MOST_COMPLETIONS)
+    prompts: Any = None
+    validation: bool = Field(False, alias="validate")
+
+
+def application(door: Door, most_bytes: int, *, hosts: Iterable[str] = (), journal: Journal | None = None) -> Starlette:
     """The service: POST /score, POST /reset, GET /health; a request of more than `most_bytes` is refused.
 
     /score takes JSON: `completions`, and as far as they matter `prompts` and columns of the same length, as a reward
     does. Or it takes what OpenRLHF sends: `query` (each with its prompt), `prompts`, `labels`. With `validate` the
-    history is neither asked nor filled. The answer has `rewards`, `scores` and `reasons`, in order.
+    history is neither asked nor filled. The answer has `rewards`, `scores` and `reasons`, in order. A header
+    `Idempotency-Key` makes a request safe to repeat, as far as `journal` goes (without one: as this process lives).
 
-    A mistake of the client's is status 400 with one line; any other error is 500, and only the log says which.
+    A mistake of the client's is status 400 with one line; any other error is 500, and only the log says which. Hosts
+    other than loopback's names and `hosts` are refused: a page elsewhere may have a name of its own for this machine.
     """
-
-    async def score(request: Request) -> JSONResponse:
-        body = await _read(request, most_bytes)
-        try:
-            # A thread of its own: a long batch keeps neither /health nor the next client's upload waiting.
-            return JSONResponse(await run_in_threadpool(answer, door, body))
-        except UserError:
-            raise
-        except Exception:
-            logging.getLogger("uvicorn.error").exception("scoring failed")
-            return JSONResponse({"error": "scoring failed; the server's log says why"}, 500)
+    journal = journal or Journal(None, door.about())
+    door.restore(journal.seen())
 
     async def reset(request: Request) -> JSONResponse:
         await _read(request, most_bytes)
-        await run_in_threadpool(door.forget)
+        await run_in_threadpool(journal.reset)
+        await run_in_threadpool(door.restore)
         return JSONResponse({"seen": 0})
 
     async def health(request: Request) -> JSONResponse:
         return JSONResponse({"task": door.task.name, "seen": len(door.reward.seen)})
 
     routes = [
-        Route("/score", score, methods=["POST"]),
+        Route("/score", _Score(door, journal, most_bytes), methods=["POST"]),
         Route("/reset", reset, methods=["POST"]),
         Route("/health", health),
     ]
-    return Starlette(routes=routes, exception_handlers={UserError: _refused, HTTPException: _refused})
+    known = {host.strip("[]").lower() for host in (*LOOPBACK, *hosts)}
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(_Clients, hosts=known)],
+        exception_handlers={UserError: _refused, HTTPException: _refused},
+    )
 
 
-def answer(door: Door, body: dict[str, Any]) -> dict[str, Any]:
-    """What /score answers."""
-    validate = body.pop("validate", False)
-    if not isinstance(validate, bool):
-        raise UserError("validate must be true or false")
-    if "query" in body:
-        return reply(door, body["query"], body.get("prompts"), body.get("labels"), validate=validate)
-    texts, prompts = body.pop("completions", None), body.pop("prompts", None)
-    if not isinstance(texts, list):
-        raise UserError("there is no list completions; send completions: [text, ...], with prompts where they matter")
-    wrong = [name for name, values in body.items() if not isinstance(values, list) or len(values) != len(texts)]
-    if wrong:
-        raise UserError(f"{wrong[0]} must be a list of {len(texts)} values, one for each completion")
-    asked = [{name: values[k] for name, values in body.items()} for k in range(len(texts))]
-    paid = door.pay(texts, asked, prompts, validate=validate)
-    return {
-        "rewards": [completion.reward for completion in paid],
-        "scores": [completion.score for completion in paid],
-        "reasons": [completion.reason for completion in paid],
-    }
+class _Score:
+    """POST /score: an ASGI application of its own, since what stays of a reply depends on its delivery."""
+
+    def __init__(self, door: Door, journal: Journal, most_bytes: int) -> None:
+        self._door, self._journal, self._most_bytes = door, journal, most_bytes
+        self._slots = asyncio.Semaphore(MOST_REQUESTS)
+        self._work = asyncio.Lock()  # one body is parsed and scored at a time: both take memory
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with asyncio.timeout(_WAIT):
+                await self._slots.acquire()
+        except TimeoutError:
+            line = f"{MOST_REQUESTS} requests are under way; send it again"
+            raise HTTPException(503, line, {"Retry-After": "1"}) from None
+        try:
+            await self._reply(Request(scope, receive), send)
+        finally:
+            self._slots.release()
+
+    async def _reply(self, request: Request, send: Send) -> None:
+        keys = request.headers.getlist("idempotency-key")
+        if keys and not (len(keys) == 1 and _KEY.fullmatch(keys[0])):
+            raise UserError("Idempotency-Key must be one text of 1 to 255 visible ASCII characters")
+        raw = await _read(request, self._most_bytes)
+        digest = await run_in_threadpool(lambda: hashlib.sha256(raw).hexdigest())
+        name = f"key {keys[0]}" if keys else f"body {digest}"
+        client = asyncio.ensure_future(request.receive())  # done when the client has left
+        try:
+            # Who sends the same again while it is in work, or on its way out, waits for what becomes of it.
+            async with _held(self._turns.setdefault(name, asyncio.Lock()), client):
+                async with _held(self._work, client):
+                    reply = await run_in_threadpool(self._paid, name, digest, raw, client)
+                await _deliver(reply, client, send)
+                if not keys:
+                    await run_in_threadpool(self._journal.drop, name)
+        finally:
+            client.cancel()
+
+    def _paid(self, name: str, digest: str, raw: bytearray, client: asyncio.Future) -> bytes:
+        """The reply to a body: the one that is known of this name, or what is paid now."""
+
+        def check_client() -> None:
+            if client.done():
+                raise ClientDisconnect
+
+        check_client()
+        if kept := self._journal.find(name):
+            if kept[0] != digest:
+                raise HTTPException(409, "this Idempotency-Key came with another body before; give each body its own")
+            return kept[1]
+        body = _parsed(raw)
+        raw.clear()
+        try:
+            paid, content = answer(self._door, body, check_client)
+            reply = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+            self._journal.keep(name, digest, reply, [one.key for one in paid if one.key])
+        except (UserError, ClientDisconnect):  # nothing was remembered yet
+            raise
+        except Exception:
+            _LOG.exception("scoring failed")
+            self._door.restore(self._journal.seen())
+            raise HTTPException(500, "scoring failed; the server's log says why") from None
+        return reply
 
 
-def serve(door: Door, host: str, port: int, most_bytes: int) -> None:
+def answer(
+    door: Door, body: dict[str, Any], before_batch: Callable[[], None]
+) -> tuple[list[ScoredCompletion], dict[str, Any]]:
+    """What is paid for a body, and what /score answers."""
+    if by_openrlhf := "query" in body:
+        asked, body["completions"] = body.pop("labels", None), body.pop("query")
+    sent = checked(_Body.model_validate, body, "")
+    texts, columns = sent.completions, sent.model_extra or {}
+    if not by_openrlhf:
+        if wrong := [name for name, values in columns.items() if len(values) != len(texts)]:
+            raise UserError(f"{wrong[0]} must be a list of {len(texts)} values, one for each completion")
+        asked = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or None
+    options = {"whole": by_openrlhf, "validate": sent.validation}
+    paid = door.pay(texts, asked, sent.prompts, before_batch=before_batch, **options)
+    if by_openrlhf:
+        return paid, reply_of(paid)
+    names = {"rewards": "reward", "scores": "score", "reasons": "reason"}
+    return paid, {name: [getattr(completion, of) for completion in paid] for name, of in names.items()}
+
+
+def serve(
+    door: Door, host: str, port: int, most_bytes: int, hosts: Iterable[str] = (), folder: Path | None = None
+) -> None:
     """Serve until the process is ended; what scores is loaded first, so that its errors show now."""
     import uvicorn
 
-    door.reward.describe()
-    uvicorn.run(application(door, most_bytes), host=host, port=port)
+    if not 0 <= port < 2**16:
+        raise UserError(f"--port {port}: a port is a number from 0 to 65535")
+    with closing(Journal(folder, door.about())) as journal:
+        door.reward.describe()
+        app = application(door, most_bytes, hosts=(host, *hosts), journal=journal)
+        uvicorn.run(app, host=host, port=port)
 
 
-async def _read(request: Request, most_bytes: int) -> dict[str, Any]:
+@asynccontextmanager
+async def _held(lock: asyncio.Lock, client: asyncio.Future) -> AsyncIterator[None]:
+    """The lock, unless the client leaves before it is free."""
+    waiting = asyncio.ensure_future(lock.acquire())
+    await asyncio.wait((waiting, client), return_when=asyncio.FIRST_COMPLETED)
+    if not waiting.done():
+        waiting.cancel()
+        raise ClientDisconnect
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Clients:
+    """Who is served, and what one costs that leaves: a line of the log."""
+
+    def __init__(self, app: ASGIApp, hosts: set[str]) -> None:
+        self._app, self._hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http":
+            try:
+                host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname
+            except ValueError:
+                host = None
+            if host not in self._hosts:
+                line = "the server does not know itself by this name of the host; start it with --allow-host NAME"
+                app = JSONResponse({"error": line}, 400)
+        try:
+            await app(scope, receive, send)
+        except ClientDisconnect:
+            _LOG.info("%s left before the reply", (scope["client"] or ["a client"])[0])
+
+
+async def _read(request: Request, most_bytes: int) -> bytearray:
     # A page in a browser may post text to loopback unasked, but no JSON.
     if not request.headers.get("content-type", "").startswith("application/json"):
         raise HTTPException(415, "send JSON, with the header content-type: application/json")
     raw = bytearray()
-    async for part in request.stream():
-        raw += part
-        if len(raw) > most_bytes:
-            raise HTTPException(413, f"the request has more than {most_bytes} bytes; send fewer completions at once")
     try:
-        body = json.loads(raw or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise UserError("the request is not JSON") from error
+        async with asyncio.timeout(PATIENCE):
+            async for part in request.stream():
+                raw += part
+                if len(raw) > most_bytes:
+                    line = f"the request has more than {most_bytes} bytes; send fewer completions at once"
+                    raise HTTPException(413, line)
+    except TimeoutError:
+        raise HTTPException(408, f"the request was not whole after {PATIENCE:.0f} seconds") from None
+    return raw
+
+
+def _parsed(raw: bytearray) -> dict[str, Any]:
+    """The object that a body is. It takes a thread, and up to a second for the largest one."""
+    marks = sum(map(raw.count, (b",", b"[", b"{")))  # as a rule few enough, those in texts included
+    if marks > MOST_VALUES and next(islice(_VALUE.finditer(raw), MOST_VALUES, None), None):
+        raise HTTPException(413, f"the request has more than {MOST_VALUES} values; send fewer completions at once")
+    try:
+        body = from_json(raw or b"{}", allow_inf_nan=False)
+    except ValueError as error:
+        raise UserError(f"the request is not JSON ({error})") from None
     if not isinstance(body, dict):
         raise UserError('the request must be an object such as {"completions": ["1. ..."]}')
     return body
+
+
+async def _deliver(reply: bytes, client: asyncio.Future, send: Send) -> None:
+    """Send a reply; a client that has left before its last byte goes out is a ClientDisconnect."""
+    headers = Response(reply, media_type="application/json").raw_headers
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for part in (reply[:-1], b""):  # nothing waits until the rest is out
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    for _ in range(5):  # rounds in which the event loop hears of a client that has left
+        await asyncio.sleep(0)
+    if client.done():
+        raise ClientDisconnect
+    # Who has this byte may leave at once, so that leaving says nothing any more.
+    await send({"type": "http.response.body", "body": reply[-1:]})
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:

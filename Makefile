@@ -28,7 +28,7 @@ doctor: ## what is installed here, what is missing for which feature, and the co
 	@$(PYTHON) $(NEW_ENOUGH)
 	@$(PYTHON) recipes/doctor.py
 
-quickstart: $(STAMP) ## train the embedded model in two ways and show what it learned (ten minutes, no GPU, no hub)
+quickstart: $(STAMP) ## train the embedded model in two ways and show what it learned (no GPU, no hub; about seven minutes on two cores)
 	$(BIN)/python recipes/quickstart.py
 
 gpu-check: $(STAMP) ## samplers, SFT, DPO, GRPO and vLLM on one GPU (or a CPU) beside what is expected, as a table to send us

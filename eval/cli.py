@@ -44,7 +44,7 @@ Runs = Annotated[
 ]
 Base = Annotated[
     str | None,
-    typer.Option(help="The model to compare the others with (default: a study's base, or before, or the first)."),
+    typer.Option(help="The model to compare the others with (default: a study's base, before, or the first)."),
 ]
 
 
@@ -129,7 +129,7 @@ def report(
 
 
 def compare(runs: Runs, base: Base = None) -> None:
-    """Did training help, and at what price? The report's answer and its tables of changes, here in the terminal."""
+    """What differs from the base, and at what price: a word for each model, and the report's tables of changes."""
     from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.outcome import outcomes

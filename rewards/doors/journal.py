@@ -31,6 +31,7 @@ class Journal:
     A name's reply is found for 24 hours, unless 10,000 newer ones have come. `about` says which reward the folder
     belongs to (JSON values); a UserError if it is another's, or cannot be used. Safe to call from several threads.
 
+    >>> from contextlib import closing
     >>> with closing(Journal(None, {})) as journal:
     ...     journal.keep("key a", "digest", b"reply", [b"seen"])
     ...     journal.find("key a"), journal.find("key b"), journal.seen()

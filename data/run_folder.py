@@ -27,6 +27,7 @@ _FORMAT = 1
 _OTHER = "give another output folder"
 _LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
 _HOLDER = "process "
+_KEPT = {_LOCK, "judgements.jsonl"}  # a ledger is copied into a new folder so that nobody is asked twice
 _held: dict[Path, IO[str]] = {}
 os.register_at_fork(after_in_child=_held.clear)  # a child's end must not remove its parent's lock
 
@@ -225,7 +226,7 @@ class RunFolder:
             if self._config.get("format") != _FORMAT:
                 raise UserError(f"{self._file}: is not of this version of sozo; {_OTHER}")
             self._compare("settings", self._settings)
-        elif self._file.parent == self.path and (names := {path.name for path in self.path.glob("*")} - {_LOCK}):
+        elif self._file.parent == self.path and (names := {path.name for path in self.path.glob("[!.]*")} - _KEPT):
             raise UserError(f"{self.path}: holds {min(names)} but no {self._file.name}; {_OTHER}")
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:

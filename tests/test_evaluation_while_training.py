@@ -32,7 +32,7 @@ def toy(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"every": 0, "tasks": ["dat"]}, "evaluate: every: Input should be greater than 0, not '0'"),
+        ({"every": 0, "tasks": ["dat"]}, "evaluate: every: Input should be greater than 0, not 0"),
         ({"every": 5, "tasks": []}, "evaluate: tasks must name different tasks"),
         ({"evry": 5}, "evaluate: .*every"),
         ({"every": 5, "tasks": [{"task": "dat", "noun_chekker": "x"}]}, "evaluate: unknown setting: noun_chekker"),

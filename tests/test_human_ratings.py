@@ -38,7 +38,7 @@ def test_jsonl_and_csv_say_the_same(tmp_path):
         ([{**ROW, "score": 6}], 1, "the score 6 is no number from 1 to 5"),
         ([{**ROW, "score": "good"}], 1, "the score 'good' is no number"),
         ([{**ROW, "score": True}], 1, "the score True is no number"),
-        ([{**ROW, "score": float("nan")}], 1, "the score nan is no number"),
+        ([{**ROW, "score": float("nan")}], 1, "not JSON (NaN is no number of JSON)"),
         ([{**ROW, "score": [4]}], 1, "no number"),
         ([{**ROW, "item": 1.5}], 1, "item is neither text nor a whole number"),
         ([ROW, "", {**ROW, "score": 5}], 3, "rated this already ({path}, line 1)"),

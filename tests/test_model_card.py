@@ -147,8 +147,8 @@ def test_a_card_without_metadata_gets_them(tmp_path, dat, content):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("a: [", "its metadata is not YAML"),
-        ("- a\n- b", "must be lines `key: value`"),
+        ("a: [", "its metadata must be lines of YAML"),
+        ("- a\n- b", "must be lines of YAML, `key: value`"),
         ("model-index: none", "its model-index is no list of models with results"),
         ("model-index: [{name: x}]", "its model-index is no list of models with results"),
     ],

@@ -43,7 +43,7 @@ def test_jcq_is_in_the_words_of_its_judge():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("criteria: [", "line 1: not YAML"),
+        ("criteria: [", "not YAML \\(line 1"),
         ("- a", "must be a mapping of keys"),
         ("criteria: []", "criteria: List should have at least 1 item"),
         ("axes: 1\ncriteria: [{name: a, scale: [1, 2]}]", "unknown key axes"),

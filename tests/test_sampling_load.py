@@ -250,8 +250,8 @@ class LLM:
         self.calls.append((prompts, sampling_params, lora_request))
 
         def output():
-            text = str(self.random.random())
-            return types.SimpleNamespace(outputs=[types.SimpleNamespace(text=text, finish_reason="stop")])
+            tokens = self.random.sample(self.get_tokenizer().encode("".join(NOUNS), add_special_tokens=False), 5)
+            return types.SimpleNamespace(outputs=[types.SimpleNamespace(token_ids=tokens, finish_reason="stop")])
 
         return [output() for _ in prompts]
 

@@ -136,7 +136,7 @@ def test_further_mistakes(arms):
     with pytest.raises(UserError, match=r"arm a: unknown setting: lerning_rate \(did you mean learning_rate\?\)"):
         check_training_flags(load(arms, arms={"a": {"train": "grpo", "lerning_rate": 1}}))
     check_training_flags(load(arms, arms=ARMS))
-    with pytest.raises(UserError, match="seeds: Input should be a valid list, not '0'"):
+    with pytest.raises(UserError, match="seeds: Input should be a valid list, not 0"):
         load(arms, seeds=0)
 
 

@@ -1,6 +1,7 @@
 """The one exception for a user's mistake, and what every entry point does with it; anything else is a bug."""
 
 import errno
+import logging
 import os
 import sys
 import time
@@ -10,7 +11,7 @@ from importlib.util import find_spec
 from io import TextIOWrapper
 
 from sozo.data.extras import EXTRA_OF, install_command
-from sozo.data.foreign import in_one_line
+from sozo.data.foreign import in_one_line, shown
 from sozo.data.processes import is_first, say_last
 from sozo.data.secrets import without_credentials
 
@@ -41,6 +42,13 @@ def require(package: str, purpose: str) -> None:
         raise UserError(f"{purpose} needs the package {package}: {install_command(EXTRA_OF[package])}")
 
 
+class _AsText(logging.Formatter):
+    """A warning without what steers a terminal: it may name what a folder or a file says."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return shown(super().format(record))
+
+
 @contextmanager
 def one_line_errors(program: str) -> Iterator[None]:
     """End `program` in one line: status 2 on a user's mistake, 130 on Ctrl-C; a bug keeps its traceback.
@@ -49,6 +57,8 @@ def one_line_errors(program: str) -> Iterator[None]:
     """
     try:
         try:
+            if logging.lastResort:
+                logging.lastResort.setFormatter(_AsText())
             for stream in (sys.stdout, sys.stderr):  # a letter that the terminal lacks is written out
                 if isinstance(stream, TextIOWrapper):
                     stream.reconfigure(errors="backslashreplace")

@@ -13,6 +13,7 @@ MOST_REPLY = 16 << 20  # bytes of a server's reply, unpacked
 LONGEST_WORD = 40  # characters
 MOST_COLUMNS = 1_000  # of a spreadsheet
 DEEPEST = 100  # levels of JSON and YAML
+_MOST_VALUES = 10_000_000  # of JSON and YAML, on one level
 _MOST_SAID, _END_SAID = 900, 300  # characters of a message, and of its end, which says what to do
 _MOST_MARKS = 30  # combining marks in a row, as in Unicode's stream-safe text format (UAX 15)
 # What steers a terminal, or turns the order of its letters: control characters but tab and line feed, marks of
@@ -120,12 +121,14 @@ def parse_yaml(text: str) -> Any:
 
 
 def not_deep(value: Any) -> Any:
-    """The value, if lists and mappings in it are nested as deep as others can follow; else ValueError."""
+    """The value, if lists and mappings in it are as few and nested as deep as others can follow; else ValueError."""
     level = [value]
     for _ in range(DEEPEST):
         inner = [each for each in level if isinstance(each, dict | list)]
         if not inner:
             return value
+        if sum(map(len, inner)) > _MOST_VALUES:  # in YAML an alias may stand for much
+            raise ValueError(f"more than {_MOST_VALUES:,} values")
         level = [each for part in inner for each in (part.values() if isinstance(part, dict) else part)]
     raise ValueError(f"nested deeper than {DEEPEST} levels")
 

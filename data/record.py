@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -82,6 +82,13 @@ def refuse_link(path: Path) -> None:
     """UserError where `path` is a link: what it leads to is not ours."""
     if path.is_symlink():
         raise UserError(f"{path}: is a link; name the place that it leads to, or another one")
+
+
+def refuse_foreign(folder: Path, mark: str, kept: Container[str] = ()) -> None:
+    """UserError where a folder holds anything but `kept`, and not `mark`, which sozo writes there first."""
+    foreign = [path.name for path in folder.glob("[!.]*") if path.name not in kept]
+    if foreign and mark not in foreign:
+        raise UserError(f"{folder}: holds {min(foreign)} but no {mark}; give another output folder")
 
 
 def own_name(path: Path) -> Path:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from sozo.data.errors import UserError
 from sozo.data.processes import is_first
-from sozo.data.record import provenance, read_json, refuse_link, room, write_json
+from sozo.data.record import provenance, read_json, refuse_foreign, refuse_link, room, write_json
 from sozo.data.secrets import without_credentials
 
 MISSING = object()
@@ -25,16 +25,16 @@ MISSING = object()
 PROBE, NEAR = "embedding_probe", 1e-3
 _FORMAT = 1
 _OTHER = "give another output folder"
-_LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
+LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
 _HOLDER = "process "
-_KEPT = {_LOCK, "judgements.jsonl"}  # a ledger is copied into a new folder so that nobody is asked twice
+_KEPT = {LOCK, "judgements.jsonl"}  # a ledger is copied into a new folder so that nobody is asked twice
 _held: dict[Path, IO[str]] = {}
 os.register_at_fork(after_in_child=_held.clear)  # a child's end must not remove its parent's lock
 
 
 def lock(folder: Path) -> None:
     """Let no other process work in `folder`, which is made if it is missing; taken twice, it is still one lock."""
-    path = folder.resolve() / _LOCK
+    path = folder.resolve() / LOCK
     while path not in _held:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def lock(folder: Path) -> None:
 
 def unlock(folder: Path) -> None:
     """Give the lock back, if this process has it."""
-    path = folder.resolve() / _LOCK
+    path = folder.resolve() / LOCK
     if file := _held.pop(path, None):
         path.unlink(missing_ok=True)  # before others can lock it: afterwards it would be theirs
         file.close()
@@ -226,8 +226,8 @@ class RunFolder:
             if self._config.get("format") != _FORMAT:
                 raise UserError(f"{self._file}: is not of this version of sozo; {_OTHER}")
             self._compare("settings", self._settings)
-        elif self._file.parent == self.path and (names := {path.name for path in self.path.glob("[!.]*")} - _KEPT):
-            raise UserError(f"{self.path}: holds {min(names)} but no {self._file.name}; {_OTHER}")
+        elif self._file.parent == self.path:
+            refuse_foreign(self.path, self._file.name, _KEPT)
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
         if difference := first_difference((self._config or {}).get(section, {}), wanted):

@@ -165,8 +165,9 @@ def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
 
 if __name__ == "__main__":
     with one_line_errors(f"{sys.argv[1]}: this LoRA adapter cannot be merged"):
+        output = Path(sys.argv[2])
         parts = load_model(sys.argv[1], dtype=sys.argv[3], merged=True)
         needed = sum(weight.nbytes for weight in parts[0].parameters())
-        with whole_folder(Path(sys.argv[2])) as partial, room(partial, needed):
+        with whole_folder(output) as partial, room(output, needed):
             for part in parts:
                 part.save_pretrained(partial)

@@ -20,8 +20,8 @@ from typing import Any
 
 from checkup.finding import ROOT
 from sozo.data.errors import one_line_errors
-from sozo.data.record import provenance, read_json, write_json, write_whole
-from sozo.data.run_folder import lock
+from sozo.data.record import provenance, read_json, refuse_foreign, write_json, write_whole
+from sozo.data.run_folder import LOCK, lock
 
 sys.path.insert(1, str(ROOT / "tests"))  # the units are tests that take a GPU
 
@@ -90,8 +90,10 @@ def main() -> int:
     every = list(units(list(PARTS), shapes))
     chosen = every if args.part == "all" else list(units([args.part], shapes))
     lock(folder)
+    refuse_foreign(folder, "gpu-check.json", {LOCK})
     print(f"{name}: {len(chosen)} units in {folder}", flush=True)
     others: dict[Unit, str] = {}
+    report(folder, name, every, others)
     for number, unit in enumerate(chosen, 1):
         if args.again:
             unit.file(folder).unlink(missing_ok=True)

@@ -21,8 +21,9 @@ from pathlib import Path
 
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.progress import console
-from sozo.data.run_folder import lock
-from sozo.data.study_folder import StudyFolder, write_study
+from sozo.data.record import refuse_foreign
+from sozo.data.run_folder import LOCK, lock
+from sozo.data.study_folder import STUDY, StudyFolder, write_study
 from sozo.scoring.guard import Guard
 from study.claims import note_claims
 from study.config import load_study
@@ -106,8 +107,9 @@ def main() -> None:
     if study.guard_encoder:
         Guard(study.guard_encoder)  # one that cannot be loaded would be found out after the last training
     lock(records.folder)
-    note_claims(records.folder, [study.transfer.claim] if study.transfer else study.claims)
+    refuse_foreign(records.folder, STUDY, {LOCK})
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
+    note_claims(records.folder, [study.transfer.claim] if study.transfer else study.claims)
     for number, step in enumerate(steps, 1):
         position = f"[{number}/{len(steps)}]"
         run_step(step, records, launch, position, keep_checkpoints=study.keep_checkpoints)

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 from contextlib import suppress
 
@@ -191,6 +192,11 @@ def trained(folder, mini, **settings):
 
 @pytest.mark.slow
 def test_a_training_looks_for_room_before_it_starts_and_before_each_save(disk, mini, tmp_path):
+    # A checkpoint of the mini model is smaller than what TRL's own files may take.
+    model = AutoModelForCausalLM.from_pretrained(mini)
+    model.resize_token_embeddings(20_000)
+    mini = shutil.copytree(mini, tmp_path / "wide")
+    model.save_pretrained(mini)
     (tmp_path / "roomy").mkdir()
     assert trained(tmp_path / "roomy", mini, max_steps=4).returncode == 0
     size = checkpoint_size(tmp_path / "roomy" / "out")

@@ -250,7 +250,7 @@ class LLM:
         self.calls.append((prompts, sampling_params, lora_request))
 
         def output():
-            tokens = self.random.sample(self.get_tokenizer().encode("".join(NOUNS), add_special_tokens=False), 5)
+            tokens = self.random.choices(self.get_tokenizer().convert_tokens_to_ids(NOUNS), k=9)
             return types.SimpleNamespace(outputs=[types.SimpleNamespace(token_ids=tokens, finish_reason="stop")])
 
         return [output() for _ in prompts]

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from sozo.data.markdown import bullets
-from sozo.data.record import write_json, write_whole
+from sozo.data.record import refuse_foreign, write_json, write_whole
 from sozo.data.schema import Reason, part_paths, read_responses
 from sozo.eval.compare import Changes
 from sozo.eval.report.cells import with_change
@@ -286,13 +286,11 @@ def write_page(path: Path, result: Result) -> None:
         tables.append(instrument_table(result.table))
     tables.append(reasons_table(result.table))
     tables = [table for table in tables if table.rows]
-    write_tables(path.with_name(f"{path.stem}-tables"), tables)
     # Charts and responses of an arm are those of its first seed.
     names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(result.folders)
     scores = {name: valid_scores(result.folders[name]) for name in names}
     growing = {row.summary.source: row.curve for row in result.table.rows if row.summary.source in names}
-    if chart := plane(result):
-        write_whole(path.with_name("plane.svg"), standalone(chart))
+    chart = plane(result)
     page = render(
         Path(__file__).with_name("page.html"),
         title=result.title,
@@ -314,11 +312,15 @@ def write_page(path: Path, result: Result) -> None:
         ],
         curves=[(curve, curve_chart(curve, number)) for number, curve in enumerate(result.curves)],
     )
-    write_whole(path, page)
+    write_whole(path, page)  # first: it shows whose folder this is
+    write_tables(path.with_name(f"{path.stem}-tables"), tables)
+    if chart:
+        write_whole(path.with_name("plane.svg"), standalone(chart))
 
 
 def write_result(folder: Path, result: Result, name: str) -> str:
     """Write plane.svg, `name`.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
+    refuse_foreign(folder, "report.html")
     text = to_markdown(result)
     write_page(folder / "report.html", result)
     picture = "![Mean DAT score against unique words](plane.svg)\n\n" if (folder / "plane.svg").is_file() else ""

@@ -150,6 +150,9 @@ def sipen_items(settings: BuildSettings) -> list[str]:
     """Rebuild SIPeN's English items from your own copy of PersonaBank; annotated by sozo, not by the authors."""
     if not settings.personabank or not settings.output:
         raise UserError(f"give --personabank, a clone of {ADDRESS}, and --output, the file to write")
+    output = Path(settings.output)
+    if output.exists():
+        raise UserError(f"{output}: exists; name another file")
     items = build_items(Path(settings.personabank), annotated_stories())
-    write_records(Path(settings.output), items)
+    write_records(output, items)
     return [*counts(items), "Annotated by sozo, not by the paper's authors.", settings.output]

@@ -207,3 +207,25 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
     assert all("Traceback" not in text for text in said), said
     assert all(process.returncode in (0, 2) for process in both)
     assert tree(planted) == {"mine": PRECIOUS.encode()}
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "planted"),
+    [
+        ("reproduce.py", "--config recipes/tiny/reproduce.yaml --output_dir {}", "study.txt"),
+        ("gpu_check.py", "--part sft --output_dir {}", "models/mine"),
+        ("table11.py", "--rows base={runs}/a --output_dir {}", "result.md"),
+    ],
+)
+def test_a_recipe_begins_in_a_folder_of_its_own(script, flags, planted, runs, tmp_path):
+    mine = tmp_path / "out" / planted
+    mine.parent.mkdir(parents=True)
+    mine.write_text(PRECIOUS)
+    words = flags.format(tmp_path / "out", runs=runs).split()
+    done = subprocess.run(
+        [sys.executable, f"recipes/{script}", *words],
+        cwd=ROOT, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert f"{tmp_path / 'out'}: holds {mine.relative_to(tmp_path / 'out').parts[0]} but no" in done.stderr
+    assert tree(tmp_path / "out") == {planted: PRECIOUS.encode()}

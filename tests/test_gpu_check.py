@@ -95,6 +95,7 @@ def test_what_is_done_is_not_repeated(tmp_path, tiny, monkeypatch, capsys):
         known[unit] = known.get(unit) or json.dumps(measure(unit, folder, "cpu"))
         unit.file(folder).write_text(known[unit])
 
+    (tmp_path / "gpu-check.json").write_text("{}")  # the folder is the check's
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "tiny").symlink_to(tiny)
     monkeypatch.setattr(gpu_check, "run", here)

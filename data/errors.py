@@ -63,7 +63,8 @@ def one_line_errors(program: str) -> Iterator[None]:
                 if isinstance(stream, TextIOWrapper):
                     stream.reconfigure(errors="backslashreplace")
             yield
-            sys.stdout.flush()
+            if sys.stdout:  # it may be closed
+                sys.stdout.flush()
         except ModuleNotFoundError as error:
             if error.name not in EXTRA_OF:
                 raise

@@ -12,6 +12,7 @@ MOST_QUOTED = 200  # characters of what was sent, in a message
 MOST_REPLY = 16 << 20  # bytes of a server's reply, unpacked
 LONGEST_WORD = 40  # characters
 MOST_COLUMNS = 1_000  # of a spreadsheet
+MOST_DIGITS = 4_000  # of a whole number
 DEEPEST = 100  # levels of JSON and YAML
 _MOST_VALUES = 10_000_000  # of JSON and YAML, on one level
 _MOST_SAID, _END_SAID = 900, 300  # characters of a message, and of its end, which says what to do
@@ -93,7 +94,9 @@ def parse_json(text: str | bytes, *, nan: bool = False) -> Any:
     ValueError: the key 'a' comes twice
     """
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=float if nan else _no_number)
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_int=_whole, parse_constant=float if nan else _no_number
+        )
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg}: line {error.lineno} column {error.colno}") from None
     except RecursionError:
@@ -139,6 +142,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {quoted(key)} comes twice")
     return row
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:  # Python refuses more only where one is written, too
+        raise ValueError(f"a number has more than {MOST_DIGITS:,} digits")
+    return int(digits)
 
 
 def _no_number(name: str) -> Any:

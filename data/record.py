@@ -79,7 +79,9 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def refuse_link(path: Path) -> None:
-    """UserError where `path` is a link: what it leads to is not ours."""
+    """UserError where `path` is a link, since what it leads to is not ours, or names no file."""
+    if not path.name:
+        raise UserError(f"{path}: is a folder; name a file")
     if path.is_symlink():
         raise UserError(f"{path}: is a link; name the place that it leads to, or another one")
 

@@ -4,6 +4,9 @@ from typing import Any, ClassVar
 
 import yaml
 
+from sozo.data.foreign import MOST_DIGITS
+from sozo.data.schema import utf8_safe
+
 _DATE, _MERGE = "tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:merge"
 _MOST_KEYS = 10_000  # of a mapping, with those that it merges
 
@@ -27,8 +30,26 @@ class SettingsLoader(yaml.SafeLoader):
             keys.add(written)
         return node
 
+    def construct_yaml_int(self, node: Any) -> int:
+        """A whole number, in whatever base, that Python can write."""
+        value: int = super().construct_yaml_int(node)
+        if value.bit_length() > 3 * MOST_DIGITS:
+            raise yaml.constructor.ConstructorError(None, None, "the number is too long", node.start_mark)
+        return value
+
+    def construct_yaml_str(self, node: Any) -> str:
+        """A text that can be written: half of a surrogate pair cannot."""
+        text: str = super().construct_yaml_str(node)
+        if utf8_safe(text) != text:
+            raise yaml.constructor.ConstructorError(None, None, "it is no text of Unicode", node.start_mark)
+        return text
+
     def flatten_mapping(self, node: Any) -> None:
         """Put the keys of what is merged into a mapping."""
         super().flatten_mapping(node)
         if len(node.value) > _MOST_KEYS:
             raise yaml.constructor.ConstructorError(None, None, "it merges too many keys", node.start_mark)
+
+
+SettingsLoader.add_constructor("tag:yaml.org,2002:int", SettingsLoader.construct_yaml_int)
+SettingsLoader.add_constructor("tag:yaml.org,2002:str", SettingsLoader.construct_yaml_str)

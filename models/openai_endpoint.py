@@ -12,7 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 from sozo.data.errors import UndecidedError, UserError
-from sozo.data.record import room, write_whole
+from sozo.data.record import refuse_link, room, write_whole
 from sozo.data.schema import FAILED, Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
@@ -66,6 +66,8 @@ class OpenAIGenerator:
         places = defaultdict[str, Iterator[int]](count)
         missing = sorted((k for k in range(len(prompts)) if k not in kept), key=lambda k: next(places[prompts[k]]))
         errors: dict[int, str | None] = {}
+        if path:
+            refuse_link(path)
         # Unbuffered: once a completion is written, killing the process does not lose it.
         with path.open("ab", buffering=0) if path else nullcontext() as file:
             if file and file.tell():

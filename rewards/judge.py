@@ -212,7 +212,7 @@ class JudgeReward(Reward):
     def failing(self, what: str, statuses: Sequence[str]) -> UserError:
         """The error that says `what` failed, and how in this call."""
         failures = Counter(status for status in statuses if status != Status.OK)
-        how = ", ".join(f"{number} {status}" for status, number in failures.most_common())
+        how = ", ".join(f"{number} {status}" for status, number in failures.most_common()) or "none"
         remedy = "take another judge or rubric, or raise stop_failed_share"
         return UserError(f"{what} ({how} just now): {self.ledger} holds the replies; {remedy}")
 

@@ -1,6 +1,7 @@
 """A reward as TRL takes it: what a completion is worth alone, and what it is worth among others, around one gather."""
 
 import hashlib
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,6 +71,10 @@ class Reward:
     logged = ("valid_rate", "mean_score", "reason")
 
     def __init__(self, name: str, prefix: str, *, scale: float = 1.0, penalise_duplicates: bool = False) -> None:
+        if isinstance(scale, bool) or not math.isfinite(scale):
+            raise UserError(f"scale must be a finite number, not {quoted(scale)}")
+        if not isinstance(penalise_duplicates, bool):
+            raise UserError(f"penalise_duplicates must be true or false, not {quoted(penalise_duplicates)}")
         self.__name__, self.prefix = name, prefix
         self.scale, self.penalise_duplicates = scale, penalise_duplicates
         self.seen = SeenResponses()  # of the duplicate penalty: saved with a checkpoint, loaded on resume
@@ -268,7 +273,8 @@ def _content(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     parts = [{"text": content}] if isinstance(content, str | None) else content
     try:
-        texts = [part["text"] or "" for part in parts if part.get("type", "text") in ("text", "output_text")]
+        said = [part for part in parts if part.get("type", "text") in ("text", "output_text")]
+        texts = [part["text"] or "" for part in said if not part.get("thought")]  # as Gemini marks its reasoning
         return "".join(texts)
     except (TypeError, AttributeError, KeyError):
         raise UserError(f"a message's content must be text, parts or null, not {quoted(content)}") from None

@@ -10,36 +10,47 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from sozo.data.foreign import parse_json
+from sozo.data.foreign import parse_json, shown
 
-_NAMES = "think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad|seed:think"
+_NAMES = (
+    *("think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis", "scratchpad"),
+    "seed:think",
+)
 # How models mark their reasoning where a server does not take it out: Qwen and DeepSeek, Magistral, Kimi, OpenThinker,
 # Command, MedGemma, Gemma 4, Apertus.
-_OPEN = rf"<(?:{_NAMES})(?:\s[^<>]*)?>|\[think\]|◁think▷|<\|begin_of_thought\|>|<\|start_thinking\|>|<unused94>"
-_OPEN += r"|<\|channel>|<\|inner_prefix\|>"
-_CLOSE = rf"</(?:{_NAMES})>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|end_thinking\|>|<unused95>"
-_CLOSE += r"|<channel\|>|<\|inner_suffix\|>"
-_OPENS, _CLOSES = re.compile(_OPEN, re.IGNORECASE), re.compile(_CLOSE, re.IGNORECASE)
+_PAIRS = {f"<{name}>": f"</{name}>" for name in _NAMES} | {
+    "[think]": "[/think]",
+    "◁think▷": "◁/think▷",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|start_thinking|>": "<|end_thinking|>",
+    "<unused94>": "<unused95>",
+    "<|channel>": "<channel|>",
+    "<|inner_prefix|>": "<|inner_suffix|>",
+}
+_OPEN = rf"<(?:{'|'.join(_NAMES)})\s[^<>]*>|{'|'.join(map(re.escape, _PAIRS))}"
+_MARKS = re.compile(f"{_OPEN}|{'|'.join(map(re.escape, _PAIRS.values()))}", re.IGNORECASE)
 # gpt-oss writes to channels, of which only `final` is for the reader; without its special tokens the names stay.
-_CHANNEL = "<|channel|>"
-_FINAL = re.compile(
-    r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>|\Aanalysis\S.*assistantfinal", re.DOTALL
-)
+_CHANNEL, _START = "<|channel|>", "<|start|>"
+_FINAL = re.compile(r"(?:\s*assistant)?\s*<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+_BARE_FINAL = re.compile(r"analysis\S.*assistantfinal", re.DOTALL)
+_END = re.compile(r"<\|(?:return|end|call)\|>")
 # What a chat template puts behind an answer, where a server hands it on.
 _END_MARKS = (
     *("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "<|return|>", "<|eot|>"),
     *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>"),
-    *("<turn|>", "<|assistant_end|>", "<|eom_id|>"),
+    *("<turn|>", "<|assistant_end|>", "<|eom_id|>", "<seed:eos>", "[|endofturn|]", "[EOS]"),
 )
+_BEHIND = (*_END_MARKS, "<pad>", "<PAD>", "[PAD]", "<|finetune_right_pad_id|>")
 # gpt-oss' tokens around a message; `<|end|>` ends its reasoning, too.
-_HARMONY = {_CHANNEL, "<|message|>", "<|start|>", "<|constrain|>", "<|end|>", "<|call|>", "<|return|>"}
-_TAGS = "<answer>", "</answer>"
+_HARMONY = {_CHANNEL, "<|message|>", _START, "<|constrain|>", "<|end|>", "<|call|>", "<|return|>"}
+_TAGS = {"<answer>": "</answer>", "<response>": "</response>", "<|START_RESPONSE|>": "<|END_RESPONSE|>"}
 _UNKNOWN = re.compile(r"<[|/]?[^\s<>]{1,40}>|\[[/|]?[A-Z_]{2,20}\]|◁[^\s▷]{1,40}▷")
+_MOST_MARK = 43  # characters
+_UNKNOWN_END = re.compile(r"(?:<[!-;=?-~]{1,40}>|\[[/|]?[A-Z_]{2,20}\])\Z")  # `<犬>` is a word
 _MOST_TOLD = 20  # unknown marks of one process
 _told: set[str] = set()
 # White space, and what begins a file or stands for no space at all; none of it is anything that somebody wrote.
 _OUTER = "".join(character for character in map(chr, range(0x3001)) if character.isspace()) + "\ufeff\u200b\u2060"
-_ENDS = re.compile(r"<\|(?:return|end|call|start)\|>.*", re.DOTALL)
 
 
 def final_text(text: str) -> str | None:
@@ -58,21 +69,45 @@ def final_text(text: str) -> str | None:
     text = bare(text)
     if "<" not in text and "[" not in text and "◁" not in text and not text.startswith("analysis"):
         return text  # nearly all
-    text = without_end_marks(text)
-    if _CHANNEL in text or text.startswith("analysis"):
-        finals = list(_FINAL.finditer(text))
-        if finals:
-            text = _ENDS.sub("", text[finals[-1].end() :])
-        elif _CHANNEL in text:
-            return None
-    if closes := list(_CLOSES.finditer(text)):
-        text = text[closes[-1].end() :]
-    if _OPENS.search(text):
+    answer = _final_message(without_end_marks(text))
+    answer = None if answer is None else _after_reasoning(answer)
+    if answer is None:
         return None
-    text = bare(text)
-    first, last = _TAGS
-    inside = text.startswith(first) and text.endswith(last)
-    return bare(text[len(first) : -len(last)]) if inside else text
+    answer = bare(answer)
+    for first, last in _TAGS.items():
+        if answer.startswith(first) and answer.endswith(last):
+            return bare(answer[len(first) : -len(last)])
+    return answer
+
+
+def _final_message(text: str) -> str | None:
+    """What gpt-oss says to the reader in its last message, without an end mark; any other model's text as it is.
+
+    A message to a tool, or of anybody else, is none of that, and neither is what only looks like a message in another.
+    """
+    if _CHANNEL not in text:
+        bare_final = _BARE_FINAL.match(text)
+        return text[bare_final.end() :] if bare_final else text
+    last = text.split(_START)[-1]
+    if not (head := _FINAL.match(last)):
+        return None
+    said = last[head.end() :]
+    end = _END.search(said)
+    if end and end[0] == "<|call|>":
+        return None
+    return said[: end.start()] if end else said
+
+
+def _after_reasoning(text: str) -> str | None:
+    """What follows the last reasoning; None where one is open that its own mark does not close."""
+    closing, end = "", 0
+    for match in _MARKS.finditer(text):
+        mark = re.sub(r"\s.*", ">", match[0].lower(), flags=re.DOTALL)
+        if not closing:
+            closing, end = _PAIRS.get(mark, ""), match.end()
+        elif mark == closing:
+            closing, end = "", match.end()
+    return None if closing else text[end:]
 
 
 def bare(text: str) -> str:
@@ -85,25 +120,26 @@ def bare(text: str) -> str:
 
 
 def unknown_mark(text: str) -> str | None:
-    """The mark that a final text begins with, if it is none that is known: perhaps reasoning or a template's turn.
+    """The mark that a final text begins or ends with, if it is none that is known: perhaps reasoning or a turn.
 
     >>> unknown_mark("<|reflect|>亀か"), unknown_mark("<think>亀か</think>昔々")
     ('<|reflect|>', None)
     """
     if ">" not in text and "]" not in text and "▷" not in text:
         return None  # nearly all
-    match = _UNKNOWN.match(final_text(text) or "")
+    final = final_text(text) or ""
+    match = _UNKNOWN.match(final) or _UNKNOWN_END.search(final, len(final) - _MOST_MARK)
     return match[0] if match else None
 
 
 def count_unknown(texts: Iterable[str], of: str) -> int:
-    """How many texts begin with a mark that is not known, which are scored as they stand; each mark is told once."""
+    """How many texts have an unknown mark at an end, which are scored as they stand; each mark is told once."""
     marks = [mark for text in texts if (mark := unknown_mark(text))]
     for mark in dict.fromkeys(marks):
         if mark not in _told and len(_told) < _MOST_TOLD:
             _told.add(mark)
-            what = "answers begin with %s, a mark that sozo does not know, and are scored as they stand"
-            logging.getLogger(__name__).warning(f"%s: {what}", of, mark)
+            what = "answers begin or end with %s, a mark that sozo does not know, and are scored as they stand"
+            logging.getLogger(__name__).warning(f"%s: {what}", of, shown(mark))
     return len(marks)
 
 
@@ -129,8 +165,7 @@ def _special_marks(tokenizer: Any) -> tuple[dict[int, str], set[int]]:
     """Tokens that a decoder skips: those that mark reasoning, with how they are written, and those that end a turn."""
     tokens = {k: str(token) for k, token in getattr(tokenizer, "added_tokens_decoder", {}).items() if token.special}
     harmony = _HARMONY if _CHANNEL in tokens.values() else set()
-    known = re.compile(f"{_OPEN}|{_CLOSE}", re.IGNORECASE)
-    marks = {k: mark for k, mark in tokens.items() if mark in harmony or known.fullmatch(mark)}
+    marks = {k: mark for k, mark in tokens.items() if mark in harmony or _MARKS.fullmatch(mark)}
     return marks, {k for k, mark in tokens.items() if mark in _END_MARKS} - marks.keys()
 
 
@@ -144,9 +179,9 @@ def without_end_marks(text: str) -> str:
     while True:
         while end and text[end - 1] in _OUTER:
             end -= 1
-        if not text.endswith(_END_MARKS, 0, end):
+        if not text.endswith(_BEHIND, 0, end):
             return text[:end]
-        end = text.rindex("<", 0, end)
+        end -= next(len(mark) for mark in _BEHIND if text.endswith(mark, 0, end))
 
 
 def one_json(final: str) -> Any:

@@ -15,6 +15,7 @@ from sozo.data.errors import UserError
 from sozo.data.record import whole_folder, write_whole
 from sozo.data.run_folder import RunFolder, lock, unlock
 from sozo.eval.cli import make_app
+from sozo.models.openai_endpoint import OpenAIGenerator
 from sozo.scoring.judges.ledger import Ledger
 
 WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
@@ -106,6 +107,24 @@ def test_a_report_is_written_over_a_report_only(runs, tmp_path):
     page.symlink_to(tmp_path / "victim")
     (tmp_path / "victim").write_text(PRECIOUS)
     assert sozo("report", runs / "a", runs / "b", "--output", page).returncode == 2
+    assert (tmp_path / "victim").read_text() == PRECIOUS
+
+
+@pytest.mark.parametrize("name", [".", "/", ""])
+def test_a_page_needs_a_name(name, runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = sozo("report", runs / "a", "--output", name)
+    assert done.returncode == 2
+    assert "name a file" in done.stderr
+
+
+def test_answers_that_are_kept_follow_no_link(tmp_path):
+    generator = OpenAIGenerator.__new__(OpenAIGenerator)
+    (tmp_path / "victim").write_text(PRECIOUS)
+    (tmp_path / "kept").symlink_to(tmp_path / "victim")
+    generator._file = lambda batch: tmp_path / "kept"
+    with pytest.raises(UserError, match="link"):
+        generator.answer([], seed=0, batch=0)
     assert (tmp_path / "victim").read_text() == PRECIOUS
 
 

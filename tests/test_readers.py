@@ -56,6 +56,9 @@ BAD_YAML = (
         "a",
     ),
     "\n".join(["a0: &a0 [x, x]"] + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 30)]),
+    "a0: &a0 {k: 1}\n" + "".join(f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 10)}]}}\n" for k in range(1, 12)),
+    f"a: &a [{'x, ' * 30_000}]\nb: [{'*a, ' * 30_000}]",
+    *(f"a: 0x{'f' * 5_000}", f"a: {'1:' * 3_000}1", 'a: "\\ud800"'),
     *("a: 'b", 'a: "\\x"', "<<: 1", "<<: [1]", "a: !!binary é", "a: !!set [1]", "a: !!omap 1"),
 )
 GOOD_YAML = {
@@ -300,3 +303,21 @@ def test_names_are_shown_without_what_steers_a_terminal(tmp_path):
     done = run(["-m", "sozo", "compare", str(tmp_path / f"none{EVIL}".replace("\0", ""))], tmp_path)
     assert done.returncode == 2
     assert clean(done.stderr.decode())
+
+
+def test_a_command_whose_output_is_closed_still_works(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "1. 犬"}\n', "utf-8")
+    command = f"{sys.executable} -m sozo score dat a.jsonl --output o --noun-checker jumandic >&-"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "o" / "metrics.json").is_file()
+
+
+def test_what_a_model_or_a_judge_says_steers_no_log_and_no_page(caplog, tmp_path):
+    from sozo.eval.report.render import render
+    from sozo.scoring.final_text import count_unknown
+
+    assert count_unknown(["<\x1b]0;x\x07\u202e\x9b>1. 犬"], "dat") == 1
+    assert "begin or end with <]0;x>" in caplog.text
+    page = render("<p>{{ name }}</p>", name="a\x1b[31m\u202eb")
+    assert page == b"<p>a[31mb</p>"

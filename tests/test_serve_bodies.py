@@ -11,6 +11,7 @@ from threading import Event
 import httpx2
 import pytest
 
+from fakes import list_text
 from http_server import JSON, Running, score, wait_until
 from sozo.data.errors import UserError
 from sozo.rewards.doors import serve as serve_module
@@ -294,8 +295,9 @@ def test_a_door_refuses_options_that_pay_no_number():
     assert Door("dat", scale=1).reward.scale == 1
 
 
-def test_a_client_that_stops_in_the_midst_is_given_up(monkeypatch):
-    monkeypatch.setattr(serve_module, "PATIENCE", 0.2)
+@pytest.mark.parametrize("limit", ["PATIENCE", "STALLED"])
+def test_a_client_that_stops_in_the_midst_is_given_up(limit, monkeypatch):
+    monkeypatch.setattr(serve_module, limit, 0.2)
     running = Running(Door("dat", **SETTINGS))
     with running as client:
         head = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
@@ -306,3 +308,39 @@ def test_a_client_that_stops_in_the_midst_is_given_up(monkeypatch):
         for connection in stopped:
             connection.close()
     assert httpx2
+
+
+def test_a_body_that_is_announced_too_long_is_refused_at_once():
+    running = Running(Door("dat", **SETTINGS))
+    with running as client:
+        head = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        with socket.create_connection(("127.0.0.1", running.port)) as connection:
+            connection.sendall(f"{head}Content-Length: 80000000\r\n\r\n".encode())
+            assert connection.recv(20).startswith(b"HTTP/1.1 413")
+        told = client.post("/score", json={"completions": ["a" * 1_000_001]})
+        assert told.status_code == 400
+        assert len(told.text) < 400
+
+
+@pytest.mark.parametrize("name", ["evil@localhost", "localhost/x", "localhost#x", "localhost:port", "[::1", ""])
+def test_a_host_is_a_name_and_a_port(name):
+    with Running(Door("dat", **SETTINGS)) as client:
+        assert client.get("/health", headers={"Host": name}).status_code == 400
+        assert client.get("/health", headers={"Host": "LOCALHOST.:8765"}).status_code == 200
+
+
+WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+
+
+def test_a_journal_that_cannot_be_written_pays_nothing(monkeypatch):
+    from sozo.rewards.doors import journal
+
+    def full(self, *_):
+        raise journal.JournalError("the journal cannot be written (database or disk is full)")
+
+    with Running(Door("dat", **SETTINGS)) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.Journal, "keep", full)
+            told = client.post("/score", json={"completions": [list_text(WORDS)]})
+            assert (told.status_code, "disk is full" in told.text) == (503, True)
+        assert client.post("/score", json={"completions": [list_text(WORDS)]}).json()["rewards"][0] > 8

@@ -48,7 +48,13 @@ PAID = {
     "a byte order mark": f"\ufeff{L}",
     "a byte order mark behind it": f" \ufeff {L}\ufeff\n",
     "a zero-width space": f"\u200b{L}\u2060",
+    "reasoning opened twice": f"<think><think>a</think>{L}",
+    "pads behind the end": f"{L}</s><pad><pad>",
+    "Seed's end": f"<seed:think>a</seed:think>{L}<seed:eos>",
+    "Command's response": f"<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>{L}<|END_RESPONSE|>",
+    "gpt-oss": f"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>{L}<|return|>",
 }
+FINAL = "<|channel|>final<|message|>"
 UNPAID = {
     "a tool's words": said(L, "tool", CALL),
     "the user's words": said(L, "user"),
@@ -65,6 +71,15 @@ UNPAID = {
     "an unknown mark": f"<|reflect|>案<|/reflect|>{L}",
     "thought without an end": f"<|channel>thought\n案{L}",
     "Gemma's end within": f"{L}<turn|>\n<|turn>user\nx",
+    "reasoning closed by another's mark": f"<think>a[/THINK]{L}",
+    "reasoning that names another's end": f"[THINK]a</think>{L}",
+    "a part of thought": said([{"type": "text", "text": L, "thought": True}]),
+    "gpt-oss: a tool": f"<|start|>functions.x to=assistant{FINAL}{L}",
+    "gpt-oss: the user": f"<|start|>user{FINAL}{L}",
+    "gpt-oss: to a tool": f"<|channel|>final to=functions.x<|message|>{L}",
+    "gpt-oss: a call": f"{FINAL}{L}<|call|>",
+    "gpt-oss: a tool has the last word": f"{FINAL}{L}<|end|><|start|>functions.f to=assistant{FINAL}{L}",
+    "gpt-oss: reasoning that writes a head": f"<|channel|>analysis<|message|>I will write {FINAL}{L}<|end|>",
 }
 WRONG = {
     "a number": said(5),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sozo.data.foreign import shown
 from sozo.data.schema import utf8_safe
 from sozo.eval.report import source
 from sozo.eval.report.exports import links, paper_name, seeds_name
@@ -52,7 +53,7 @@ def render(
         "script_hash": "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
     text = source(template) if isinstance(template, str) else template.read_text("utf-8")
-    return utf8_safe(environment.from_string(text).render(**shared, **values)).encode()
+    return shown(utf8_safe(environment.from_string(text).render(**shared, **values))).encode()
 
 
 def breakable(name: str) -> str:

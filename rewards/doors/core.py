@@ -49,14 +49,17 @@ BATCH = 256  # answers that are scored at once
 _Number = Annotated[float, Field(strict=True, gt=-(2.0**63), lt=2.0**63)]  # so no NaN
 
 
+_Words = Annotated[str, Field(strict=True, max_length=1_000_000)]
+
+
 class _Part(BaseModel):
     type: StrictStr = ""
-    text: StrictStr | None = None
+    text: _Words | None = None
 
 
 class _Message(BaseModel):
     role: StrictStr = "assistant"
-    content: StrictStr | list[_Part] | None = None
+    content: _Words | list[_Part] | None = None
 
 
 class _Options(BaseModel):
@@ -70,7 +73,7 @@ def _form(text: Any) -> str | None:
 
 
 _Text = Annotated[
-    Annotated[str, Tag("text")] | Annotated[Sequence[_Message], Tag("conversation")],
+    Annotated[_Words, Tag("text")] | Annotated[Sequence[_Message], Tag("conversation")],
     Discriminator(_form, "no_text", "a text or a conversation was expected"),
 ]
 _Texts = Annotated[list[_Text], FailFast()]

@@ -5,7 +5,8 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,18 @@ CREATE TABLE IF NOT EXISTS replies (name TEXT PRIMARY KEY, digest TEXT, reply BL
 CREATE INDEX IF NOT EXISTS replies_at ON replies (at);
 CREATE TABLE IF NOT EXISTS seen (key BLOB PRIMARY KEY) WITHOUT ROWID;
 """
+
+
+class JournalError(Exception):
+    """The journal cannot be written: its disk is full, or gone."""
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise JournalError(f"the journal cannot be written ({error})") from error
 
 
 class Journal:
@@ -65,7 +78,7 @@ class Journal:
 
     def keep(self, name: str, digest: str, reply: bytes, seen: Iterable[bytes]) -> None:
         """Write down a reply and the keys of the answers that it adds to the history; it is safe when this returns."""
-        with self._lock, self._db:
+        with self._lock, _told(), self._db:
             self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", (name, digest, reply, time.time()))
             self._db.executemany("INSERT OR IGNORE INTO seen VALUES (?)", ((key,) for key in seen))
             older = "SELECT rowid FROM replies ORDER BY at DESC LIMIT -1 OFFSET ?"
@@ -74,7 +87,7 @@ class Journal:
 
     def drop(self, name: str) -> None:
         """Forget a reply."""
-        with self._lock, self._db:
+        with self._lock, _told(), self._db:
             self._db.execute("DELETE FROM replies WHERE name = ?", (name,))
 
     def seen(self) -> list[bytes]:
@@ -84,7 +97,7 @@ class Journal:
 
     def reset(self) -> None:
         """Begin the history anew; replies stay."""
-        with self._lock, self._db:
+        with self._lock, _told(), self._db:
             self._db.execute("DELETE FROM seen")
 
     def close(self) -> None:

@@ -6,11 +6,10 @@ import json
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -28,7 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sozo.data.errors import UserError
 from sozo.data.secrets import without_credentials
 from sozo.rewards.doors.core import Door, checked
-from sozo.rewards.doors.journal import Journal
+from sozo.rewards.doors.journal import Journal, JournalError
 from sozo.rewards.doors.openrlhf import reply_of
 from sozo.rewards.reward import ScoredCompletion
 
@@ -36,8 +35,9 @@ MOST_COMPLETIONS = 131_072
 MOST_VALUES = 16 * MOST_COMPLETIONS  # of JSON, in one body: small ones take far more memory than bytes
 MOST_REQUESTS = 8  # that are read and scored, or wait for it, at once
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-PATIENCE = 600.0  # seconds that a body may take to arrive
+PATIENCE, STALLED = 600.0, 30.0  # seconds that a body may take to arrive, and its next part
 _WAIT = 1.0  # seconds in which one of the eight may end, before another request is refused
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+?)\.?)(?::\d{1,5})?")
 _KEY = re.compile(r"[!-~]{1,255}")
 # Up to the next mark before a value: strings whole, so that marks in texts do not count. Never backtracks.
 _VALUE = re.compile(rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL)
@@ -87,7 +87,7 @@ def application(door: Door, most_bytes: int, *, hosts: Iterable[str] = (), journ
     return Starlette(
         routes=routes,
         middleware=[Middleware(_Clients, hosts=known)],
-        exception_handlers={UserError: _refused, HTTPException: _refused},
+        exception_handlers={UserError: _refused, HTTPException: _refused, JournalError: _refused},
     )
 
 
@@ -127,7 +127,8 @@ class _Score:
                     reply = await run_in_threadpool(self._paid, name, digest, raw, client)
                 await _deliver(reply, client, send)
                 if not keys:
-                    await run_in_threadpool(self._journal.drop, name)
+                    with suppress(JournalError):  # then it is repeated to whoever sends the same again
+                        await run_in_threadpool(self._journal.drop, name)
         finally:
             client.cancel()
 
@@ -150,6 +151,9 @@ class _Score:
             reply = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
             self._journal.keep(name, digest, reply, [one.key for one in paid if one.key])
         except (UserError, ClientDisconnect):  # nothing was remembered yet
+            raise
+        except JournalError:
+            self._door.restore(self._journal.seen())
             raise
         except Exception:
             _LOG.exception("scoring failed")
@@ -215,11 +219,8 @@ class _Clients:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
         if scope["type"] == "http":
-            try:
-                host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname
-            except ValueError:
-                host = None
-            if host not in self._hosts:
+            host = _HOST.fullmatch(Headers(scope=scope).get("host", ""))
+            if not host or (host[1] or host[2]).lower() not in self._hosts:
                 line = "the server does not know itself by this name of the host; start it with --allow-host NAME"
                 app = JSONResponse({"error": line}, 400)
         try:
@@ -230,18 +231,24 @@ class _Clients:
 
 async def _read(request: Request, most_bytes: int) -> bytearray:
     # A page in a browser may post text to loopback unasked, but no JSON.
-    if not request.headers.get("content-type", "").startswith("application/json"):
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "send JSON, with the header content-type: application/json")
+    too_long = HTTPException(413, f"the request has more than {most_bytes} bytes; send fewer completions at once")
+    announced = request.headers.get("content-length", "0")
+    if announced.isdecimal() and int(announced[:20]) > most_bytes:
+        raise too_long
     raw = bytearray()
     try:
-        async with asyncio.timeout(PATIENCE):
+        clock = asyncio.get_running_loop().time
+        end = clock() + PATIENCE
+        async with asyncio.timeout(STALLED) as patience:
             async for part in request.stream():
                 raw += part
                 if len(raw) > most_bytes:
-                    line = f"the request has more than {most_bytes} bytes; send fewer completions at once"
-                    raise HTTPException(413, line)
+                    raise too_long
+                patience.reschedule(min(clock() + STALLED, end))
     except TimeoutError:
-        raise HTTPException(408, f"the request was not whole after {PATIENCE:.0f} seconds") from None
+        raise HTTPException(408, f"the request stopped for {STALLED:.0f} seconds, or took {PATIENCE:.0f}") from None
     return raw
 
 
@@ -276,4 +283,7 @@ async def _deliver(reply: bytes, client: asyncio.Future, send: Send) -> None:
 async def _refused(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, HTTPException):
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    if isinstance(error, JournalError):
+        _LOG.error("%s", error)
+        return JSONResponse({"error": f"{error}; nothing was remembered: send it again later"}, 503)
     return JSONResponse({"error": without_credentials(" ".join(str(error).split()))}, 400)

@@ -74,6 +74,7 @@ def test_words_that_begin_as_a_number_does_stay_whole():
         assert people_words(between.join(same)) == same
     assert people_words("一\n二\n三") == ["一", "二", "三"]
     assert people_words("一、二、三") == ["一", "二", "三"]
+    assert people_words("一、犬\n二、\n三、海\n四、山") == ["犬", "海", "山"]
     assert people_words("一、一日\n二、二人") == ["一日", "二人"]
     assert people_words("犬\n一 番\n猫") == ["犬", "一", "番", "猫"]  # what is numbered is numbered from the start
     assert people_words("三月 1犬 10") == ["三月", "1犬"]
@@ -95,7 +96,7 @@ def test_english_cells():
     ):
         assert people_words(text, "en") == words
     assert people_words("dog → sea → law", "en") == ["dog", "sea", "law"]
-    assert people_words("first: one two", "en") == ["first:", "one", "two"]
+    assert people_words("first: one two", "en") == ["first", "one", "two"]
 
 
 def lists_of(tmp_path, text, language="ja", name="sheet.csv"):

@@ -7,12 +7,15 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 """
 
 import re
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import LONGEST_WORD, nfkc
+from sozo.data.foreign import LONGEST_WORD, brief, nfkc, parse_json
 from sozo.data.schema import Reason
 from sozo.data.sheet import Sheet
 from sozo.scoring.final_text import final_text
@@ -23,13 +26,42 @@ from sozo.tasks.dat.words import CODE, REASONS
 if TYPE_CHECKING:
     import pandas as pd
 
-_PARTICIPANT = ("participant", "participant id", "subject", "subject id", "参加者", "参加者番号", "参加者ID", "被験者")
+_PARTICIPANT = (
+    *(
+        "participant",
+        "participant id",
+        "subject",
+        "subject id",
+        "参加者",
+        "参加者番号",
+        "参加者ID",
+        "被験者",
+        "被験者番号",
+    ),
+    *("学籍番号", "ID", "氏名", "participant private id", "prolific pid", "worker id", "respondent id", "response id"),
+    *("id. response id", "回答ID", "run id", "timestamp", "タイムスタンプ"),  # from here on what survey tools number
+)
 _TRIAL = ("trial", "item", "list", "session", "試行", "試行番号", "リスト", "項目", "課題")
-_RESPONSE = ("response", "answer", "回答", "解答", "反応")
+_RESPONSE = ("response", "responses", "answer", "回答", "解答", "反応")
 _SCORE = ("sozo score", "score", "得点", "スコア")
+# What stands around the number of a word's column: word01, 第1語, 1 (SPSS: @1).
+_LOOKED_AT = 100  # rows, to see whether a column holds lists
+_WORDS = frozenset(("", "@", "word", "単語", "語", "第語", "noun", "名詞", *_RESPONSE))
+_NOTHING = re.compile(
+    r"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|(な|無|ナ)[しシ]|特に(なし|無し|ない)|(無|未)(回答|記入)|none|nil|null|nan|\W?n[/.]?a\.?",
+    re.IGNORECASE,
+)
+# What parts a person's words wherever it stands; and where every piece has it (コーヒー・カップ may be one word).
+_APART = re.compile(r"[。→⇒➡>/|【】]|[」』]\s*[「『]|\s[-‐−–—~+&]\s")
+_WITHIN = re.compile(r"[・.+&~]|(?<=[^\x00-\x7f])[-‐−–—](?=[^\x00-\x7f])")
+_CIRCLED = re.compile("[①-⑳❶-❿➀-➓]")
+_READING = re.compile(r"(?<=\w)[ \t]*\((?![0-9]{1,2}\))[^()\n]*+\)")
+_KANJI = "一二三四五六七八九十"
+_BEHIND = r"[\s.)\]】>:、,・-]"  # a number
 _BETWEEN = re.compile(r"[\n\r\t,，、､;；]")
 _NUMBERING = re.compile(r"\s*([①-⑳]|[(（]?[0-9０-９]{1,2}([)）.．:：\s]|$))?[\s・•*●○■-]*")
 _AROUND = " 　。．.「」『』\"'“”"
+_EDGES = _AROUND + "・()[]-:,、\n\t"
 # What stands around a chat model's words: sentences before and behind them; Markdown, readings and explanations.
 _SENTENCES = re.compile(
     r"\A(?:(?:はい|[^\n]{4,})(?<![0-9０-９])[。．.:：!！](?!\Z)\s*){1,2}+|\n[^\n]{4,}+(?<=[。．.!！?？])\Z"
@@ -40,16 +72,52 @@ _ASIDE = re.compile(
 )
 
 
-def people_words(text: str, language: str = "ja") -> list[str]:
+def people_words(text: str, language: str = "ja", whole: bool = False) -> list[str]:
     """The words of a response as a person writes it, in characters of normal width (NFKC); English in lower case.
 
-    A space separates English words only where nothing else does: otherwise "ice cream" is meant as one.
+    A space separates English words only where nothing else does: otherwise "ice cream" is meant as one. `whole` lines
+    are not parted. Numbers that run through the list come off, kanji where something parts them from the word.
 
-    >>> people_words("1. 犬\\n2. ﾈｺ"), people_words("・犬，法律、 海。"), people_words("1.犬 2.猫 ③鳥")
-    (['犬', 'ネコ'], ['犬', '法律', '海'], ['犬', '猫', '鳥'])
+    >>> people_words("1. 犬\\n2. ﾈｺ"), people_words("・犬，法律、 海。"), people_words("一、犬 二、一日")
+    (['犬', 'ネコ'], ['犬', '法律', '海'], ['犬', '一日'])
     >>> people_words("1. Cat\\n2. ice cream", "en"), people_words("Cat moon", "en")
     (['cat', 'ice cream'], ['cat', 'moon'])
     """
+    text = nfkc(_CIRCLED.sub("\n", text.lower() if language == "en" else text))
+    text = _READING.sub("", _without_numbers(text))
+    if whole:
+        words = [_NUMBERING.sub("", line, count=1) for line in text.split("\n")]
+    else:
+        words = _listed(_APART.sub("\n", text), language)
+        if all(map(_WITHIN.search, words)):
+            words = [word for piece in words for word in _WITHIN.split(piece)]
+    return list(filter(None, (word.strip(_EDGES) for word in words)))
+
+
+def _without_numbers(text: str) -> str:
+    """Line breaks for the numbers that run through a list: 1犬 2猫, 単語1:犬 単語2:猫, 一、犬 二、猫."""
+    spans, at = [], 0
+    for number in range(1, 2 * NUM_WORDS + 1):
+        if found := _marker(number).search(text, at):
+            spans.append(found.span())
+            at = found.end()
+    if len(spans) < 2 or any(map(str.isalnum, text[: spans[0][0]])):
+        return text
+    ends = [start for start, _ in spans[1:]] + [len(text)]
+    pieces = [text[end:start] for (_, end), start in zip(spans, ends, strict=True)]
+    filled = sum(any(map(str.isalnum, piece)) for piece in pieces)
+    return "\n".join(pieces) if 2 * filled > len(pieces) else text
+
+
+@cache
+def _marker(number: int) -> re.Pattern[str]:
+    kanji = f"|(?<![^\\s、,;(]){own}{_BEHIND}+" if (own := _KANJI[number - 1 : number]) else ""
+    digits = rf"(?<![0-9])0?{number}(?![0-9])\s*(?:語|つ目|個目|番目?)?{_BEHIND}*"
+    return re.compile(rf"(?:(?:単語|words?|no\.?|第)\s*)?(?:{digits}{kanji})", re.IGNORECASE)
+
+
+def _listed(text: str, language: str) -> list[str]:
+    """The words of a list that the common separators part."""
     pieces = list(filter(str.strip, _BETWEEN.split(text.lower() if language == "en" else text)))
     if language == "ja" or len(pieces) == 1:
         pieces = [word for piece in pieces for word in piece.split()]
@@ -69,31 +137,28 @@ def found_words(text: str, language: str = "ja") -> list[str]:
     text = final_text(text) or ""
     marked = [line for line in map(str.strip, text.splitlines()) if _NUMBERING.sub("", line, count=1) != line]
     listed = "\n".join(marked) or _SENTENCES.sub("", text)
-    return people_words(_ASIDE.sub("", listed), language)
+    return _listed(_ASIDE.sub("", listed), language)
 
 
 def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     """A sheet's lists, row by row: participant, trial, words (as people's rule reads them), text (as the strict one).
 
-    Columns: participant, and response or word1 to word10; trial or item where participants wrote several lists.
+    Columns: participant, and response or word1 to word10, or else the only others that hold lists; trial or item where
+    participants wrote several. `attrs["columns"]` names them. Rows that repeat or explain the headings, and those
+    without a word beside others of the same list, are no lists.
     """
-    participant, trial, response = (sheet.column(*names) for names in (_PARTICIPANT, _TRIAL, _RESPONSE))
-    columns = [sheet.column(f"word{k}", f"単語{k}", f"語{k}") for k in range(1, NUM_WORDS + 1)]
-    apart = [column for column in columns if column is not None]
-    needed = {"participant": participant, "response (or word1 to word10)": apart or response}
-    if missing := [name for name, column in needed.items() if column is None]:
-        raise sheet.missing(*missing)
-    if apart and response is not None:
-        raise UserError(f"{sheet.path}: has responses and words in columns; rename those that are not to be scored")
+    sheet = sheet.answers()
+    participant, trial, (name, columns) = sheet.column(*_PARTICIPANT), sheet.column(*_TRIAL), _columns(sheet, language)
+    missing = ["participant"] * (participant is None) + ["response (or word1 to word10)"] * (not columns)
+    if missing:
+        raise sheet.missing(*missing, known=(*_PARTICIPANT, *_RESPONSE, "word1", "単語1", "第1語"))
     lists = participant.to_frame("participant").assign(trial="" if trial is None else trial)
-    if apart:
-        cells = [[cell for cell in row if cell] for row in zip(*apart, strict=True)]
-        lists["text"] = list(map(write_list, cells))
-    else:
-        cells = [[text] for text in response]
-        lists["text"] = [text.replace("\r\n", "\n") for (text,) in cells]
-    lists["words"] = [people_words("\n".join(row), language) for row in cells]
-    several, repeated = lists.duplicated("participant"), lists.duplicated(["participant", "trial"])
+    lists["words"], lists["text"] = zip(*_read(columns, language), strict=True)
+    same = ["participant", "trial"]
+    filled = lists["words"].str.len() > 0
+    beside = filled.groupby([lists[key] for key in same]).transform("any") | lists.duplicated(same)
+    lists = lists[filled | ~(beside | (lists["participant"] == ""))]
+    several, repeated = lists.duplicated("participant"), lists.duplicated(same)
     for wrong, why in (
         (lists["participant"] == "", "names no participant; fill the cell in"),
         (several & (lists["words"].str.len().max() == 1), "is one word; put a person's ten words into one row"),
@@ -101,7 +166,69 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     ):
         if wrong.any():
             raise UserError(f"{sheet.path}, row {wrong.idxmax()}: {why}")
+    if lists.empty:
+        raise UserError(f"{sheet.path}: holds no list below its headings")
+    lists.attrs["columns"] = f"{brief(str(participant.name))}; {name}"
     return lists
+
+
+def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
+    """The column of the responses, or the ten of their words, and what they are called; none if there is no such."""
+    response, sets = sheet.column(*_RESPONSE), sheet.sets()
+    known = [columns for around, columns in sets if around in _WORDS]
+    for columns in known:
+        if response is not None or len(known) > 1 or not _ten(columns):
+            also = "" if response is None else f" and {response.name}"
+            why = f"has some columns of a set of ten words, or two sets: {_called(columns)}{also}"
+            raise UserError(f"{sheet.path}: {why}; call all ten word1 to word10, and rename what is not to be scored")
+    if response is not None:
+        return brief(str(response.name)), [response]
+    found = [_ten(columns) for columns in known]
+    if not found:  # whatever it is called: seven different words in most rows, in one cell or in ten
+        single = [[sheet.cells.iloc[:, k]] for k in range(sheet.cells.shape[1])]
+        tens = [_ten(columns) for _, columns in sets if len(columns) == NUM_WORDS]
+        found = [own for own in (*single, *filter(None, tens)) if _lists(own, language)]
+    names = [_called(dict(enumerate(columns))) for columns in found]
+    if len(found) > 1:
+        raise UserError(f"{sheet.path}: lists may be in {' or '.join(names)}; call one response, or word1 to word10")
+    return (names[0], found[0]) if found else ("", [])
+
+
+def _ten(columns: Mapping[int, "pd.Series"]) -> list["pd.Series"]:
+    """The columns 1 to 10 of a set, or 0 to 9; none if it lacks one of them."""
+    first = min(columns) == 0 and NUM_WORDS not in columns
+    numbers = range(1 - first, NUM_WORDS + 1 - first)
+    return [columns[number] for number in numbers] if columns.keys() >= set(numbers) else []
+
+
+def _called(columns: Mapping[int, "pd.Series"]) -> str:
+    ends = [brief(str(columns[number].name)) for number in sorted({min(columns), max(columns)})]
+    return " to ".join(ends)
+
+
+def _lists(columns: list["pd.Series"], language: str) -> bool:
+    read = [len(set(words)) for words, _ in _read([own[:_LOOKED_AT] for own in columns], language) if words]
+    return bool(read) and float(np.median(read)) >= COUNTED
+
+
+def _read(columns: list["pd.Series"], language: str) -> list[tuple[list[str], str]]:
+    """Of each row the words, as people's rule reads them, and the text, as the strict one does."""
+    rows = [[cell.strip() for cell in row] for row in zip(*columns, strict=True)]
+    rows = [["" if _NOTHING.fullmatch(cell) else cell for cell in row] for row in rows]
+    if len(columns) > 1:
+        lines = ["\n".join(" ".join(cell.split()) for cell in row) for row in rows]
+        return [(words, write_list(words)) for words in (people_words(text, language, whole=True) for text in lines)]
+    fields = [_fields(text) for (text,) in rows]
+    texts = fields if any(fields) else [text.replace("\r\n", "\n") for (text,) in rows]
+    return [(people_words(text, language), text) for text in texts]
+
+
+def _fields(cell: str) -> str:
+    """The answers in a cell of jsPsych, {"Q0": ...}, one a line; none in what is no such cell."""
+    with suppress(ValueError):
+        if cell.startswith("{") and isinstance(fields := parse_json(cell), dict):
+            return "\n".join(str(field) for field in fields.values() if field)
+    return ""
 
 
 def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":

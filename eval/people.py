@@ -25,6 +25,7 @@ class PeopleOptions:
 def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -> PageRun:
     """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md."""
     require("jinja2", "the page of people's answers")
+    task = task.for_people()
     server, folder = task.words_go()
     if server and not options.send_words:
         local = "take an encoder on this machine such as ja-ginza, or add --send-words if people agreed to it"

@@ -7,6 +7,7 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -231,11 +232,12 @@ def _fields(cell: str) -> str:
     return ""
 
 
-def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
+def score_written(lists: "pd.DataFrame", scorer: DatScorer, paper: DatScorer | None = None) -> "pd.DataFrame":
     """What lists are worth, row by row: scores (NaN without one), reasons, the words that count, and the others.
 
     Scores are 0 to 2; where the scorer goes by Olson's protocol, both rules' are times 100. The reason by
-    people's rule is `too_few_words` (fewer than seven were written) or `fewer_than_7_valid`.
+    people's rule is `too_few_words` (fewer than seven were found) or `fewer_than_7_valid`. The strict rule takes the
+    nouns of `paper`, if given. `attrs["refused"]` says which five words were refused most often.
     """
     words = [own[:NUM_WORDS] for own in lists["words"]]
     scorer.words.look_up([word for own in words for word in own])  # in one batch; below it is remembered
@@ -245,7 +247,7 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     bad = scorer.words.bad_words(numbers)
     chosen, codes = first_seven(numbers, bad)
     enough = codes == 0
-    strict = scorer.score(list(lists["text"]))
+    strict = (paper or scorer).score(list(lists["text"]))
     results = lists[["participant", "trial"]].assign(score=np.nan, strict_score=strict.scores.astype(float), reason="")
     results.loc[enough, "score"] = scorer.distances(chosen[enough])
     short = np.array([len(own) < COUNTED for own in words])
@@ -257,6 +259,8 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     results["refused"] = [
         comma.join(f"{word[:LONGEST_WORD]} ({REASONS[-1 - code]})" for word, code in own if code) for own in judged
     ]
+    wrong = Counter(word for own in judged for word, code in own if code not in (0, CODE[Reason.REPEATED_WORD]))
+    results.attrs["refused"] = comma.join(f"{word[:LONGEST_WORD]} ({n})" for word, n in wrong.most_common(5)) or "none"
     return results
 
 

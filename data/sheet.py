@@ -23,7 +23,7 @@ _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠](?<![+\-](?=[0-9]+([.,][0-9]+)?\Z))")
 _JAPANESE = re.compile("[ぁ-んァ-ヶ一-龥]")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,3})([^0-9]*)", re.DOTALL)
-_IMPORT = '{"ImportId":'
+_EXPLAINS = ('{"ImportId":', "Open-Ended Response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +50,25 @@ class Sheet:
         return None
 
     def sets(self) -> list[tuple[str, dict[int, Any]]]:
-        """Columns that differ by a number alone, each by it, with what stands around it; UserError if two are the same.
+        """Columns that differ by a number alone, each by it, with what stands around it.
 
-        Where a heading is a code, a full stop and a text (LimeSurvey), its code is looked at too.
+        At -1 is one whose number comes twice. Where a heading is a code, a full stop and a text (LimeSurvey), its code
+        is looked at too.
         """
-        sets: dict[tuple[str, str, str], dict[int, Any]] = {}
+        sets: dict[tuple[str, str], dict[int, Any]] = {}
         for k, heading in enumerate(self.cells.columns):
             code, stop, _ = heading.partition(". ")
             for name, end in {heading: "", code: stop}.items():
-                if match := _NUMBERED.fullmatch(nfkc(name).strip().casefold()):
-                    own = sets.setdefault((match[1], match[3], end), {})
-                    if int(match[2]) in own:
-                        raise UserError(f"{self.path}: two columns are {brief(heading)}; rename one of them")
-                    own[int(match[2])] = self.cells.iloc[:, k]
-        return [(_plain("".join(around)), own) for around, own in sets.items()]
+                if match := _NUMBERED.fullmatch(nfkc(name)):
+                    own = sets.setdefault((_plain(match[1] + match[3]), end), {})
+                    number = int(match[2])
+                    own[-1 if number in own else number] = self.cells.iloc[:, k]
+        return [("".join(around), own) for around, own in sets.items()]
 
     def answers(self) -> "Sheet":
-        """Without rows that repeat the headings, or explain them: Qualtrics' second, and third full of ImportIds."""
+        """Without rows that repeat the headings, or explain them by the signs of Qualtrics and SurveyMonkey."""
         headings = (self.cells.to_numpy() == self.cells.columns.to_numpy()).all(axis=1)
-        ids = self.cells.map(lambda cell: not cell or cell.startswith(_IMPORT)).all(axis=1).to_numpy()[:2]
+        ids = self.cells.map(lambda cell: not cell or cell.startswith(_EXPLAINS)).all(axis=1).to_numpy()[:2]
         headings[: 1 + ids.argmax()] |= ids.any()
         return replace(self, cells=self.cells[~headings])
 

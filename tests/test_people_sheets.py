@@ -369,3 +369,33 @@ def test_a_list_in_one_piece_is_not_called_short_without_a_word_on_the_reader(fa
     page = (tmp_path / "out/people.md").read_text("utf-8")
     assert "2 lists were read as one word" in page
     assert "were written" not in page
+
+
+def surveymonkey():
+    headings = ["Respondent ID", "Collector ID", "Start Date", "単語を10個書いてください"]
+    answers = [["118", "4", "05/01/2026 10:00:00", "\n".join(WORDS)], ["119", "4", "05/01/2026", "・".join(WORDS)]]
+    return table([headings, ["", "", "", "Open-Ended Response"], *answers])
+
+
+def gorilla():
+    end = ["END OF FILE", *[""] * 11]
+    headings = ["Event Index", "Participant Private ID", *(f"word-{k}" for k in range(1, 11))]
+    return table([headings, ["1", "9001", *WORDS], ["1", "9002", *WORDS], end])
+
+
+@pytest.mark.parametrize("export", [surveymonkey, gorilla])
+def test_exports_that_were_kept_back(export, tmp_path):
+    assert lists_of(tmp_path, export())["words"].tolist() == [WORDS, WORDS]
+
+
+def test_a_heading_that_comes_twice_is_looked_at_only_where_words_may_be(tmp_path):
+    text = table([["participant", "Q1", "Q1", "response"], ["1", "3", "4", "、".join(WORDS)]])
+    assert lists_of(tmp_path, text)["words"].tolist() == [WORDS]
+    with pytest.raises(UserError, match="word1"):
+        lists_of(tmp_path, wide([*NAMES["word1"], "word01"], [[*WORDS, "犬"]]))
+
+
+def test_rows_of_one_word_are_an_error(tmp_path):
+    rows = [["Participant Private ID", "Question Key", "Response"], *(["9", f"w{k}", w] for k, w in enumerate(WORDS))]
+    with pytest.raises(UserError, match="is one word; put a person's ten words into one row"):
+        lists_of(tmp_path, table(rows))

@@ -93,7 +93,7 @@ def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(tm
     assert one["sozo_strict_reason"] == "format"
     assert out.count("走る (3)") == 3  # below the table, and in both paragraphs
     assert out.count("not to be compared") == 2
-    assert "jumandic-speakers 1.0" in out
+    assert "jumandic-speakers (jumandic 1.0" in out
     explicit = tmp_path / "paper"
     code, out, err = command(
         monkeypatch, capsys, "score", "dat", file, "--noun-checker", "jumandic", "--output", explicit

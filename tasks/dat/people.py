@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
+import yaml
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import LONGEST_WORD, brief, nfkc, parse_json
@@ -27,34 +29,16 @@ from sozo.tasks.dat.words import CODE, REASONS
 if TYPE_CHECKING:
     import pandas as pd
 
-_PARTICIPANT = (
-    *(
-        "participant",
-        "participant id",
-        "subject",
-        "subject id",
-        "参加者",
-        "参加者番号",
-        "参加者ID",
-        "被験者",
-        "被験者番号",
-    ),
-    *("学籍番号", "ID", "氏名", "participant private id", "prolific pid", "worker id", "respondent id", "response id"),
-    *("id. response id", "回答ID", "run id", "timestamp", "タイムスタンプ"),  # from here on what survey tools number
-)
-_TRIAL = ("trial", "item", "list", "session", "試行", "試行番号", "リスト", "項目", "課題")
-_RESPONSE = ("response", "responses", "answer", "回答", "解答", "反応")
-_SCORE = ("sozo score", "score", "得点", "スコア")
-# What stands around the number of a word's column: word01, 第1語, 1 (SPSS: @1).
+TEXTS = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
+_KNOWN = TEXTS["headings"]
 _LOOKED_AT = 100  # rows, to see whether a column holds lists
-_WORDS = frozenset(("", "@", "word", "単語", "語", "第語", "noun", "名詞", *_RESPONSE))
 _NOTHING = re.compile(
     r"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|(な|無|ナ)[しシ]|特に(なし|無し|ない)|(無|未)(回答|記入)|none|nil|null|nan|\W?n[/.]?a\.?",
     re.IGNORECASE,
 )
 # What parts a person's words wherever it stands; and where every piece has it (コーヒー・カップ may be one word).
 _APART = re.compile(r"[。→⇒➡>/|【】]|[」』]\s*[「『]|\s[-‐−–—~+&]\s")
-_WITHIN = re.compile(r"[・.+&~]|(?<=[^\x00-\x7f])[-‐−–—](?=[^\x00-\x7f])")
+_WITHIN = re.compile(r"[・.]|(?<=[^\x00-\x7f])[-‐−–—~+&](?=[^\x00-\x7f])")
 _CIRCLED = re.compile("[①-⑳❶-❿➀-➓]")
 _READING = re.compile(r"(?<=\w)[ \t]*\((?![0-9]{1,2}\))[^()\n]*+\)")
 _KANJI = "一二三四五六七八九十"
@@ -149,10 +133,11 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     without a word beside others of the same list, are no lists.
     """
     sheet = sheet.answers()
-    participant, trial, (name, columns) = sheet.column(*_PARTICIPANT), sheet.column(*_TRIAL), _columns(sheet, language)
+    participant, trial = (sheet.column(*_KNOWN[name]) for name in ("participant", "trial"))
+    name, columns = _columns(sheet, language)
     missing = ["participant"] * (participant is None) + ["response (or word1 to word10)"] * (not columns)
     if missing:
-        raise sheet.missing(*missing, known=(*_PARTICIPANT, *_RESPONSE, "word1", "単語1", "第1語"))
+        raise sheet.missing(*missing, known=_KNOWN["participant"] + _KNOWN["response"] + _KNOWN["word"])
     lists = participant.to_frame("participant").assign(trial="" if trial is None else trial)
     lists["words"], lists["text"] = zip(*_read(columns, language), strict=True)
     same = ["participant", "trial"]
@@ -175,13 +160,15 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
 
 def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
     """The column of the responses, or the ten of their words, and what they are called; none if there is no such."""
-    response, sets = sheet.column(*_RESPONSE), sheet.sets()
-    known = [columns for around, columns in sets if around in _WORDS]
+    response, sets = sheet.column(*_KNOWN["response"]), sheet.sets()
+    known = [columns for around, columns in sets if around in _KNOWN["around"]]
     for columns in known:
         if response is not None or len(known) > 1 or not _ten(columns):
             also = "" if response is None else f" and {response.name}"
             why = f"has some columns of a set of ten words, or two sets: {_called(columns)}{also}"
-            raise UserError(f"{sheet.path}: {why}; call all ten word1 to word10, and rename what is not to be scored")
+            raise UserError(
+                f"{sheet.path}: {why}; call all ten word1 to word10 (empty if not asked), and rename those that are not to be scored"
+            )
     if response is not None:
         return brief(str(response.name)), [response]
     found = [_ten(columns) for columns in known]
@@ -196,10 +183,10 @@ def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
 
 
 def _ten(columns: Mapping[int, "pd.Series"]) -> list["pd.Series"]:
-    """The columns 1 to 10 of a set, or 0 to 9; none if it lacks one of them."""
-    first = min(columns) == 0 and NUM_WORDS not in columns
-    numbers = range(1 - first, NUM_WORDS + 1 - first)
-    return [columns[number] for number in numbers] if columns.keys() >= set(numbers) else []
+    """The columns 1 to 10 of a set, or 0 to 9; none if it lacks one of them, or has one twice."""
+    first = 0 if NUM_WORDS not in columns else 1
+    numbers = range(first, first + NUM_WORDS)
+    return [columns[k] for k in numbers] if columns.keys() >= set(numbers) and -1 not in columns else []
 
 
 def _called(columns: Mapping[int, "pd.Series"]) -> str:
@@ -272,7 +259,7 @@ def percentiles(scores: np.ndarray, sheet: Sheet, scale: str, most: int) -> tupl
     """
     import pandas as pd
 
-    column, scales = sheet.column(*_SCORE), sheet.column("sozo scale")
+    column, scales = sheet.column(*_KNOWN["score"]), sheet.column("sozo scale")
     if column is None:
         raise sheet.missing("score")
     if scales is not None and (other := set(scales) - {scale, ""}):

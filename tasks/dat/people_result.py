@@ -2,11 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import yaml
 
 import sozo
 from sozo.data.record import provenance
@@ -18,7 +15,7 @@ from sozo.scoring.statistics.correlation import Correlation
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, tabulate
-from sozo.tasks.dat.people import percentiles, read_written, score_written
+from sozo.tasks.dat.people import TEXTS, percentiles, read_written, score_written
 from sozo.tasks.dat.scorer import OLSONS_DAT
 from sozo.tasks.task import PeopleScored
 
@@ -39,15 +36,15 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     name = task.settings.noun_checker
     paper = name.removesuffix(SPEAKERS)
     other = scorer.by(paper if paper != name else name + SPEAKERS, task.settings)
-    checker = f"{said['noun_checker']} {versions.get(paper, '')}".strip()
+    checker = f"{paper} {versions.get(paper, '')}".strip()
+    checker = f"{name} ({checker})" if paper != name else checker
     changed = [name for name, value in task.deciding().items() if value is True and name not in ("reasoning", "olson")]
     checker += f" ({', '.join(changed)})" if changed else ""
     encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
-    texts = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
     by_olson, language = task.settings.olson, task.settings.language
     on_scale = said.get("score_name") == OLSONS_DAT
-    facts = texts["language"][language] | texts["nouns"][language][paper != name]
-    facts |= texts["olson"][by_olson] | texts["on_scale"][on_scale]
+    facts = TEXTS["language"][language] | TEXTS["nouns"][language][paper != name]
+    facts |= TEXTS["olson"][by_olson] | TEXTS["on_scale"][on_scale]
     scale = f"{encoder}, {checker}, first 7 valid of 10{facts['times']}"
     results = score_written(lists, scorer, other if paper != name else scorer)
     results[["other_score", "other_reason"]] = score_written(lists, other)[["score", "reason"]]
@@ -55,12 +52,12 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     facts |= {"more": "", "more_ja": ""}
     if own:
         results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale, 2 * scorer.rules.times)
-        facts |= {name: texts[name].format(n=n, name=own.path.name) for name in ("more", "more_ja")}
+        facts |= {name: TEXTS[name].format(n=n, name=own.path.name) for name in ("more", "more_ja")}
     facts |= {"other": other.checker.name, "refused": results.attrs["refused"], "checker": checker}
     rules = {"First seven valid words of ten": "", f"The same, nouns by {other.checker.name}": "other_"}
     rules["Strict, as models are scored"] = "strict_"
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
-    notes = [f"The score is by {encoder}. {facts['norms']}", texts["noted"].format(**facts)]
+    notes = [f"The score is by {encoder}. {facts['norms']}", TEXTS["noted"].format(**facts)]
     notes += _notes(sheet.cells.index.difference(lists.index).tolist(), lists, results, language)
     shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
     shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
@@ -81,7 +78,7 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     return PeopleScored(
         replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
         (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
-        [texts[language].format(**facts) for language in ("english", "japanese")],
+        [TEXTS[language].format(**facts) for language in ("english", "japanese")],
     )
 
 

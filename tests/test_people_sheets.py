@@ -42,6 +42,20 @@ CELLS = {
     "label": numbered(lambda k, w: f"単語{k}:{w}", " "),
     "label_wide": numbered(lambda k, w: f"単語{'１０' if k == 10 else WIDE[k - 1]}：{w}"),
     "english_label": numbered(lambda k, w: f"Word {k}: {w}"),
+    "circled_label": numbered(lambda k, w: f"単語{CIRCLED[k - 1]}：{w}"),
+    "circled_kanji": numbered(lambda k, w: f"{chr(0x3280 + k - 1)}{w}", ""),
+    "parenthesised": numbered(lambda k, w: f"{chr(0x2474 + k - 1)}{w}", ""),
+    "parenthesised_kanji": numbered(lambda k, w: f"{chr(0x3220 + k - 1)}{w}", ""),
+    "brackets_glued": numbered(lambda k, w: f"({k}){w}", ""),
+    "square_brackets": numbered(lambda k, w: f"[{k}] {w}"),
+    "hash": numbered(lambda k, w: f"#{k} {w}", " "),
+    "no": numbered(lambda k, w: f"No.{k} {w}", "、"),
+    "dots_glued": numbered(lambda k, w: f"{k}.{w}", ""),
+    "kanji_middle_dot": numbered(lambda k, w: f"{KANJI[k - 1]}・{w}"),
+    "count": numbered(lambda k, w: f"{k}つ目：{w}", "、"),
+    "spaced_middle_dots": " ・ ".join(WORDS),
+    "hyphens": "-".join(WORDS),
+    "spaced_dashes": " – ".join(WORDS),
     "ordinal": numbered(lambda k, w: f"第{k}語 {w}"),
     "one_missed": numbered(lambda k, w: w if k == 5 else f"{k}{w}"),
     "middle_dots": "・".join(WORDS),
@@ -160,7 +174,7 @@ def test_a_sheet_without_known_headings_is_told_those_that_are_known(tmp_path):
         lists_of(tmp_path, "who,text\na,犬\n")
     for known in ("participant", "参加者", "学籍番号", "response", "回答", "word1", "第1語", "who, text"):
         assert known in str(error.value)
-    with pytest.raises(UserError, match="V1 to V10.*W2_1 to W2_10|W2_1 to W2_10.*V1 to V10"):
+    with pytest.raises(UserError, match="V1 to V10 and W2_1 to W2_10"):
         lists_of(tmp_path, wide([*NAMES["V1"], *(f"W2_{k}" for k in range(1, 11))], [WORDS * 2]))
 
 
@@ -197,7 +211,11 @@ def test_a_cell_of_a_word_column_is_never_split(tmp_path):
     assert lists_of(tmp_path, wide(NAMES["word1"], [english]), "en")["words"].tolist() == [english]
 
 
-@pytest.mark.parametrize("nothing", ["なし", "ナシ", "無し", "特になし", "none", "None", "NA", "N/A", "n/a", "-", "ー", "―", "－", "NaN", "null", "無回答", "未記入", "-99", "999", "。", "…"])  # fmt: skip
+NOTHING = "なし ナシ 無し 特になし none None NA N/A n/a - ー ― － NaN null 無回答 未記入"
+NOTHING += " なし。 （なし） 該当なし -99 999 。 …"
+
+
+@pytest.mark.parametrize("nothing", NOTHING.split())
 def test_a_word_for_nothing_in_an_otherwise_empty_cell_is_no_word(nothing, tmp_path):
     few = [*WORDS[:6], *[nothing] * 4]
     lists = lists_of(tmp_path, wide(NAMES["word1"], [few]))
@@ -393,6 +411,11 @@ def test_a_heading_that_comes_twice_is_looked_at_only_where_words_may_be(tmp_pat
     assert lists_of(tmp_path, text)["words"].tolist() == [WORDS]
     with pytest.raises(UserError, match="word1"):
         lists_of(tmp_path, wide([*NAMES["word1"], "word01"], [[*WORDS, "犬"]]))
+
+
+def test_a_scale_in_columns_1_to_5_stands_beside_a_response(tmp_path):
+    text = table([["participant", *"12345", "response"], ["1", *"54321", "、".join(WORDS)]])
+    assert lists_of(tmp_path, text)["words"].tolist() == [WORDS]
 
 
 def test_rows_of_one_word_are_an_error(tmp_path):

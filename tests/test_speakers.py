@@ -85,7 +85,7 @@ def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(tm
     code, out, err = command(monkeypatch, capsys, "score", "dat", file, "--output", tmp_path / "people")
     assert (code, err) == (0, "")
     out = " ".join(out.split())
-    one, two = written(tmp_path / "people/scores.csv")
+    one, _ = written(tmp_path / "people/scores.csv")
     assert one["sozo_words"] == "自由、優しさ、お茶、犬、法律、海、数学"
     assert float(one["sozo_score"]) > 0
     assert (one["sozo_other_score"], one["sozo_other_reason"]) == ("", "fewer_than_7_valid")

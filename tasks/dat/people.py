@@ -8,7 +8,6 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -33,20 +32,21 @@ TEXTS = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text
 _KNOWN = TEXTS["headings"]
 _LOOKED_AT = 100  # rows, to see whether a column holds lists
 _NOTHING = re.compile(
-    r"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|(な|無|ナ)[しシ]|特に(なし|無し|ない)|(無|未)(回答|記入)|none|nil|null|nan|\W?n[/.]?a\.?",
+    r"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|(特に|該当)?(な|無|ナ)[しシ]|特にない|(無|未)(回答|記入)|none|nil|null|nan|\W?n[/.]?a\.?",
     re.IGNORECASE,
 )
 # What parts a person's words wherever it stands; and where every piece has it (コーヒー・カップ may be one word).
 _APART = re.compile(r"[。→⇒➡>/|【】]|[」』]\s*[「『]|\s[-‐−–—~+&]\s")
 _WITHIN = re.compile(r"[・.]|(?<=[^\x00-\x7f])[-‐−–—~+&](?=[^\x00-\x7f])")
-_CIRCLED = re.compile("[①-⑳❶-❿➀-➓]")
+_LABEL = r"(?:(?:単語|words?|no\.?|第)\s*)?"  # before a number
+_CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
 _READING = re.compile(r"(?<=\w)[ \t]*\((?![0-9]{1,2}\))[^()\n]*+\)")
 _KANJI = "一二三四五六七八九十"
 _BEHIND = r"[\s.)\]】>:、,・-]"  # a number
 _BETWEEN = re.compile(r"[\n\r\t,，、､;；]")
 _NUMBERING = re.compile(r"\s*([①-⑳]|[(（]?[0-9０-９]{1,2}([)）.．:：\s]|$))?[\s・•*●○■-]*")
 _AROUND = " 　。．.「」『』\"'“”"
-_EDGES = _AROUND + "・()[]-:,、\n\t"
+_EDGES = _AROUND + "・()（）[]<#*-:,、\n\t"
 # What stands around a chat model's words: sentences before and behind them; Markdown, readings and explanations.
 _SENTENCES = re.compile(
     r"\A(?:(?:はい|[^\n]{4,})(?<![0-9０-９])[。．.:：!！](?!\Z)\s*){1,2}+|\n[^\n]{4,}+(?<=[。．.!！?？])\Z"
@@ -98,7 +98,7 @@ def _without_numbers(text: str) -> str:
 def _marker(number: int) -> re.Pattern[str]:
     kanji = f"|(?<![^\\s、,;(]){own}{_BEHIND}+" if (own := _KANJI[number - 1 : number]) else ""
     digits = rf"(?<![0-9])0?{number}(?![0-9])\s*(?:語|つ目|個目|番目?)?{_BEHIND}*"
-    return re.compile(rf"(?:(?:単語|words?|no\.?|第)\s*)?(?:{digits}{kanji})", re.IGNORECASE)
+    return re.compile(rf"{_LABEL}(?:{digits}{kanji})", re.IGNORECASE)
 
 
 def _listed(text: str, language: str) -> list[str]:
@@ -161,37 +161,25 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
 def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
     """The column of the responses, or the ten of their words, and what they are called; none if there is no such."""
     response, sets = sheet.column(*_KNOWN["response"]), sheet.sets()
-    known = [columns for around, columns in sets if around in _KNOWN["around"]]
-    for columns in known:
-        if response is not None or len(known) > 1 or not _ten(columns):
-            also = "" if response is None else f" and {response.name}"
-            why = f"has some columns of a set of ten words, or two sets: {_called(columns)}{also}"
-            raise UserError(
-                f"{sheet.path}: {why}; call all ten word1 to word10 (empty if not asked), and rename those that are not to be scored"
-            )
-    if response is not None:
-        return brief(str(response.name)), [response]
-    found = [_ten(columns) for columns in known]
+    found = [([response], [response])] if response is not None else []
+    known = _KNOWN["around"] if found else ["", *_KNOWN["around"]]  # with a response, 1 to 5 are a scale
+    found += [(list(own.values()), _ten(own)) for around, own in sets if around in known]
     if not found:  # whatever it is called: seven different words in most rows, in one cell or in ten
-        single = [[sheet.cells.iloc[:, k]] for k in range(sheet.cells.shape[1])]
-        tens = [_ten(columns) for _, columns in sets if len(columns) == NUM_WORDS]
-        found = [own for own in (*single, *filter(None, tens)) if _lists(own, language)]
-    names = [_called(dict(enumerate(columns))) for columns in found]
-    if len(found) > 1:
-        raise UserError(f"{sheet.path}: lists may be in {' or '.join(names)}; call one response, or word1 to word10")
-    return (names[0], found[0]) if found else ("", [])
+        others = [[cells] for _, cells in sheet.cells.items()] + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
+        found = [(own, own) for own in others if own and _lists(own, language)]
+    ends = [dict.fromkeys(brief(str(own[k].name)) for k in (0, -1)) for own, _ in found]
+    names = " and ".join(map(" to ".join, ends))
+    if len(found) > 1 or (found and not found[0][1]):
+        how = "have one column response, or all ten of word1 to word10 (empty if not asked)"
+        raise UserError(f"{sheet.path}: lists may be in {names}; {how}, and rename those that are not to be scored")
+    return names, found[0][1] if found else []
 
 
-def _ten(columns: Mapping[int, "pd.Series"]) -> list["pd.Series"]:
+def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:
     """The columns 1 to 10 of a set, or 0 to 9; none if it lacks one of them, or has one twice."""
     first = 0 if NUM_WORDS not in columns else 1
     numbers = range(first, first + NUM_WORDS)
     return [columns[k] for k in numbers] if columns.keys() >= set(numbers) and -1 not in columns else []
-
-
-def _called(columns: Mapping[int, "pd.Series"]) -> str:
-    ends = [brief(str(columns[number].name)) for number in sorted({min(columns), max(columns)})]
-    return " to ".join(ends)
 
 
 def _lists(columns: list["pd.Series"], language: str) -> bool:
@@ -202,7 +190,7 @@ def _lists(columns: list["pd.Series"], language: str) -> bool:
 def _read(columns: list["pd.Series"], language: str) -> list[tuple[list[str], str]]:
     """Of each row the words, as people's rule reads them, and the text, as the strict one does."""
     rows = [[cell.strip() for cell in row] for row in zip(*columns, strict=True)]
-    rows = [["" if _NOTHING.fullmatch(cell) else cell for cell in row] for row in rows]
+    rows = [["" if _NOTHING.fullmatch(cell.strip(_EDGES)) else cell for cell in row] for row in rows]
     if len(columns) > 1:
         lines = ["\n".join(" ".join(cell.split()) for cell in row) for row in rows]
         return [(words, write_list(words)) for words in (people_words(text, language, whole=True) for text in lines)]

@@ -380,6 +380,16 @@ def test_a_second_list_that_is_empty_is_a_list(tmp_path):
     assert lists_of(tmp_path, table(rows))["words"].tolist() == [WORDS, [], []]
 
 
+def test_headings_and_refused_words_have_no_meaning_on_the_page(fake, tmp_path):  # noqa: F811
+    words = "\n".join(["<img src=x>", "[a](b)", "\x1b[31mred", *AXES[:10]])
+    text = table([["participant", "<script>x</script> \x1b[31m"], ["1", words], ["2", words]])
+    score_people(fake, save(tmp_path / "p.csv", text), tmp_path / "out", PeopleOptions())
+    for name in ("people.md", "people.html"):
+        page = (tmp_path / "out" / name).read_text("utf-8")
+        for evil in ("<script>x", "<img", "[a](b", *["\x1b"] * (name == "people.md")):
+            assert evil not in page
+
+
 def test_a_list_in_one_piece_is_not_called_short_without_a_word_on_the_reader(fake, tmp_path):  # noqa: F811
     glued = "".join(AXES[:10])
     rows = [["participant", "response"], ["1", "、".join(AXES[:10])], ["2", glued], ["3", glued]]

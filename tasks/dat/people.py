@@ -81,17 +81,14 @@ def people_words(text: str, language: str = "ja", whole: bool = False) -> list[s
 
 def _without_numbers(text: str) -> str:
     """Line breaks for the numbers that run through a list: 1犬 2猫, 単語1:犬 単語2:猫, 一、犬 二、猫."""
-    spans, at = [], 0
+    pieces, at = [], 0
     for number in range(1, 2 * NUM_WORDS + 1):
         if found := _marker(number).search(text, at):
-            spans.append(found.span())
+            pieces.append(text[at : found.start()])
             at = found.end()
-    if len(spans) < 2 or any(map(str.isalnum, text[: spans[0][0]])):
-        return text
-    ends = [start for start, _ in spans[1:]] + [len(text)]
-    pieces = [text[end:start] for (_, end), start in zip(spans, ends, strict=True)]
-    filled = sum(any(map(str.isalnum, piece)) for piece in pieces)
-    return "\n".join(pieces) if 2 * filled > len(pieces) else text
+    pieces.append(text[at:])
+    before, *filled = (any(map(str.isalnum, piece)) for piece in pieces)
+    return "\n".join(pieces) if not before and 1 < len(filled) < 2 * sum(filled) else text
 
 
 @cache
@@ -184,7 +181,7 @@ def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:
 
 def _lists(columns: list["pd.Series"], language: str) -> bool:
     read = [len(set(words)) for words, _ in _read([own[:_LOOKED_AT] for own in columns], language) if words]
-    return bool(read) and float(np.median(read)) >= COUNTED
+    return bool(np.median(read or [0]) >= COUNTED)
 
 
 def _read(columns: list["pd.Series"], language: str) -> list[tuple[list[str], str]]:

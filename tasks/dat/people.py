@@ -166,6 +166,8 @@ def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
         found = [(own, own) for own in others if own and _lists(own, language)]
     ends = [dict.fromkeys(brief(str(own[k].name)) for k in (0, -1)) for own, _ in found]
     names = " and ".join(map(" to ".join, ends))
+    if len(found) == 1 and not found[0][1]:
+        names += f" (of ten columns {len(found[0][0])})"
     if len(found) > 1 or (found and not found[0][1]):
         how = "have one column response, or all ten of word1 to word10 (empty if not asked)"
         raise UserError(f"{sheet.path}: lists may be in {names}; {how}, and rename those that are not to be scored")

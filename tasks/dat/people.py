@@ -164,10 +164,8 @@ def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
     if not found:  # whatever it is called: seven different words in most rows, in one cell or in ten
         others = [[cells] for _, cells in sheet.cells.items()] + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
         found = [(own, own) for own in others if own and _lists(own, language)]
-    ends = [dict.fromkeys(brief(str(own[k].name)) for k in (0, -1)) for own, _ in found]
-    names = " and ".join(map(" to ".join, ends))
-    if len(found) == 1 and not found[0][1]:
-        names += f" (of ten columns {len(found[0][0])})"
+    ends = [" to ".join(dict.fromkeys(brief(str(own[k].name)) for k in (0, -1))) for own, _ in found]
+    names = " and ".join(end if ten else f"{end} (not all ten)" for end, (_, ten) in zip(ends, found, strict=True))
     if len(found) > 1 or (found and not found[0][1]):
         how = "have one column response, or all ten of word1 to word10 (empty if not asked)"
         raise UserError(f"{sheet.path}: lists may be in {names}; {how}, and rename those that are not to be scored")

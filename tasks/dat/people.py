@@ -186,8 +186,9 @@ def _lists(columns: list["pd.Series"], language: str) -> bool:
 
 def _read(columns: list["pd.Series"], language: str) -> list[tuple[list[str], str]]:
     """Of each row the words, as people's rule reads them, and the text, as the strict one does."""
-    rows = [[cell.strip() for cell in row] for row in zip(*columns, strict=True)]
-    rows = [["" if _NOTHING.fullmatch(cell.strip(_EDGES)) else cell for cell in row] for row in rows]
+    rows = [
+        ["" if _NOTHING.fullmatch(cell.strip(_EDGES)) else cell for cell in row] for row in zip(*columns, strict=True)
+    ]
     if len(columns) > 1:
         lines = ["\n".join(" ".join(cell.split()) for cell in row) for row in rows]
         return [(words, write_list(words)) for words in (people_words(text, language, whole=True) for text in lines)]
@@ -243,6 +244,7 @@ def percentiles(scores: np.ndarray, sheet: Sheet, scale: str, most: int) -> tupl
     scale.
     """
     import pandas as pd
+    from scipy.stats import percentileofscore
 
     column, scales = sheet.column(*_KNOWN["score"]), sheet.column("sozo scale")
     if column is None:
@@ -258,5 +260,4 @@ def percentiles(scores: np.ndarray, sheet: Sheet, scale: str, most: int) -> tupl
         )
     if norms.empty:
         raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
-    ends = [np.searchsorted(np.sort(norms), scores.round(4), side) for side in ("left", "right")]
-    return np.where(np.isnan(scores), np.nan, 50 * np.add(*ends) / len(norms)), len(norms)
+    return percentileofscore(norms, scores.round(4), kind="mean"), len(norms)

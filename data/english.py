@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -42,6 +43,25 @@ def noun_lemmas() -> dict[str, str]:
     function = frozenset(_FUNCTION.split())
     nouns = {word: own for word, own in dictionary()["noun"].items() if word.islower() and word not in function}
     return {word: word if word in own else own[0] for word, own in nouns.items()}
+
+
+@cache
+def newer_noun_lemmas() -> dict[str, str]:
+    """Nouns in lower case, singular or plural, with their lemmas, of SCOWL's dictionary (PyPI package spylls, 2020).
+
+    It says of a word which endings it takes: 's (M) makes a noun of it, and -s (S) the plural.
+
+    >>> [newer_noun_lemmas().get(word) for word in ("selfies", "app", "beautiful")]
+    ['selfie', 'app', None]
+    """
+    require("spylls", "the dictionary of newer English nouns")
+    path = Path(str(distribution("spylls").locate_file("spylls/hunspell/data/en/en_US.dic")))
+    lemmas = {}
+    for word, _, endings in (line.partition("/") for line in path.read_text("utf-8").split()):
+        if word.islower() and "M" in endings and word not in _FUNCTION.split():
+            stem = re.sub("(?<![aeiou])y$", "ie", word)
+            lemmas[word] = lemmas[stem + ("es" if word[-1] in "sxzh" else "s") * ("S" in endings)] = word
+    return lemmas
 
 
 @cache

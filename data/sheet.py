@@ -2,13 +2,14 @@
 
 import io
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.errors import UserError, require
-from sozo.data.foreign import MOST_COLUMNS, nfkc
+from sozo.data.foreign import MOST_COLUMNS, brief, nfkc
 from sozo.data.record import write_whole
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 # What begins a formula in a spreadsheet, in a Japanese one full-width too; a plain number is none.
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠](?<![+\-](?=[0-9]+([.,][0-9]+)?\Z))")
 _JAPANESE = re.compile("[ぁ-んァ-ヶ一-龥]")
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,3})([^0-9]*)", re.DOTALL)
+_EXPLAINS = ('{"ImportId":', "Open-Ended Response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,34 @@ class Sheet:
                 return cells.str.strip().str.replace(r"^([0-9]+)\.0+$", r"\1", regex=True)
         return None
 
-    def missing(self, *names: str) -> UserError:
-        """That a column is missing, and which there are."""
-        there = ", ".join(filter(None, self.cells.columns))
-        return UserError(f"{self.path}: no column {' and no column '.join(names)}; the columns are: {there}")
+    def sets(self) -> list[tuple[str, dict[int, Any]]]:
+        """Columns that differ by a number alone, each by it, with what stands around it.
+
+        At -1 is one whose number comes twice. Where a heading is a code, a full stop and a text (LimeSurvey), its code
+        is looked at too.
+        """
+        sets: dict[tuple[str, str], dict[int, Any]] = {}
+        for k, heading in enumerate(self.cells.columns):
+            code, stop, _ = heading.partition(". ")
+            for name, end in {heading: "", code: stop}.items():
+                if match := _NUMBERED.fullmatch(nfkc(name)):
+                    own = sets.setdefault((_plain(match[1] + match[3]), end), {})
+                    number = int(match[2])
+                    own[-1 if number in own else number] = self.cells.iloc[:, k]
+        return [("".join(around), own) for around, own in sets.items()]
+
+    def answers(self) -> "Sheet":
+        """Without rows that repeat the headings, or explain them by the signs of Qualtrics and SurveyMonkey."""
+        headings = (self.cells.to_numpy() == self.cells.columns.to_numpy()).all(axis=1)
+        ids = self.cells.map(lambda cell: not cell or cell.startswith(_EXPLAINS)).all(axis=1).to_numpy()[:2]
+        headings[: 1 + ids.argmax()] |= ids.any()
+        return replace(self, cells=self.cells[~headings])
+
+    def missing(self, *names: str, known: Sequence[str] = ()) -> UserError:
+        """That a column is missing, which there are, and which headings are known."""
+        there = ", ".join(map(brief, filter(None, self.cells.columns)))
+        also = f". Known headings: {', '.join(known)}" if known else ""
+        return UserError(f"{self.path}: no column {' and no column '.join(names)}; the columns are: {there}{also}")
 
 
 def read_sheet(path: Path) -> Sheet:

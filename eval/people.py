@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from sozo.data.errors import UserError, require
+from sozo.data.markdown import plain
 from sozo.data.settings import setting
 from sozo.data.sheet import write_sheet
 from sozo.eval.pages import PageFolder
@@ -25,6 +26,7 @@ class PeopleOptions:
 def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -> PageRun:
     """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md."""
     require("jinja2", "the page of people's answers")
+    task = task.for_people()
     server, folder = task.words_go()
     if server and not options.send_words:
         local = "take an encoder on this machine such as ja-ginza, or add --send-words if people agreed to it"
@@ -43,6 +45,7 @@ def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -
     page.add("people.html", render("people.html", title=title, tables=scored.tables, methods=scored.methods))
     page.files.append("scores.csv")
     read = f"{len(scored.sheet.cells):,} rows were read as {scored.sheet.encoding}."
-    notes = [note for table in scored.tables[:-1] for note in table.notes]
-    parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), *notes, "## Methods, to paste", *scored.methods]
+    notes = [plain(note) for table in scored.tables[:-1] for note in table.notes]
+    methods = map(plain, scored.methods)
+    parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), *notes, "## Methods, to paste", *methods]
     return page.publish("\n\n".join(parts), {"files": page.files})

@@ -22,8 +22,10 @@ class Language:
 
 
 LANGUAGES = {
-    "ja": Language("Japanese", ("jumanpp", "jumandic"), "auto", "ja-ginza", load_nouns),
-    "en": Language("English", ("lemminflect",), "lemminflect", "minilm", english_nouns),
+    "ja": Language(
+        "Japanese", ("jumanpp", "jumandic", "jumanpp-speakers", "jumandic-speakers"), "auto", "ja-ginza", load_nouns
+    ),
+    "en": Language("English", ("lemminflect", "lemminflect-speakers"), "lemminflect", "minilm", english_nouns),
 }
 
 

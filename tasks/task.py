@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_answers_file
@@ -190,6 +190,10 @@ class Task:
         return tuple(Bound(measure=measure, margin=0.05, least=30) for measure in shares)
 
     # What a task with `people` is asked.
+
+    def for_people(self) -> Self:
+        """The task with the defaults for people."""
+        return self
 
     def words_go(self) -> tuple[str | None, Path | None]:
         """The server that gets every word, and the folder that keeps it, if the settings name such."""

@@ -8,23 +8,32 @@ from sozo.data.errors import UserError
 from sozo.scoring.nouns.english import LemminflectChecker
 from sozo.scoring.nouns.jumandic import JumanDicChecker
 from sozo.scoring.nouns.jumanpp import JumanppChecker
-from sozo.scoring.nouns.rules import NounChecker, NounRules, Verdict
+from sozo.scoring.nouns.rules import MorphemeChecker, NounChecker, NounRules, Verdict
+from sozo.scoring.nouns.speakers import SpeakersChecker
 
 __all__ = ["JumanDicChecker", "JumanppChecker", "NounChecker", "NounRules", "Verdict", "make_noun_checker"]
+
+SPEAKERS = "-speakers"  # behind a checker's name: what people call nouns counts too
 
 
 def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> NounChecker:
     """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command works, else jumandic).
 
-    `lemminflect` is for English, to which the `rules` do not apply.
+    `lemminflect` is for English, to which the `rules` do not apply. With `-speakers` behind it a name is the checker
+    for people, who call more words nouns than the paper's rule does.
     """
-    if name == "lemminflect":
-        return LemminflectChecker()
-    if name == "jumanpp" or (name == "auto" and (command := shutil.which("jumanpp")) and _works(command)):
-        return JumanppChecker(rules)
-    if name in ("jumandic", "auto"):
-        return JumanDicChecker(rules)
-    raise UserError(f"no noun checker is called {name!r}; choose auto, jumanpp, jumandic or (English) lemminflect")
+    paper = name.removesuffix(SPEAKERS)
+    checker: MorphemeChecker
+    if paper == "lemminflect":
+        return LemminflectChecker(name)
+    if paper == "jumanpp" or (paper == "auto" and (command := shutil.which("jumanpp")) and _works(command)):
+        checker = JumanppChecker(rules)
+    elif paper in ("jumandic", "auto"):
+        checker = JumanDicChecker(rules)
+    else:
+        known = "auto, jumanpp, jumandic or (English) lemminflect; for people jumandic-speakers and so on"
+        raise UserError(f"no noun checker is called {name!r}; choose {known}")
+    return checker if paper == name else SpeakersChecker(checker)
 
 
 @cache

@@ -74,8 +74,10 @@ class JumanDicChecker(MorphemeChecker):
 
 
 def _morpheme(feature: str) -> Morpheme:
-    pos, sub, _, _, _, _, info = feature.split(",", 6)
-    return Morpheme("名詞", "普通名詞", info) if _DEVERBAL.match(feature) else Morpheme(pos, sub, info)
+    pos, sub, kind, form, _, _, info = feature.split(",", 6)
+    return (
+        Morpheme("名詞", "普通名詞", info) if _DEVERBAL.match(feature) else Morpheme(pos, sub, info, f"{kind} {form}")
+    )
 
 
 def _readings(entries: Sequence[Entry]) -> list[Morpheme]:

@@ -84,7 +84,10 @@ class JumanppChecker(MorphemeChecker):
         answered = "".join(m.midasi for m in morphemes)
         if answered != word:
             raise ValueError(f"answered for {answered[:LONGEST_WORD]!r}")
-        readings = [[Morpheme(r.hinsi, r.bunrui, r.imis) for r in (m, *m.doukei)] for m in morphemes]
+        readings = [
+            [Morpheme(r.hinsi, r.bunrui, r.imis, f"{r.katuyou1} {r.katuyou2}") for r in (m, *m.doukei)]
+            for m in morphemes
+        ]
         if not all(_PARTS_OF_SPEECH.fullmatch(reading.pos) for morpheme in readings for reading in morpheme):
             raise ValueError(f"answered {word!r} without its part of speech")
         return readings

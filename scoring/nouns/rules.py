@@ -16,11 +16,12 @@ _NUMERALS = frozenset("〇零一二三四五六七八九十百千万億兆京垓
 
 
 class Morpheme(NamedTuple):
-    """One reading of a morpheme: part of speech (品詞), its sub-part (細分類) and the meaning field (意味情報)."""
+    """One reading of a morpheme: 品詞, 細分類, the meaning field (意味情報), 活用型 and 活用形 with a space between."""
 
     pos: str
     sub: str
     info: str = ""
+    form: str = ""
 
 
 Analysis = Sequence[Sequence[Morpheme]]  # a word's morphemes in order, each as its readings, best first

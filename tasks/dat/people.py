@@ -7,12 +7,17 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 """
 
 import re
+from collections import Counter
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
+import yaml
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import LONGEST_WORD, nfkc
+from sozo.data.foreign import LONGEST_WORD, brief, nfkc, parse_json
 from sozo.data.schema import Reason
 from sozo.data.sheet import Sheet
 from sozo.scoring.final_text import final_text
@@ -23,13 +28,25 @@ from sozo.tasks.dat.words import CODE, REASONS
 if TYPE_CHECKING:
     import pandas as pd
 
-_PARTICIPANT = ("participant", "participant id", "subject", "subject id", "参加者", "参加者番号", "参加者ID", "被験者")
-_TRIAL = ("trial", "item", "list", "session", "試行", "試行番号", "リスト", "項目", "課題")
-_RESPONSE = ("response", "answer", "回答", "解答", "反応")
-_SCORE = ("sozo score", "score", "得点", "スコア")
+TEXTS = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
+_KNOWN = TEXTS["headings"]
+_LOOKED_AT = 100  # rows, to see whether a column holds lists
+_NOTHING = re.compile(
+    r"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|(特に|該当)?(な|無|ナ)[しシ]|特にない|(無|未)(回答|記入)|none|nil|null|nan|\W?n[/.]?a\.?",
+    re.IGNORECASE,
+)
+# What parts a person's words wherever it stands; and where every piece has it (コーヒー・カップ may be one word).
+_APART = re.compile(r"[。→⇒➡>/|【】]|[」』]\s*[「『]|\s[-‐−–—~+&]\s")
+_WITHIN = re.compile(r"[・.]|(?<=[^\x00-\x7f])[-‐−–—~+&](?=[^\x00-\x7f])")
+_LABEL = r"(?:(?:単語|words?|no\.?|第)\s*)?"  # before a number
+_CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
+_READING = re.compile(r"(?<=\w)[ \t]*\((?![0-9]{1,2}\))[^()\n]*+\)")
+_KANJI = "一二三四五六七八九十"
+_BEHIND = r"[\s.)\]】>:、,・-]"  # a number
 _BETWEEN = re.compile(r"[\n\r\t,，、､;；]")
 _NUMBERING = re.compile(r"\s*([①-⑳]|[(（]?[0-9０-９]{1,2}([)）.．:：\s]|$))?[\s・•*●○■-]*")
 _AROUND = " 　。．.「」『』\"'“”"
+_EDGES = _AROUND + "・()（）[]<#*-:,、\n\t"
 # What stands around a chat model's words: sentences before and behind them; Markdown, readings and explanations.
 _SENTENCES = re.compile(
     r"\A(?:(?:はい|[^\n]{4,})(?<![0-9０-９])[。．.:：!！](?!\Z)\s*){1,2}+|\n[^\n]{4,}+(?<=[。．.!！?？])\Z"
@@ -40,16 +57,49 @@ _ASIDE = re.compile(
 )
 
 
-def people_words(text: str, language: str = "ja") -> list[str]:
+def people_words(text: str, language: str = "ja", whole: bool = False) -> list[str]:
     """The words of a response as a person writes it, in characters of normal width (NFKC); English in lower case.
 
-    A space separates English words only where nothing else does: otherwise "ice cream" is meant as one.
+    A space separates English words only where nothing else does: otherwise "ice cream" is meant as one. `whole` lines
+    are not parted. Numbers that run through the list come off, kanji where something parts them from the word.
 
-    >>> people_words("1. 犬\\n2. ﾈｺ"), people_words("・犬，法律、 海。"), people_words("1.犬 2.猫 ③鳥")
-    (['犬', 'ネコ'], ['犬', '法律', '海'], ['犬', '猫', '鳥'])
+    >>> people_words("1. 犬\\n2. ﾈｺ"), people_words("・犬，法律、 海。"), people_words("一、犬 二、一日")
+    (['犬', 'ネコ'], ['犬', '法律', '海'], ['犬', '一日'])
     >>> people_words("1. Cat\\n2. ice cream", "en"), people_words("Cat moon", "en")
     (['cat', 'ice cream'], ['cat', 'moon'])
     """
+    text = nfkc(_CIRCLED.sub("\n", text.lower() if language == "en" else text))
+    text = _READING.sub("", _without_numbers(text))
+    if whole:
+        words = [_NUMBERING.sub("", line, count=1) for line in text.split("\n")]
+    else:
+        words = _listed(_APART.sub("\n", text), language)
+        if all(map(_WITHIN.search, words)):
+            words = [word for piece in words for word in _WITHIN.split(piece)]
+    return list(filter(None, (word.strip(_EDGES) for word in words)))
+
+
+def _without_numbers(text: str) -> str:
+    """Line breaks for the numbers that run through a list: 1犬 2猫, 単語1:犬 単語2:猫, 一、犬 二、猫."""
+    pieces, at = [], 0
+    for number in range(1, 2 * NUM_WORDS + 1):
+        if found := _marker(number).search(text, at):
+            pieces.append(text[at : found.start()])
+            at = found.end()
+    pieces.append(text[at:])
+    before, *filled = (any(map(str.isalnum, piece)) for piece in pieces)
+    return "\n".join(pieces) if not before and 1 < len(filled) < 2 * sum(filled) else text
+
+
+@cache
+def _marker(number: int) -> re.Pattern[str]:
+    kanji = f"|(?<![^\\s、,;(]){own}{_BEHIND}+" if (own := _KANJI[number - 1 : number]) else ""
+    digits = rf"(?<![0-9])0?{number}(?![0-9])\s*(?:語|つ目|個目|番目?)?{_BEHIND}*"
+    return re.compile(rf"{_LABEL}(?:{digits}{kanji})", re.IGNORECASE)
+
+
+def _listed(text: str, language: str) -> list[str]:
+    """The words of a list that the common separators part."""
     pieces = list(filter(str.strip, _BETWEEN.split(text.lower() if language == "en" else text)))
     if language == "ja" or len(pieces) == 1:
         pieces = [word for piece in pieces for word in piece.split()]
@@ -69,31 +119,29 @@ def found_words(text: str, language: str = "ja") -> list[str]:
     text = final_text(text) or ""
     marked = [line for line in map(str.strip, text.splitlines()) if _NUMBERING.sub("", line, count=1) != line]
     listed = "\n".join(marked) or _SENTENCES.sub("", text)
-    return people_words(_ASIDE.sub("", listed), language)
+    return _listed(_ASIDE.sub("", listed), language)
 
 
 def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     """A sheet's lists, row by row: participant, trial, words (as people's rule reads them), text (as the strict one).
 
-    Columns: participant, and response or word1 to word10; trial or item where participants wrote several lists.
+    Columns: participant, and response or word1 to word10, or else the only others that hold lists; trial or item where
+    participants wrote several. `attrs["columns"]` names them. Rows that repeat or explain the headings, and those
+    without a word beside others of the same list, are no lists.
     """
-    participant, trial, response = (sheet.column(*names) for names in (_PARTICIPANT, _TRIAL, _RESPONSE))
-    columns = [sheet.column(f"word{k}", f"単語{k}", f"語{k}") for k in range(1, NUM_WORDS + 1)]
-    apart = [column for column in columns if column is not None]
-    needed = {"participant": participant, "response (or word1 to word10)": apart or response}
-    if missing := [name for name, column in needed.items() if column is None]:
-        raise sheet.missing(*missing)
-    if apart and response is not None:
-        raise UserError(f"{sheet.path}: has responses and words in columns; rename those that are not to be scored")
+    sheet = sheet.answers()
+    participant, trial = (sheet.column(*_KNOWN[name]) for name in ("participant", "trial"))
+    name, columns = _columns(sheet, language)
+    missing = ["participant"] * (participant is None) + ["response (or word1 to word10)"] * (not columns)
+    if missing:
+        raise sheet.missing(*missing, known=_KNOWN["participant"] + _KNOWN["response"] + _KNOWN["word"])
     lists = participant.to_frame("participant").assign(trial="" if trial is None else trial)
-    if apart:
-        cells = [[cell for cell in row if cell] for row in zip(*apart, strict=True)]
-        lists["text"] = list(map(write_list, cells))
-    else:
-        cells = [[text] for text in response]
-        lists["text"] = [text.replace("\r\n", "\n") for (text,) in cells]
-    lists["words"] = [people_words("\n".join(row), language) for row in cells]
-    several, repeated = lists.duplicated("participant"), lists.duplicated(["participant", "trial"])
+    lists["words"], lists["text"] = zip(*_read(columns, language), strict=True)
+    same = ["participant", "trial"]
+    filled = lists["words"].str.len() > 0
+    beside = filled.groupby([lists[key] for key in same]).transform("any") | lists.duplicated(same)
+    lists = lists[filled | ~(beside | (lists["participant"] == ""))]
+    several, repeated = lists.duplicated("participant"), lists.duplicated(same)
     for wrong, why in (
         (lists["participant"] == "", "names no participant; fill the cell in"),
         (several & (lists["words"].str.len().max() == 1), "is one word; put a person's ten words into one row"),
@@ -101,14 +149,68 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     ):
         if wrong.any():
             raise UserError(f"{sheet.path}, row {wrong.idxmax()}: {why}")
+    if lists.empty:
+        raise UserError(f"{sheet.path}: holds no list below its headings")
+    lists.attrs["columns"] = f"{brief(str(participant.name))}; {name}"
     return lists
 
 
-def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
+def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
+    """The column of the responses, or the ten of their words, and what they are called; none if there is no such."""
+    response, sets = sheet.column(*_KNOWN["response"]), sheet.sets()
+    found = [([response], [response])] if response is not None else []
+    known = _KNOWN["around"] if found else ["", *_KNOWN["around"]]  # with a response, 1 to 5 are a scale
+    found += [(list(own.values()), _ten(own)) for around, own in sets if around in known]
+    if not found:  # whatever it is called: seven different words in most rows, in one cell or in ten
+        others = [[cells] for _, cells in sheet.cells.items()] + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
+        found = [(own, own) for own in others if own and _lists(own, language)]
+    ends = [" to ".join(dict.fromkeys(brief(str(own[k].name)) for k in (0, -1))) for own, _ in found]
+    names = " and ".join(end if ten else f"{end} (not all ten)" for end, (_, ten) in zip(ends, found, strict=True))
+    if len(found) > 1 or (found and not found[0][1]):
+        how = "have one column response, or all ten of word1 to word10 (empty if not asked)"
+        raise UserError(f"{sheet.path}: lists may be in {names}; {how}, and rename those that are not to be scored")
+    return names, found[0][1] if found else []
+
+
+def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:
+    """The columns 1 to 10 of a set, or 0 to 9; none if it lacks one of them, or has one twice."""
+    first = 0 if NUM_WORDS not in columns else 1
+    numbers = range(first, first + NUM_WORDS)
+    return [columns[k] for k in numbers] if columns.keys() >= set(numbers) and -1 not in columns else []
+
+
+def _lists(columns: list["pd.Series"], language: str) -> bool:
+    read = [len(set(words)) for words, _ in _read([own[:_LOOKED_AT] for own in columns], language) if words]
+    return bool(np.median(read or [0]) >= COUNTED)
+
+
+def _read(columns: list["pd.Series"], language: str) -> list[tuple[list[str], str]]:
+    """Of each row the words, as people's rule reads them, and the text, as the strict one does."""
+    rows = [
+        ["" if _NOTHING.fullmatch(cell.strip(_EDGES)) else cell for cell in row] for row in zip(*columns, strict=True)
+    ]
+    if len(columns) > 1:
+        lines = ["\n".join(" ".join(cell.split()) for cell in row) for row in rows]
+        return [(words, write_list(words)) for words in (people_words(text, language, whole=True) for text in lines)]
+    fields = [_fields(text) for (text,) in rows]
+    texts = fields if any(fields) else [text.replace("\r\n", "\n") for (text,) in rows]
+    return [(people_words(text, language), text) for text in texts]
+
+
+def _fields(cell: str) -> str:
+    """The answers in a cell of jsPsych, {"Q0": ...}, one a line; none in what is no such cell."""
+    with suppress(ValueError):
+        if cell.startswith("{") and isinstance(fields := parse_json(cell), dict):
+            return "\n".join(str(field) for field in fields.values() if field)
+    return ""
+
+
+def score_written(lists: "pd.DataFrame", scorer: DatScorer, paper: DatScorer | None = None) -> "pd.DataFrame":
     """What lists are worth, row by row: scores (NaN without one), reasons, the words that count, and the others.
 
     Scores are 0 to 2; where the scorer goes by Olson's protocol, both rules' are times 100. The reason by
-    people's rule is `too_few_words` (fewer than seven were written) or `fewer_than_7_valid`.
+    people's rule is `too_few_words` (fewer than seven were found) or `fewer_than_7_valid`. The strict rule takes the
+    nouns of `paper`, if given. `attrs["refused"]` says which five words were refused most often.
     """
     words = [own[:NUM_WORDS] for own in lists["words"]]
     scorer.words.look_up([word for own in words for word in own])  # in one batch; below it is remembered
@@ -118,7 +220,7 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     bad = scorer.words.bad_words(numbers)
     chosen, codes = first_seven(numbers, bad)
     enough = codes == 0
-    strict = scorer.score(list(lists["text"]))
+    strict = (paper or scorer).score(list(lists["text"]))
     results = lists[["participant", "trial"]].assign(score=np.nan, strict_score=strict.scores.astype(float), reason="")
     results.loc[enough, "score"] = scorer.distances(chosen[enough])
     short = np.array([len(own) < COUNTED for own in words])
@@ -130,6 +232,8 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     results["refused"] = [
         comma.join(f"{word[:LONGEST_WORD]} ({REASONS[-1 - code]})" for word, code in own if code) for own in judged
     ]
+    wrong = Counter(word for own in judged for word, code in own if code not in (0, CODE[Reason.REPEATED_WORD]))
+    results.attrs["refused"] = comma.join(f"{word[:LONGEST_WORD]} ({n})" for word, n in wrong.most_common(5)) or "none"
     return results
 
 
@@ -140,8 +244,9 @@ def percentiles(scores: np.ndarray, sheet: Sheet, scale: str, most: int) -> tupl
     scale.
     """
     import pandas as pd
+    from scipy.stats import percentileofscore
 
-    column, scales = sheet.column(*_SCORE), sheet.column("sozo scale")
+    column, scales = sheet.column(*_KNOWN["score"]), sheet.column("sozo scale")
     if column is None:
         raise sheet.missing("score")
     if scales is not None and (other := set(scales) - {scale, ""}):
@@ -155,5 +260,4 @@ def percentiles(scores: np.ndarray, sheet: Sheet, scale: str, most: int) -> tupl
         )
     if norms.empty:
         raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
-    ends = [np.searchsorted(np.sort(norms), scores.round(4), side) for side in ("left", "right")]
-    return np.where(np.isnan(scores), np.nan, 50 * np.add(*ends) / len(norms)), len(norms)
+    return percentileofscore(norms, scores.round(4), kind="mean"), len(norms)

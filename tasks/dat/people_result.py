@@ -2,22 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import yaml
 
 import sozo
 from sozo.data.record import provenance
 from sozo.data.sheet import read_sheet
 from sozo.scoring.measure import Measure
+from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.statistics import mean_interval, pearson
 from sozo.scoring.statistics.correlation import Correlation
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, tabulate
-from sozo.tasks.dat.people import percentiles, read_written, score_written
+from sozo.tasks.dat.people import TEXTS, percentiles, read_written, score_written
 from sozo.tasks.dat.scorer import OLSONS_DAT
 from sozo.tasks.task import PeopleScored
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 _R = Measure("r", 2)
 _SHOWN = 500  # lists on the page
-_RULES = {"First seven valid words of ten": "", "Strict, as models are scored": "strict_"}
 
 
 def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
@@ -36,35 +33,41 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     sheet, own = read_sheet(path), read_sheet(norms) if norms else None
     lists, scorer = read_written(sheet, task.settings.language), task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
-    checker = f"{said['noun_checker']} {versions.get(said['noun_checker'], '')}".strip()
+    name = task.settings.noun_checker
+    paper = name.removesuffix(SPEAKERS)
+    other = scorer.by(paper if paper != name else name + SPEAKERS, task.settings)
+    checker = f"{paper} {versions.get(paper, '')}".strip()
+    checker = f"{name} ({checker})" if paper != name else checker
     changed = [name for name, value in task.deciding().items() if value is True and name not in ("reasoning", "olson")]
     checker += f" ({', '.join(changed)})" if changed else ""
     encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
-    texts = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
     by_olson, language = task.settings.olson, task.settings.language
     on_scale = said.get("score_name") == OLSONS_DAT
-    facts = texts["language"][language] | texts["olson"][by_olson] | texts["on_scale"][on_scale]
+    facts = TEXTS["language"][language] | TEXTS["nouns"][language][paper != name]
+    facts |= TEXTS["olson"][by_olson] | TEXTS["on_scale"][on_scale]
     scale = f"{encoder}, {checker}, first 7 valid of 10{facts['times']}"
-    results = score_written(lists, scorer)
+    results = score_written(lists, scorer, other if paper != name else scorer)
+    results[["other_score", "other_reason"]] = score_written(lists, other)[["score", "reason"]]
     score = Measure("dat", 2 if by_olson else 4)
     facts |= {"more": "", "more_ja": ""}
     if own:
         results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale, 2 * scorer.rules.times)
-        facts |= {name: texts[name].format(n=n, name=own.path.name) for name in ("more", "more_ja")}
-    summary = [_summary(rule, results, prefix, score) for rule, prefix in _RULES.items()]
-    notes = [f"The score is by {encoder}. {facts['norms']}"]
-    if language == "ja" and not results["score"].any() and results["refused"].str.contains("not_japanese").any():
-        notes.append(
-            "No list has a score. If people wrote English words, add --language en, and give another --output."
-        )
+        facts |= {name: TEXTS[name].format(n=n, name=own.path.name) for name in ("more", "more_ja")}
+    facts |= {"other": other.checker.name, "refused": results.attrs["refused"], "checker": checker}
+    rules = {"First seven valid words of ten": "", f"The same, nouns by {other.checker.name}": "other_"}
+    rules["Strict, as models are scored"] = "strict_"
+    summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
+    notes = [f"The score is by {encoder}. {facts['norms']}", TEXTS["noted"].format(**facts)]
+    notes += _notes(sheet.cells.index.difference(lists.index).tolist(), lists, results, language)
     shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
     shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
     rows = [{name: Cell(None if value != value else value, score) for name, value in row.items()} for row in shown]
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
     facts |= {
         "sozo": sozo.__version__,
-        "checker": checker,
         "encoder": encoder,
+        "other_scored": int(results["other_score"].count()),
+        "other_mean": summary[1]["Mean of participants"],
         "lists": len(results),
         "participants": results["participant"].nunique(),
         "scored": int(results["score"].count()),
@@ -75,8 +78,24 @@ def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     return PeopleScored(
         replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
         (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
-        [texts[language].format(**facts) for language in ("english", "japanese")],
+        [TEXTS[language].format(**facts) for language in ("english", "japanese")],
     )
+
+
+def _notes(left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str) -> list[str]:
+    """What of the sheet was read as lists, and what looks as if it was read wrongly."""
+    notes = [f"Read from the columns {lists.attrs['columns']}."]
+    if left_out:
+        rows = ", ".join(map(str, left_out[:10])) + ", ..." * (len(left_out) > 10)
+        why = "headings, or without a word where another row holds the list"
+        notes.append(f"{len(left_out):,} rows are no lists and have no score (rows {rows}): {why}.")
+    if one := int((lists["words"].str.len() == 1).sum()):
+        notes.append(f"{one:,} lists were read as one word: look at their cells before you call them short.")
+    if language == "ja" and not results["score"].any() and results["refused"].str.contains("not_japanese").any():
+        notes.append(
+            "No list has a score. If people wrote English words, add --language en, and give another --output."
+        )
+    return notes
 
 
 def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":

@@ -5,6 +5,7 @@ parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (ru
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -25,7 +26,7 @@ from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, DatRules, WordTabl
 
 _CHUNK = 2048  # the strings of a chunk stay in cache
 COUNTED = 7  # words, by Olson's protocol
-_AUTO = "auto"  # what suits the language
+AUTO = "auto"  # what suits the language
 _OF_JAPANESE = ("accept_affixes", "accept_unknown_katakana", "reject_glued", "reject_numerals")
 OLSONS_DAT = "Olson's DAT"  # what only a score on the scale of the published norms is called
 # Distances from cat by GloVe 840B 300d, as the examples of Olson et al.'s program print them.
@@ -37,10 +38,12 @@ class DatSettings(NounRules, DatRules):
     """Checker, encoder and rules: all that a DAT score depends on."""
 
     noun_checker: str = setting(
-        _AUTO, "auto, jumanpp, jumandic, or (English) lemminflect; auto takes jumanpp where the command works."
+        AUTO,
+        "auto, jumanpp, jumandic, or (English) lemminflect; auto takes jumanpp where the command works. With -speakers"
+        " behind it, the default for people's lists, it takes what people call nouns.",
     )
     embedding_model: str = setting(
-        _AUTO,
+        AUTO,
         "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, minilm (English), e5, categories,"
         " glove:VECTORS, centred:NAME, or A+B; auto takes ja-ginza, in English minilm.",
     )
@@ -71,8 +74,8 @@ class DatSettings(NounRules, DatRules):
     def settled(self) -> Self:
         """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
         language = LANGUAGES[self.language]
-        checker = language.checker if self.noun_checker == _AUTO else self.noun_checker
-        encoder = language.encoder if self.embedding_model == _AUTO else self.embedding_model
+        checker = language.checker if self.noun_checker == AUTO else self.noun_checker
+        encoder = language.encoder if self.embedding_model == AUTO else self.embedding_model
         return replace(self, noun_checker=make_noun_checker(checker, self).name, embedding_model=encoder)
 
 
@@ -158,6 +161,14 @@ class DatScorer:
         encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, **options)
         base = Path(settings.base_responses) if settings.base_responses else None
         return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache, base=base)
+
+    def by(self, noun_checker: str, settings: DatSettings) -> Self:
+        """The same with another noun checker; vectors are shared."""
+        base = Path(settings.base_responses) if settings.base_responses else None
+        other = copy(self)
+        other.checker = make_noun_checker(noun_checker, settings)
+        other.words = WordTable(other.checker, self.vectors, self.rules, base)
+        return other
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""

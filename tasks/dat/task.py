@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.prompts import prompt
 from sozo.data.schema import Reason, utf8_safe
 from sozo.scoring.measure import Measure
+from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.parse import NUM_WORDS
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.people import found_words
-from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.scorer import AUTO, DatScorer, DatSettings
 from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
 from sozo.tasks.dat.table import read_lists
 from sozo.tasks.dat.view import DatView
@@ -59,7 +60,9 @@ class Dat(Task):
         return (Bound(measure=cls.measures[1], margin=0.05, least=100), words)
 
     def __init__(self, settings: DatSettings | None = None) -> None:
-        super().__init__((settings or DatSettings()).settled())
+        asked = settings or DatSettings()
+        super().__init__(asked.settled())
+        self._default_checker = asked.noun_checker == AUTO
 
     @cached_property
     def scorer(self) -> DatScorer:
@@ -94,6 +97,10 @@ class Dat(Task):
             values["dat/above_frontier"] = float(np.mean([row.values["dat"] for row in rows if "dat" in row.values]))
             values["dat/above_frontier"] -= reached
         return values
+
+    def for_people(self) -> Self:
+        checker = self.settings.noun_checker
+        return type(self)(replace(self.settings, noun_checker=checker + SPEAKERS)) if self._default_checker else self
 
     def words_go(self) -> tuple[str | None, Path | None]:
         name, cache = self.settings.embedding_model, self.settings.embedding_cache

@@ -371,7 +371,8 @@ def studies(folder):
         ):
             runpy.run_path("recipes/reproduce.py", run_name="__main__")
         lines = out.getvalue().replace(str(home), "HOME").replace(str(ROOT), "ROOT").splitlines()
-        found[name] = [digest(line) if len(line) > 200 else line for line in lines if line]
+        lines = [line.partition("; free now")[0] for line in lines if line]
+        found[name] = [digest(line) if len(line) > 200 else line for line in lines]
     files = {}
     for path in sorted((ROOT / "recipes").glob("*/*.yaml")):
         files[str(path.relative_to(ROOT))] = digest(json.dumps(yaml.safe_load(path.read_text("utf-8")), default=str))

@@ -106,7 +106,7 @@ def main() -> None:
     if study.guard_encoder:
         Guard(study.guard_encoder)  # one that cannot be loaded would be found out after the last training
     lock(records.folder)
-    note_claims(records.folder, [study.transfer.claim] if study.transfer else study.claims)
+    note_claims(records.folder, study.claims)
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
     for number, step in enumerate(steps, 1):
         position = f"[{number}/{len(steps)}]"

@@ -1,9 +1,8 @@
 """What a dry run says of a step beside its command: batch arithmetic, memory, disk, cost. All from files, no model."""
 
-import json
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -124,7 +123,7 @@ def plan_lines(study: Study, step: Step) -> list[str]:
 
 def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     flags, model, processes = step.flags, study.architecture, read_yaml(launcher)["num_processes"]
-    count, batch = _answers(flags), int(flags.get("batch_size", 1024))
+    count, batch = int(flags["num_responses"]), int(flags.get("batch_size", 1024))
     line = (
         f"{count:,} responses in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
@@ -175,7 +174,7 @@ def step_hours(study: Study, step: Step) -> float:
     parameters, length = study.architecture.parameters, study.tokens.response
     if not step.trains:
         sampled = step.flags.get("backend") == "vllm" and "num_responses" in step.flags
-        return generation_hours(parameters, _answers(step.flags) * length, "vllm") if sampled else 0.0
+        return generation_hours(parameters, int(step.flags["num_responses"]) * length, "vllm") if sampled else 0.0
     training = training_of(step)
     config = training.config
     if config.get("use_cpu"):
@@ -198,11 +197,6 @@ def study_hours(study: Study, steps: Sequence[Step]) -> str:
     """How many steps there are, and what those with an estimate take together."""
     hours = sum(step_hours(study, step) for step in steps)
     return f"{len(steps)} steps" + (f", {hours:.1f} A100 hours in all" if hours else "; no estimate of hours on a CPU")
-
-
-def _answers(flags: Mapping[str, str]) -> int:
-    """How many answers a step draws: of a study's `transfer` to each task about as many."""
-    return int(flags["num_responses"]) * (len(json.loads(flags["tasks"])) if "tasks" in flags else 1)
 
 
 def _disk_line(study: Study, step: Step) -> str:

@@ -47,7 +47,7 @@ def prompts_of(settings):
 
 def test_all_kinds_are_read():
     assert len(TRAININGS) >= 30
-    ideas = {"recipes/ideas/grpo.yaml", "examples/ideas/grpo-tiny.yaml"}
+    ideas = {"recipes/ideas/grpo.yaml"}
     several = {name for name, arm, settings in arms() if arm is None and prompts_of(settings) > 1}
     assert several == {"recipes/gemma-3-270m/mix.yaml"} | ideas
 

@@ -26,7 +26,7 @@ from sozo.data.study_folder import StudyFolder, write_study
 from sozo.scoring.guard import Guard
 from study.claims import note_claims
 from study.config import load_study
-from study.plan import check_training_flags, drop_checkpoints, plan_lines, study_disk, study_hours
+from study.plan import check_training_flags, drop_checkpoints, machine_faults, plan_lines, study_disk, study_hours
 from study.process import run_logged, tail
 from study.record import Records, State
 from study.steps import Step, study_rows, study_steps
@@ -94,6 +94,7 @@ def main() -> None:
             print(f"# {number} of {len(steps)}: {step.name} ({records.state(step)})")
             print(*(f"#   {line}\n" for line in plan_lines(study, step)), sep="", end="")
             print(f"{shlex.join(step.command(launch))}\n")
+        print(*(f"# {fault}\n" for fault in machine_faults()), sep="", end="")
         print(f"# {study_hours(study, steps)}; {study_disk(study, steps)}")
         return
     # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
@@ -105,6 +106,8 @@ def main() -> None:
         plan_lines(study, step)
     if study.guard_encoder:
         Guard(study.guard_encoder)  # one that cannot be loaded would be found out after the last training
+    for fault in machine_faults():
+        terminal.print(fault)
     lock(records.folder)
     note_claims(records.folder, study.claims)
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))

@@ -1,5 +1,6 @@
 """--dry-run: every shipped study, with the paper's counts, commands that can be pasted, and sums that are right."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -52,6 +53,19 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
     assert done.stdout.count("memory for each process") == 9
     assert done.stdout.count("disk, GiB: checkpoints ") == 4
     assert done.stdout.count("; disk at most: ") == 1
+
+
+def test_a_lock_that_a_killed_start_has_left_is_named(monkeypatch, tmp_path):
+    from study.plan import machine_faults
+
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    old, new = (tmp_path / "py311_cpu" / name / "lock" for name in ("comm", "adam"))
+    for lock in (old, new):
+        lock.parent.mkdir(parents=True)
+        lock.touch()
+    os.utime(old, (0, 0))
+    (fault,) = [fault for fault in machine_faults() if "DeepSpeed" in fault]
+    assert fault.startswith(f"{old}: ")
 
 
 @pytest.mark.parametrize("path", BEYOND, ids=lambda path: path.parent.name)

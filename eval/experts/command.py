@@ -1,8 +1,9 @@
 """`sozo experts`: from the command line to a run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,9 @@ from sozo.data.rubrics import FOR_IDEAS, load_rubric
 from sozo.data.settings import Checked, setting
 from sozo.eval.terminal import print_explained, print_lines, print_page, print_run
 from sozo.scoring.judges.protocol import JudgeSettings
+
+if TYPE_CHECKING:
+    from sozo.tasks.pbig.experts import Expert
 
 SHOTS = (1, 2, 5, 10)
 
@@ -57,7 +61,7 @@ def experts(
     from sozo.eval.agreement.ratings import check_level
     from sozo.eval.experts.asks import asking_size
     from sozo.eval.experts.histories import HISTORIES, Plan, conditions_of, load_experts
-    from sozo.eval.experts.run import judge_as_experts, judge_experts, seeded_judges
+    from sozo.eval.experts.run import judge_experts, seeded_judges
     from sozo.tasks.pbig.experts import read_rated
 
     check_level(settings.level)
@@ -67,16 +71,9 @@ def experts(
     if not (trial or (ratings and ideas and patents)):
         raise UserError("give --ratings, --ideas and --patents, or --trial")
     if as_experts is not None:
-        if output is None or answers is None:
-            raise UserError("--as-experts needs --answers, a finished run of sozo pbig, and an --output folder")
         files = {"ratings": ratings, "ideas": ideas, "patents": patents}
-        names = [name.strip() for name in as_experts.split(",")]
-        imitated = load_experts(names, scale, max(shots or SHOTS), **files)
-        judged = judge_as_experts(answers, imitated, output, judging)
-        print_run(judged)
-        print_explained([judged])
-        if judged.stopped is not None:
-            raise typer.Exit(3)
+        experts_of = load_experts([name.strip() for name in as_experts.split(",")], scale, max(shots or SHOTS), **files)
+        _judge_ideas(answers, experts_of, output, judging)
         return
     rated = read_rated(ratings, ideas, patents, scale)
     plan = Plan(rated, scale, conditions, settings.max_ratings)
@@ -89,5 +86,20 @@ def experts(
     judges = seeded_judges(judging, seeds, settings.judge_temperature)
     run = judge_experts(plan, judges, output, judging, settings)
     print_page(run)
+    if run.stopped is not None:
+        raise typer.Exit(3)
+
+
+def _judge_ideas(
+    answers: Path | None, imitated: Sequence["Expert"], output: Path | None, judging: JudgeSettings
+) -> None:
+    """Have the ideas of a finished run judged as experts, and show the row."""
+    from sozo.eval.experts.run import judge_as_experts
+
+    if output is None or answers is None:
+        raise UserError("--as-experts needs --answers, a finished run of sozo pbig, and an --output folder")
+    run = judge_as_experts(answers, imitated, output, judging)
+    print_run(run)
+    print_explained([run])
     if run.stopped is not None:
         raise typer.Exit(3)

@@ -1,8 +1,10 @@
 """What a dry run says of a step beside its command: batch arithmetic, memory, disk, cost. All from files, no model."""
 
 import math
+import os
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,9 @@ def check_training_flags(study: Study) -> None:
             known = {f.name for group in (*recipe(arm.train)[1:], ModelConfig) for f in fields(group)}
             if unknown := [key for key, _ in arm.flags if key not in known]:
                 raise UserError(f"arm {arm.name}: unknown setting: {unknown[0]}" + hint(unknown[0], known))
+
+
+_LONGEST_BUILD = 600  # seconds
 
 
 @dataclass(frozen=True)
@@ -214,6 +219,17 @@ def study_disk(study: Study, steps: Sequence[Step]) -> str:
     folder = Path(study.output_dir).absolute()
     free = shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free / GIB
     return f"disk at most: {most + sum(left for *_, left in disks):.3g} GiB; free now: {free:.3g} GiB"
+
+
+def machine_faults() -> Iterator[str]:
+    """What of this machine would let a step hang or fail hours later, each in a line."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    for lock in sorted(Path(os.environ.get("TORCH_EXTENSIONS_DIR", home / "torch_extensions")).glob("**/lock")):
+        if time.time() - lock.stat().st_mtime > _LONGEST_BUILD:
+            yield f"{lock}: a killed DeepSpeed start has left it, and every other one waits for it without a word"
+    shared = Path("/dev/shm")  # noqa: S108
+    if shared.is_dir() and (size := shutil.disk_usage(shared).total) < GIB:
+        yield f"shared memory: {size / GIB:.2g} GiB; NCCL and vLLM need 1 GiB or more: docker run --shm-size=16g ..."
 
 
 def _disk(study: Study, step: Step) -> tuple[float, int, float]:

@@ -130,7 +130,6 @@ class Table:
     papers: "Table | None" = None  # the same table in the paper, digit for digit
     translate: bool = False  # whether the rows' names are labels
     scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
-    each: "Table | None" = None  # the rows of the seeds that its rows are means of
     empty: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()  # why columns are left out: reasons, their labels
     of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
 

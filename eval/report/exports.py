@@ -33,11 +33,11 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 
 def write_tables(folder: Path, tables: Iterable[Table]) -> None:
-    """Write every table, and those folded below it, as `NAME.csv` and `NAME.tex`; the names are those of the page."""
+    """Write every table, and the paper's below it, as `NAME.csv` and `NAME.tex`; the names are those of the page."""
     names = Names()
     for table in tables:
         name = names.new(table.name)
-        for part_name, part in ((name, table), (paper_name(name), table.papers), (seeds_name(name), table.each)):
+        for part_name, part in ((name, table), (paper_name(name), table.papers)):
             for file, content in files(part, part_name) if part and part.rows else ():
                 write_whole(folder / file, content)
 
@@ -45,11 +45,6 @@ def write_tables(folder: Path, tables: Iterable[Table]) -> None:
 def paper_name(name: str) -> str:
     """The name of the paper's table beside one."""
     return f"{name}-paper"
-
-
-def seeds_name(name: str) -> str:
-    """The name of the table of a table's seeds."""
-    return f"{name}-seeds"
 
 
 def links(table: Table, name: str) -> list[tuple[str, str]]:

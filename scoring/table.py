@@ -37,7 +37,6 @@ class Cell:
     below: tuple[str, ...] = ()  # what else stands below it: labels, or texts
     signed: bool = False  # whether it is a difference
     why: str = ""  # why there is no number: a label or a text
-    paper: str = ""  # the paper's figure
     change: "Cell | None" = None  # the difference from the base model
     # Of a significant difference `up` or `down`; and, if it is not negligible, `good` or `bad`, and how much.
     mark: str = ""
@@ -166,5 +165,4 @@ def _escaped(cell: Cell) -> str:
         return f"{DASH} ({plain(cell.why)})"
     numbers = [line if line not in cell.below else plain(line) for line in cell.lines if line != cell.interval]
     change = [f"{cell.change.text} {cell.change.interval} from the base".replace("  ", " ")] if cell.change else []
-    paper = [f"paper {plain(cell.paper)}"] if cell.paper else []
-    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change, *paper))
+    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change))

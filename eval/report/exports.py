@@ -63,7 +63,7 @@ def files(table: Table, name: str) -> list[tuple[str, bytes]]:
 
 
 def csv_text(table: Table) -> str:
-    """A line for each row; behind each column those of its interval, its n of N, its change, the paper's figure.
+    """A line for each row; behind each column those of its interval, its n of N, its change.
 
     Numbers have all their digits, and shares are from 0 to 1.
     """
@@ -92,11 +92,11 @@ def csv_text(table: Table) -> str:
 
 
 def _values(cell: Cell) -> dict[str, float | str]:
-    """The numbers of a cell, why it has none, and the paper's figure, by name."""
+    """The numbers of a cell, and why it has none, by name."""
     values = cell.exact
     if cell.why:
         values.setdefault("reason", english(cell.why))
-    return values | ({"paper": cell.paper} if cell.paper else {})
+    return values
 
 
 def _row_name(table: Table, row: Row) -> str:
@@ -135,7 +135,7 @@ def _stack(cell: Cell) -> list[str]:
     lines += map(_small, cell.lines)
     if cell.change is not None:
         lines.append(_small(f"{cell.change.text} {cell.change.interval}".strip()) + _star(cell.change))
-    return [*lines, _small(f"paper {cell.paper}")] if cell.paper else lines
+    return lines
 
 
 def _star(cell: Cell | None) -> str:

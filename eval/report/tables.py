@@ -9,7 +9,7 @@ from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.report.answer import shared_caveats, task_label
 from sozo.eval.report.cells import change_cell, seed_cell, with_change
 from sozo.eval.report.labels import labels
-from sozo.eval.report.published import figure, in_the_paper, paper_row, paper_table, published_rows
+from sozo.eval.report.published import in_the_paper, paper_table, published_rows
 from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Row, Table
@@ -139,10 +139,10 @@ def section_tables(
 def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], compared: Compared) -> Table:
     rows = []
     for model, run in runs:
-        figures, cells, base = paper_row(table.training, model), [], ""
+        cells, base = [], ""
         for column in table.columns:
             heat = table.heat and column.heat
-            cell = replace(column.of(run), paper=figure(column, figures), heat=heat)
+            cell = replace(column.of(run), heat=heat)
             if column.change is not None:
                 change = compared.each.get((model.name, column.change.name))
                 cell = with_change(cell, change, run.shown(column.change))
@@ -153,7 +153,9 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
             cells.append(cell)
         rows.append(Row(model.name, tuple(cells), base))
     columns = ("model", *(column.label for column in table.columns))
-    paper, label = paper_table(table.paper), _label(runs[0][1].task, compared)
+    trained = {model.paper_model for model, _ in runs if model.paper_model} if table.training else set()
+    paper = paper_table(table.training, trained) if trained else paper_table(table.paper)
+    label = _label(runs[0][1].task, compared)
     of = label if label != runs[0][1].task else ""
     return Table(table.name, columns, tuple(rows), table.notes, paper, of=of)
 

@@ -6,8 +6,9 @@
     python recipes/table11.py --output_dir runs/table --guard_encoder e5 --rows base=runs/base GRPO=runs/grpo-sample
 
 With `--paper_model`, a row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's figures beside
-it in metrics.json too. With `--guard_encoder`, each row's gain over the row `base` (or the first one) stands beside its gain by a second encoder,
-both in standard deviations of the base's scores. Written are table11.md, table11.json, report.html and metrics.json.
+it in metrics.json too. With `--guard_encoder`, each row's gain over the row `base` (or the first one) stands beside its
+gain by a second encoder, both in standard deviations of the base's scores. Written are table11.md, table11.json,
+report.html and metrics.json.
 """
 
 import argparse
